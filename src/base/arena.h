@@ -1,0 +1,47 @@
+/*
+ * arena.h - bump allocator: one free for a whole policy or plan
+ *
+ * Reads:  nothing
+ * Writes: its own heap memory
+ * Next:   policy/, cap/, plan/, lint/
+ *
+ * Memory is zeroed. Every allocation may return NULL (out of memory, or above
+ * the arena's maximum) and callers check. Nothing is freed alone.
+ */
+#ifndef WRIT_BASE_ARENA_H
+#define WRIT_BASE_ARENA_H
+
+#include "base/sv.h"
+
+struct arena_chunk;
+
+struct arena {
+	struct arena_chunk *head;
+	size_t used, max;
+};
+
+#define ARENA_INIT(maximum) { .max = (maximum) }
+#define scoped_arena __attribute__((cleanup(arena_clear))) struct arena
+
+void arena_clear(struct arena *a);
+must_check void *arena_alloc(struct arena *a, size_t count, size_t size);
+must_check char *arena_str(struct arena *a, struct sv s);   /* NUL-terminated copy */
+must_check bool arena_sv(struct arena *a, struct sv s, struct sv *ret_s);
+printf_like(2, 3) must_check char *arena_fmt(struct arena *a, const char *fmt, ...);
+
+#define arena_new(a, type) ((type *)arena_alloc((a), 1, sizeof(type)))
+#define arena_array(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
+
+/*
+ * A growable array inside an arena: VEC(struct rule) rules; then
+ * `struct rule *r = vec_push(&arena, &rules);` gives a zeroed new element or
+ * NULL. Growing copies, so do not keep element pointers across a push.
+ */
+#define VEC(type) struct { type *v; size_t n, room; }
+#define vec_push(a, vec)                                                       \
+	((__typeof__((vec)->v))vec_push_raw((a), (void **)&(vec)->v, &(vec)->n, \
+					    &(vec)->room, sizeof(*(vec)->v)))
+must_check void *vec_push_raw(struct arena *a, void **v, size_t *n,
+			      size_t *room, size_t size);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * set.h - everything one policy, token or agent may do, with where it came from
+ *
+ * Reads:  cap/cap.h
+ * Writes: nothing
+ * Next:   plan/ decides how to enforce a set; cap_set_decide() answers requests
+ *
+ * Zero grants nothing, so `= {0}` is the safe default. A set borrows its arena.
+ */
+#ifndef WRIT_CAP_SET_H
+#define WRIT_CAP_SET_H
+
+#include "base/id.h"
+#include "cap/cap.h"
+#include "cap/guarantee.h"
+
+enum cap_limit {
+	LIMIT_COMMAND = 0,
+	LIMIT_CPU,
+	LIMIT_DISK,
+	LIMIT_DOWN,
+	LIMIT_FILES,
+	LIMIT_IDLE,
+	LIMIT_MEMORY,
+	LIMIT_OUTPUT,
+	LIMIT_PIDS,
+	LIMIT_REQUESTS,
+	LIMIT_SESSION,
+	LIMIT_UP,
+	/* keep last */
+	LIMIT_COUNT
+};
+
+enum cap_isolation { ISOLATION_PROCESS = 0, ISOLATION_GVISOR, ISOLATION_VM };
+enum cap_workspace { WORKSPACE_DIRECT = 0, WORKSPACE_COW };
+enum cap_net_level { NET_LEVEL_HOSTS = 0, NET_LEVEL_HOSTS_DNS, NET_LEVEL_SIGNED };
+
+/* One written rule: where it stands and how it reads. Caps point here by index. */
+struct cap_rule {
+	struct sv file;	  /* "agent.writ", "--allow", "base", "token 2" */
+	uint32_t line;	  /* 1-based; 0 if it has none */
+	struct sv text;	  /* as a person wrote it, in one line */
+	bool built_in;	  /* from base or a shipped profile */
+	bool missing;	  /* its path does not exist here */
+};
+
+struct cap_entry {
+	struct cap cap;
+	uint32_t rule; /* index into rules */
+};
+
+struct cap_set {
+	VEC(struct cap_rule) rules;
+	VEC(struct cap_entry) caps; /* grants */
+	VEC(struct cap_entry) nots; /* denials */
+	uint64_t limits[LIMIT_COUNT];	    /* 0: absent */
+	uint32_t limit_rule[LIMIT_COUNT];
+	enum level require[G_COUNT];	    /* LEVEL_NONE: nothing asked */
+	uint32_t require_rule[G_COUNT];
+	bool accepts[G_COUNT];		    /* accept G=LEVEL was written */
+	enum level accept[G_COUNT];
+	uint32_t accept_rule[G_COUNT];
+	enum cap_isolation isolation;
+	enum cap_workspace workspace;
+	enum cap_net_level net_level;
+	uint32_t isolation_rule, workspace_rule, net_level_rule; /* RULE_NONE: default */
+	struct digest rt; /* of the base profile */
+	bool has_rt;
+};
+
+#define RULE_NONE UINT32_MAX
+
+enum cap_answer { CAP_DENY = 0, CAP_ASK, CAP_ALLOW };
+
+struct cap_verdict {
+	enum cap_answer answer;
+	uint32_t rule; /* the rule that decided; RULE_NONE: the default */
+	size_t entry;  /* index into nots (denied by rule) or caps */
+};
+
+const char *cap_limit_name(enum cap_limit l);
+must_check bool cap_limit_parse(struct sv s, enum cap_limit *ret_l);
+
+/* Section 7. @req was parsed as CAP_REQUEST. No allocation, no failure. */
+struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req);
+
+/*
+ * Section 4 on sets. On false, *@ret_culprit is the first child grant (index
+ * into child->caps) that no parent grant covers, or SIZE_MAX if a limit widens.
+ */
+bool cap_set_within(const struct cap_set *child, const struct cap_set *parent,
+		    size_t *ret_culprit);
+
+/*
+ * Section 5 on sets, into the empty *@ret. Rules of @x keep their indices and
+ * @y's follow; a met capability belongs to @y's rule, since y is the one that
+ * narrows. require takes the stronger level, accept only what both accept,
+ * isolation the stronger, cow and the higher net level win.
+ */
+must_check
+int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set *y,
+		 struct cap_set *ret, struct writ_err *err);
+
+/* Section 9. */
+must_check
+int cap_set_digest(const struct cap_set *s, struct digest *ret_digest,
+		   struct writ_err *err);
+
+/* The canonical JSON text that cap_set_digest() hashes. */
+must_check int cap_set_encode(const struct cap_set *s, struct buf *b, struct writ_err *err);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * facts.h - what this kernel and machine can enforce, for this user, now
+ *
+ * Reads:  nothing (host/probe.h fills it by trying things in a child)
+ * Writes: nothing
+ * Next:   plan/ decides from facts and capabilities alone
+ *
+ * A plain value: printable, recordable, replayable. The table in facts.c lists
+ * every member once; printer, parser, JSON and documentation read that table.
+ * Zero means "cannot", so an empty record promises nothing.
+ */
+#ifndef WRIT_HOST_FACTS_H
+#define WRIT_HOST_FACTS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { FACT_STR = 64 };
+
+enum fact_cgroup { CGROUP_NONE = 0, CGROUP_V1, CGROUP_HYBRID, CGROUP_V2 };
+enum fact_where { WHERE_HOST = 0, WHERE_CONTAINER, WHERE_VM, WHERE_WSL1, WHERE_WSL2 };
+
+struct host_facts {
+	/* Who and where */
+	char kernel[FACT_STR];	/* release: "6.18.44-generic" */
+	char arch[FACT_STR];	/* "x86_64" */
+	char distro[FACT_STR];	/* "debian 12" */
+	uint64_t uid;
+	bool root;		/* effective uid 0 */
+	bool caps_sys_admin;	/* has CAP_SYS_ADMIN in its own user namespace */
+	bool groups_extra;	/* supplementary groups besides the primary one */
+	uint64_t where;		/* enum fact_where */
+	char container[FACT_STR]; /* docker podman lxc nspawn k8s ... or "" */
+	bool sandboxed;		/* already inside a sandbox (seccomp filter or Landlock domain seen) */
+
+	/* Namespaces: each tried in a child as this user */
+	bool ns_user;
+	bool ns_user_nested;	/* a second level, with its id map written */
+	bool ns_mount, ns_pid, ns_net, ns_ipc, ns_uts, ns_cgroup, ns_time;
+	bool proc_mount;	/* a fresh /proc mounts in a new pid namespace */
+	bool pivot_root;
+	bool anyip;		/* local route for a pool of addresses on lo, and a bind to one */
+	bool new_mount_api;	/* fsopen, open_tree, mount_setattr */
+	char userns_limit[FACT_STR]; /* why ns_user is false: apparmor sysctl seccomp max ... */
+	bool subids;		/* newuidmap and a range for this user */
+
+	/* Landlock */
+	uint64_t landlock_abi;	/* 0: none */
+	uint64_t landlock_errata;
+
+	/* seccomp */
+	bool seccomp_filter;
+	bool seccomp_notify;	/* a listener can be made */
+	bool seccomp_addfd, seccomp_addfd_send, seccomp_wait_killable, seccomp_sync_wake;
+	bool seccomp_listener_exists; /* someone already listens on our filter chain */
+	bool pidfd_getfd;
+
+	/* Files */
+	bool overlay;		/* in a user namespace with userxattr, upper on disk */
+	bool overlay_tmpfs;	/* same, upper on tmpfs */
+	bool reflink;		/* FICLONE in the state directory */
+	bool fuse;		/* /dev/fuse can be opened by this user */
+	bool openat2;
+
+	/* Resources */
+	uint64_t cgroup;	/* enum fact_cgroup */
+	bool cgroup_memory, cgroup_cpu, cgroup_pids; /* can limit a child with it, tried */
+	bool cgroup_kill, cgroup_freeze;
+	bool systemd_user;	/* a user manager that can make a scope */
+	bool rlimit_nproc_userns; /* RLIMIT_NPROC counts per user namespace */
+
+	/* LSMs and sysctls */
+	char lsm[FACT_STR];	/* "lockdown,capability,landlock" */
+	bool apparmor_userns;	/* restricts unprivileged user namespaces */
+	bool selinux_enforcing;
+	uint64_t yama;		/* ptrace_scope 0..3; 0 also without Yama */
+	bool io_uring;		/* not disabled by sysctl */
+	bool memfd_noexec;	/* vm.memfd_noexec >= 1 */
+	bool tiocsti;		/* dev.tty.legacy_tiocsti is on */
+	bool compat32;		/* 32-bit system calls answer */
+
+	/* Other engines; versions, "" if absent */
+	bool kvm;		/* /dev/kvm can be opened by this user */
+	char crun[FACT_STR], runc[FACT_STR], runsc[FACT_STR];
+	char podman[FACT_STR], docker[FACT_STR];
+	char qemu[FACT_STR], firecracker[FACT_STR], wasmtime[FACT_STR];
+	char bwrap[FACT_STR];
+};
+
+/* One line per fact, "name value", in table order; facts_parse() reads it back. */
+void facts_print(const struct host_facts *f, struct buf *b);
+/* Unknown, repeated or missing names are errors: a record is whole or refused. */
+must_check int facts_parse(struct sv text, struct host_facts *ret_f, struct writ_err *err);
+/* The same as one JSON object. */
+void facts_json(const struct host_facts *f, struct buf *b);
+
+/* "6.18.44-x" -> 6, 18, 44; missing parts are 0. */
+must_check bool facts_kernel(const struct host_facts *f, unsigned ret_v[static 3]);
+
+#endif

@@ -1,0 +1,118 @@
+#include "tap.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/sv.h"
+
+static void test_sv(void)
+{
+	struct sv s = SV("a:b::c");
+	uint64_t v = 7;
+
+	is_sv(sv_cut(&s, ':'), SV("a"), "first part");
+	is_sv(sv_cut(&s, ':'), SV("b"), "second part");
+	is_sv(sv_cut(&s, ':'), SV(""), "empty part");
+	is_sv(sv_cut(&s, ':'), SV("c"), "last part");
+	is_sv(sv_cut(&s, ':'), SV(""), "nothing left");
+	is_sv(sv_trim(SV(" \tx y\t ")), SV("x y"), "trim both ends only");
+	ok(sv_cmp(SV("a"), SV("ab")) < 0, "a prefix sorts first");
+	ok(sv_cmp(SV("\xff"), SV("a")) > 0, "bytes are unsigned in order");
+	ok(!sv_to_u64(SV("01"), 99, &v) && v == 7, "leading zero refused, out untouched");
+	ok(!sv_to_u64(SV("-1"), 99, &v), "sign refused");
+	ok(!sv_to_u64(SV("100"), 99, &v), "maximum holds");
+	ok(!sv_to_u64(SV("18446744073709551616"), UINT64_MAX, &v), "overflow refused");
+	ok(sv_to_u64(SV("18446744073709551615"), UINT64_MAX, &v) && v == UINT64_MAX, "u64 max");
+	ok(sv_is_utf8(SV("caf\xc3\xa9")), "valid UTF-8");
+	ok(!sv_is_utf8(SV("\xc0\xaf")), "overlong refused");
+	ok(!sv_is_utf8(SV("\xed\xa0\x80")), "surrogate refused");
+	ok(!sv_is_utf8(SV("\xf4\x90\x80\x80")), "above U+10FFFF refused");
+	ok(!sv_is_utf8(SV("\xe2\x82")), "cut sequence refused");
+	ok(sv_distance(SV("alow"), SV("allow"), 2) == 1, "one letter missing");
+	ok(sv_distance(SV("kitten"), SV("sitting"), 2) == 3, "early exit above the maximum");
+	ok(sv_find(SV("abc"), 'z') == SIZE_MAX && sv_rfind(SV("aba"), 'a') == 2, "find and rfind");
+}
+
+static void test_buf(void)
+{
+	scoped_buf b = BUF_INIT(10);
+	struct writ_err err = { 0 };
+
+	buf_fmt(&b, "%d-%s", 12, "ab");
+	is_sv(buf_view(&b), SV("12-ab"), "formatted");
+	buf_fill(&b, '.', 5);
+	is_sv(buf_view(&b), SV("12-ab....."), "filled to the maximum");
+	ok(buf_check(&b, &err) == 0, "nothing lost yet");
+	buf_ch(&b, 'x');
+	ok(b.failed && b.n == 10, "one more byte fails and changes nothing");
+	ok(buf_check(&b, &err) == WRIT_E_LIMIT, "and is reported");
+	buf_clear(&b);
+	buf_str(&b, "again");
+	is_sv(buf_view(&b), SV("again"), "usable after clear");
+}
+
+static void test_arena(void)
+{
+	scoped_arena a = ARENA_INIT(100000);
+	VEC(int) v = { 0 };
+	bool same = true;
+
+	for (int i = 0; i < 1000; i++) {
+		int *p = vec_push(&a, &v);
+
+		if (!p)
+			break;
+		*p = i;
+	}
+	for (int i = 0; i < (int)v.n; i++)
+		same = same && v.v[i] == i;
+	ok(v.n == 1000 && same, "a vector keeps its elements as it grows");
+	ok(!arena_alloc(&a, 200000, 1), "the arena's maximum holds");
+	ok(!arena_alloc(&a, SIZE_MAX / 2, 3), "overflowing sizes are refused");
+	is_str(arena_fmt(&a, "%s/%d", "x", 3), "x/3", "formatted string");
+}
+
+static void test_err(void)
+{
+	struct writ_err err = { 0 };
+
+	ok(writ_fail(&err, WRIT_E_SYS, 2, "open %s", "a\nb") == WRIT_E_SYS, "returns its code");
+	is_str(err.what, "open a?b", "never a newline");
+}
+
+static void test_fd(void)
+{
+	char dir[] = "/tmp/writ-base-XXXXXX";
+	struct writ_err err = { 0 };
+	scoped_buf b = BUF_INIT(64);
+	char path[64];
+	struct stat st;
+
+	if (!ok(mkdtemp(dir) != NULL, "temporary directory"))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/f", dir);
+	ok(fd_replace_file(path, SV("one"), 0600, &err) == 0, "new file");
+	ok(fd_replace_file(path, SV("two"), 0600, &err) == 0, "replaced");
+	ok(fd_read_file(path, &b, &err) == 0, "read back");
+	is_sv(buf_view(&b), SV("two"), "the new bytes");
+	ok(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600, "mode as asked");
+	ok(fd_read_file(dir, &b, &err) == WRIT_E_SYS, "a directory is not a file");
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
+int main(void)
+{
+	test_sv();
+	test_buf();
+	test_arena();
+	test_err();
+	test_fd();
+	return tap_done();
+}
