@@ -1,0 +1,239 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include "codec/json.h"
+#include "policy/protect.h"
+
+#include "base/banned.h"
+
+static int show_protected(struct args *a)
+{
+	struct buf b = BUF_INIT(65536);
+	const bool json = a->given[OPT_JSON];
+
+	if (json)
+		buf_ch(&b, '[');
+	for (const struct protect_name *p = protect_names; p->name; p++) {
+		if (json)
+			buf_fmt(&b, "%s{\"name\":\"%s\",\"anywhere\":%s,\"why\":\"%s\"}",
+				p == protect_names ? "" : ",", p->name,
+				p->where == PROTECT_DEPTH ? "true" : "false", p->why);
+		else
+			buf_fmt(&b, "%-26s%s\n", p->name, p->why);
+	}
+	if (json)
+		buf_str(&b, "]\n");
+	return out(&b, EXIT_DONE);
+}
+
+int cmd_explain(struct args *a)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct host_facts f;
+	struct plan *plan;
+	struct loaded l;
+	int code;
+
+	if (a->given[OPT_PROTECTED])
+		return show_protected(a);
+	if (a->operands.n > 1) {
+		note("explain takes one FILE; see writ help explain");
+		return EXIT_FAILED;
+	}
+	code = load_policy(a, a->operands.n ? a->operands.v[0] : NULL, true, &l);
+	if (code == 0)
+		code = load_facts(a, a->given[OPT_ADAPTER], &f);
+	if (code == 0)
+		code = load_plan(a, &l, &f, &plan);
+	if (code)
+		return code;
+	if (l.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
+		note("no workspace: %s", l.where.no_workspace);
+	if (a->given[OPT_JSON]) {
+		plan_json(plan, &b);
+	} else {
+		const struct explain_style style = { .colour = use_colour(STDOUT_FILENO),
+						     .all = a->given[OPT_ALL],
+						     .verbose = a->given[OPT_VERBOSE] };
+
+		plan_explain(plan, &style, &b);
+	}
+	return out(&b, plan->refused ? EXIT_GUARANTEE : EXIT_DONE);
+}
+
+/* --- why --- */
+
+static const struct cap_set *set_of(struct args *a, const struct loaded *l)
+{
+	if (!a->given[OPT_AGENT])
+		return &l->policy->set;
+	for (size_t i = 0; i < l->policy->agents.n; i++)
+		if (sv_is(l->policy->agents.v[i].name, a->value[OPT_AGENT]))
+			return &l->policy->agents.v[i].set;
+	return NULL;
+}
+
+static void put_rule(const struct cap_set *set, uint32_t rule, struct buf *b)
+{
+	const struct cap_rule *r = &set->rules.v[rule];
+
+	diag_put_safe(b, r->file);
+	if (r->line)
+		buf_fmt(b, ":%u", r->line);
+	buf_str(b, ": ");
+	diag_put_safe(b, r->text);
+}
+
+/* The flag that would turn a default denial into a grant. */
+static void put_remedy(const struct policy_question *q, struct buf *b)
+{
+	struct sv rest = q->text;
+	const struct sv verb = sv_cut(&rest, ' ');
+
+	buf_str(b, "to allow  --allow '");
+	diag_put_safe(b, verb);
+	buf_ch(b, ':');
+	diag_put_safe(b, sv_cut(&rest, ' '));
+	while (rest.n) {
+		buf_ch(b, ';');
+		diag_put_safe(b, sv_cut(&rest, ' '));
+	}
+	buf_str(b, "'\n");
+}
+
+static void why_text(const struct cap_set *set, const struct plan *plan,
+		     const struct policy_question *q, struct cap_verdict v, struct buf *b)
+{
+	static const char *const words[] = { "denied", "ask", "allowed" };
+	const struct plan_guarantee *g = plan_guarantee_for(plan, q->request.action);
+	const enum guarantee ge = plan_guarantee_of(q->request.action);
+	const struct plan_rule *row = v.rule == RULE_NONE ? NULL : plan_rule_get(plan, v.rule);
+
+	buf_fmt(b, "%s: ", words[v.answer]);
+	diag_put_safe(b, q->text);
+	buf_str(b, "\nrule      ");
+	if (v.rule != RULE_NONE)
+		put_rule(set, v.rule, b);
+	else if (v.answer == CAP_ALLOW)
+		buf_str(b, "base: every session has this directory fresh and for itself");
+	else
+		buf_str(b, "the default: nothing allows it, so it is denied");
+	if (row)
+		buf_fmt(b, "\nheld by   %s, %s", row->hold.by, level_name(row->hold.level));
+	else
+		buf_fmt(b, "\nheld by   %s, %s (%s)", g->by, level_name(g->level), guarantee_name(ge));
+	buf_fmt(b, ", tier %s\n", plan_tier_name(plan->tier));
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE)
+		put_remedy(q, b);
+}
+
+static void why_json(const struct cap_set *set, const struct plan *plan,
+		     const struct policy_question *q, struct cap_verdict v, struct buf *b)
+{
+	static const char *const words[] = { "deny", "ask", "allow" };
+	const struct plan_guarantee *g = plan_guarantee_for(plan, q->request.action);
+	const struct plan_rule *row = v.rule == RULE_NONE ? NULL : plan_rule_get(plan, v.rule);
+
+	buf_fmt(b, "{\"answer\":\"%s\",\"request\":", words[v.answer]);
+	json_put_str(b, q->request.text);
+	buf_str(b, ",\"rule\":");
+	if (v.rule == RULE_NONE) {
+		buf_str(b, "null");
+	} else {
+		buf_str(b, "{\"file\":");
+		json_put_str(b, set->rules.v[v.rule].file);
+		buf_fmt(b, ",\"line\":%u,\"text\":", set->rules.v[v.rule].line);
+		json_put_str(b, set->rules.v[v.rule].text);
+		buf_ch(b, '}');
+	}
+	buf_fmt(b, ",\"private\":%s,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":",
+		q->private_area && v.rule == RULE_NONE ? "true" : "false",
+		guarantee_name(plan_guarantee_of(q->request.action)),
+		level_name(row ? row->hold.level : g->level));
+	json_put_str(b, sv_from(row ? row->hold.by : g->by));
+	buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
+}
+
+static bool question_source(struct args *a, struct source *ret)
+{
+	struct buf b = BUF_INIT(65536);
+	bool good;
+
+	/* VERB OBJECT QUALIFIERS as separate words: quote what the shell unquoted. */
+	for (size_t i = 0; i < a->operands.n; i++) {
+		const struct sv w = sv_from(a->operands.v[i]);
+		const bool quote = a->operands.n > 1 && (sv_find(w, ' ') != SIZE_MAX ||
+							 sv_find(w, '#') == 0);
+
+		buf_fmt(&b, "%s%s" SV_FMT "%s", i ? " " : "", quote ? "\"" : "", SV_ARG(w),
+			quote ? "\"" : "");
+	}
+	*ret = (struct source){ .name = SV("question"), .dir = SV("") };
+	good = !b.failed && arena_sv(a->arena, buf_view(&b), &ret->text);
+	buf_clear(&b);
+	return good;
+}
+
+/* Reads the question; what is wrong with it goes to standard error. */
+static int ask(struct args *a, const struct loaded *l, const struct source *src,
+	       struct policy_question *ret)
+{
+	struct diags d = { .arena = a->arena };
+	struct writ_err err = { 0 };
+
+	if (policy_ask(&l->env, src, &d, ret, &err) == 0)
+		return 0;
+	if (d.errors == 0)
+		return fail(&err, NULL);
+	show_diags(&d);
+	return EXIT_FAILED;
+}
+
+static const int answer_codes[] = { [CAP_DENY] = EXIT_NO, [CAP_ASK] = EXIT_ASKS, [CAP_ALLOW] = EXIT_DONE };
+
+int cmd_why(struct args *a)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct policy_question q;
+	const struct cap_set *set;
+	struct host_facts f;
+	struct cap_verdict v;
+	struct source src;
+	struct plan *plan;
+	struct loaded l;
+	int code;
+
+	if (a->operands.n == 0) {
+		note("why needs a question, as in: writ why write /etc/passwd");
+		return EXIT_FAILED;
+	}
+	code = load_policy(a, NULL, true, &l);
+	if (code == 0)
+		code = load_facts(a, false, &f);
+	if (code == 0)
+		code = load_plan(a, &l, &f, &plan);
+	if (code)
+		return code;
+	set = set_of(a, &l);
+	if (!set || !question_source(a, &src)) {
+		note("no agent \"%s\" in this policy", a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
+		return EXIT_FAILED;
+	}
+	code = ask(a, &l, &src, &q);
+	if (code)
+		return code;
+	if (set != &l.policy->set) {
+		l.policy->set = *set;
+		code = load_plan(a, &l, &f, &plan);
+		if (code)
+			return code;
+		set = &l.policy->set;
+	}
+	v = policy_answer(set, &q);
+	if (a->given[OPT_JSON])
+		why_json(set, plan, &q, v, &b);
+	else
+		why_text(set, plan, &q, v, &b);
+	return out(&b, answer_codes[v.answer]);
+}

@@ -1,0 +1,330 @@
+#include "cli/opts.h"
+
+#include "cli/cli.h"
+
+#include "base/banned.h"
+
+/* clang-format off */
+static const struct opt opts[] = {
+	{ OPT_HELP,      "help",      'h', NULL,         "show this help", NULL },
+	{ OPT_POLICY,    "policy",    'p', "FILE",       "rules from this policy file; may be repeated", "file" },
+	{ OPT_PROFILE,   "profile",   'P', "NAME",       "rules from a shipped profile; may be repeated", "profiles" },
+	{ OPT_ALLOW,     "allow",     0,   "RULE",       "allow this, as in write:./logs/*", "rules" },
+	{ OPT_ASK,       "ask",       0,   "RULE",       "ask a person before this", "rules" },
+	{ OPT_DENY,      "deny",      0,   "RULE",       "deny this, whatever else allows it", "rules" },
+	{ OPT_LIMIT,     "limit",     0,   "KEY=VALUE",  "a limit, as in memory=2G", "limits" },
+	{ OPT_SECRET,    "secret",    0,   "SPEC",       "NAME from SOURCE to URL as FORM", NULL },
+	{ OPT_ENV,       "env",       'e', "NAME[=VALUE]", "pass or set a variable", NULL },
+	{ OPT_VAR,       "var",       0,   "NAME=VALUE", "what $NAME means in the paths of a policy", NULL },
+	{ OPT_WORKSPACE, "workspace", 0,   "MODE",       "direct or cow", "direct cow" },
+	{ OPT_CWD,       "cwd",       'C', "DIR",        "act as if started in this directory", "dir" },
+	{ OPT_ADAPTER,   "adapter",   0,   "NAME",       "plan for this engine instead of the host", "host crun runc gvisor podman docker qemu firecracker wasm" },
+	{ OPT_TIER,      "tier",      0,   "A|B",        "plan for this tier instead of the best one", "A B" },
+	{ OPT_FACTS,     "facts",     0,   "FILE",       "use recorded facts instead of this machine's", "file" },
+	{ OPT_ALL,       "all",       'a', NULL,         "built-in rules too", NULL },
+	{ OPT_PROTECTED, "protected", 0,   NULL,         "list the names that stay protected inside any write", NULL },
+	{ OPT_JSON,      "json",      0,   NULL,         "output for machines", NULL },
+	{ OPT_SARIF,     "sarif",     0,   NULL,         "output as SARIF 2.1.0", NULL },
+	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format instead of guessing", "writ docker-run compose devcontainer dockerfile kubernetes claude srt mcp" },
+	{ OPT_RECORD,    "record",    0,   NULL,         "print the facts as a record that --facts reads", NULL },
+	{ OPT_UPDATE,    "update",    0,   "FILE",       "replace the advisory table by a newer one", "file" },
+	{ OPT_THREAT,    "threat",    0,   "KIND",       "prototype, developer, production or api-only; asks if missing", "prototype developer production api-only" },
+	{ OPT_FORCE,     "force",     0,   NULL,         "replace a policy that is already there", NULL },
+	{ OPT_YES,       "yes",       'y', NULL,         "do not ask", NULL },
+	{ OPT_PRINT,     "print",     0,   NULL,         "write to standard output instead of the policy's place", NULL },
+	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
+	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "guarantees and steps too", NULL },
+	{ OPT_QUIET,     "quiet",     'q', NULL,         "only what is wrong", NULL },
+};
+_Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
+
+#define O(x) (UINT64_C(1) << OPT_##x)
+#define RULE_OPTS (O(POLICY) | O(PROFILE) | O(ALLOW) | O(ASK) | O(DENY) | O(LIMIT) | O(SECRET) | \
+		   O(ENV) | O(VAR) | O(WORKSPACE) | O(CWD))
+#define PLAN_OPTS (O(ADAPTER) | O(TIER) | O(FACTS))
+
+const struct cli_verb cli_verbs[] = {
+	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
+	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
+	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "
+	  "its test lines. Without FILE it checks what a run in this directory would use. FILE may be - for standard input. "
+	  "With --print it writes the policy back in canonical spacing.", cmd_check, false },
+	{ "caps", "[FILE]", "the policy as canonical capabilities",
+	  RULE_OPTS | O(ALL) | O(JSON), "writ caps --allow write:./logs/*",
+	  "Prints what a token or a record would carry: one string per meaning, with physical paths, and the digest of the "
+	  "set.", cmd_caps, false },
+	{ "explain", "[FILE]", "what enforces each line on this machine, and what cannot be",
+	  RULE_OPTS | PLAN_OPTS | O(ALL) | O(PROTECTED) | O(JSON) | O(VERBOSE), "writ explain policy.writ",
+	  "Shows for each rule whether it holds here exactly, more strictly, partially or not at all, by what, and at which "
+	  "price. Ends with 122 if a line that somebody wrote cannot be enforced: a run would end the same way before it "
+	  "starts.", cmd_explain, false },
+	{ "why", "VERB OBJECT", "may it do this? which line says so, and what enforces it?",
+	  RULE_OPTS | PLAN_OPTS | O(AGENT) | O(JSON), "writ why write /etc/passwd",
+	  "Answers one question and names the rule, or the default, that decides. Ends with 0 if it is allowed, 1 if it is "
+	  "denied and 3 if a person would be asked.", cmd_why, false },
+	{ "lint", "FILE...", "dangerous settings in policies and in other tools' files",
+	  O(FORMAT) | O(JSON) | O(SARIF) | O(QUIET) | O(CWD) | O(VAR), "writ lint docker-compose.yml .mcp.json",
+	  "Reads writ policies, docker run lines, Compose files, devcontainer.json, Dockerfiles, Kubernetes manifests, Claude "
+	  "and srt settings and MCP configurations, and reports what would let an agent out, with why and what to write "
+	  "instead. Ends with 1 if it found an error or a warning.", cmd_lint, false },
+	{ "doctor", "", "what this machine can enforce, for this user",
+	  O(FACTS) | O(RECORD) | O(UPDATE) | O(JSON) | O(VERBOSE), "writ doctor",
+	  "Tries each mechanism instead of reading about it, and says what is missing and how to get it. Keeps a table of "
+	  "kernel and runtime advisories.", cmd_doctor, false },
+	{ "init", "", "write a first policy for this project",
+	  O(THREAT) | O(FORCE) | O(PRINT) | O(CWD), "writ init --threat developer",
+	  "Asks a few questions, or takes --threat, and writes a commented policy where your policies live, outside the "
+	  "project, so that nothing in the project can change it.", cmd_init, false },
+	{ "trust", "[FILE]", "let this workspace's agent.writ widen your policy",
+	  O(YES) | O(CWD), "writ trust",
+	  "Shows what has changed since you last trusted it, asks, and pins its hash. Until then, and after any change, the "
+	  "file can only narrow.", cmd_trust, false },
+	{ "profile", "list | show NAME", "profiles shipped with writ",
+	  O(JSON), "writ profile show python",
+	  "Profiles are ordinary policies. `use NAME` or --profile NAME adds one.", cmd_profile, false },
+	{ "completion", "bash|zsh|fish", "shell completion",
+	  0, "writ completion bash > ~/.local/share/bash-completion/completions/writ",
+	  "Prints a completion script for the shell.", cmd_completion, false },
+	{ "man", "PAGE", "the manual page of a verb, as roff",
+	  0, "writ man explain", "Used by the build; PAGE is writ, policy or a verb.", cmd_man, true },
+	{ "help", "[VERB]", "help for one verb", 0, "writ help explain", "", cmd_help, false },
+	{ "version", "", "the version", 0, "writ version", "", cmd_version, false },
+	{ NULL, NULL, NULL, 0, NULL, NULL, NULL, false },
+};
+/* clang-format on */
+
+const struct opt *opt_get(enum opt_id id)
+{
+	return &opts[id];
+}
+
+const struct cli_verb *verb_get(struct sv name)
+{
+	for (const struct cli_verb *v = cli_verbs; v->name; v++)
+		if (sv_is(name, v->name))
+			return v;
+	return NULL;
+}
+
+static bool takes(const struct cli_verb *v, const struct opt *o)
+{
+	return o->id == OPT_HELP || (v->opts & UINT64_C(1) << o->id);
+}
+
+static const struct opt *find_long(const struct cli_verb *v, struct sv name)
+{
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (takes(v, &opts[i]) && sv_is(name, opts[i].name))
+			return &opts[i];
+	return NULL;
+}
+
+static const struct opt *find_short(const struct cli_verb *v, char c)
+{
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (takes(v, &opts[i]) && opts[i].letter == c)
+			return &opts[i];
+	return NULL;
+}
+
+static int unknown(const struct cli_verb *v, struct sv name, struct writ_err *err)
+{
+	const char *names[OPT_COUNT + 1];
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (takes(v, &opts[i]))
+			names[n++] = opts[i].name;
+	names[n] = NULL;
+	near = diag_nearest(name, names);
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; %s%s", v->name,
+			 SV_ARG(name), near ? "did you mean --" : "see writ help ",
+			 near ? near : v->name);
+}
+
+static int add_rule_arg(struct args *a, const struct opt *o, const char *value, struct writ_err *err)
+{
+	/* clang-format off */
+	static const struct { enum opt_id id; enum policy_arg_kind kind; } kinds[] = {
+		{ OPT_ALLOW, ARG_ALLOW }, { OPT_ASK, ARG_ASK }, { OPT_DENY, ARG_DENY },
+		{ OPT_LIMIT, ARG_LIMIT }, { OPT_SECRET, ARG_SECRET }, { OPT_ENV, ARG_ENV },
+		{ OPT_PROFILE, ARG_USE },
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct policy_arg *r;
+		const char *name;
+
+		if (kinds[i].id != o->id)
+			continue;
+		r = vec_push(a->arena, &a->rules);
+		name = arena_fmt(a->arena, "--%s", o->name);
+		if (!r || !name)
+			return writ_nomem(err);
+		*r = (struct policy_arg){ kinds[i].kind,
+					  { .name = sv_from(name), .dir = SV(""), .text = sv_from(value) } };
+	}
+	return 0;
+}
+
+static int take(struct args *a, const struct opt *o, const char *value, struct writ_err *err)
+{
+	a->given[o->id] = true;
+	a->value[o->id] = value;
+	if (o->id == OPT_POLICY) {
+		const char **p = vec_push(a->arena, &a->policies);
+
+		if (!p)
+			return writ_nomem(err);
+		*p = value;
+	}
+	if (o->id == OPT_VAR) {
+		struct policy_var *var = vec_push(a->arena, &a->vars);
+		struct sv rest = sv_from(value);
+
+		if (!var)
+			return writ_nomem(err);
+		var->name = sv_cut(&rest, '=');
+		var->value = rest;
+		if (var->name.n == 0 || !sv_starts(rest, SV("/")))
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "--var wants NAME=/absolute/path");
+	}
+	return value ? add_rule_arg(a, o, value, err) : 0;
+}
+
+/* --name, --name=value, --name value. Moves *@i over a value it takes. */
+static int parse_long(struct args *a, int argc, char **argv, int *i, struct writ_err *err)
+{
+	struct sv value = sv_skip(sv_from(argv[*i]), 2);
+	const struct sv name = sv_cut(&value, '=');
+	const bool joined = argv[*i][2 + name.n] == '=';
+	const struct opt *o = find_long(a->verb, name);
+
+	if (!o)
+		return unknown(a->verb, name, err);
+	if (!o->arg) {
+		if (joined)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "--%s takes no value", o->name);
+		return take(a, o, NULL, err);
+	}
+	if (joined)
+		return take(a, o, value.p, err);
+	if (*i + 1 >= argc)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "--%s needs %s", o->name, o->arg);
+	return take(a, o, argv[++*i], err);
+}
+
+/* -v, -qv, -p FILE, -pFILE. */
+static int parse_short(struct args *a, int argc, char **argv, int *i, struct writ_err *err)
+{
+	for (const char *c = argv[*i] + 1; *c; c++) {
+		const struct opt *o = find_short(a->verb, *c);
+		int r;
+
+		if (!o)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option -%c; see writ help %s",
+					 a->verb->name, *c, a->verb->name);
+		if (!o->arg) {
+			r = take(a, o, NULL, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (c[1])
+			return take(a, o, c + 1, err);
+		if (*i + 1 >= argc)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "-%c needs %s", *c, o->arg);
+		return take(a, o, argv[++*i], err);
+	}
+	return 0;
+}
+
+int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *ret_args,
+	       struct writ_err *err)
+{
+	struct args a = { .verb = verb, .arena = ret_args->arena };
+	bool only_operands = false;
+
+	for (int i = 0; i < argc; i++) {
+		const struct sv s = sv_from(argv[i]);
+		int r = 0;
+
+		if (!only_operands && sv_is(s, "--")) {
+			only_operands = true;
+		} else if (!only_operands && sv_starts(s, SV("--"))) {
+			r = parse_long(&a, argc, argv, &i, err);
+		} else if (!only_operands && s.n > 1 && s.p[0] == '-') {
+			r = parse_short(&a, argc, argv, &i, err);
+		} else {
+			const char **p = vec_push(a.arena, &a.operands);
+
+			if (!p)
+				return writ_nomem(err);
+			*p = argv[i];
+		}
+		if (r < 0)
+			return r;
+	}
+	*ret_args = a;
+	return 0;
+}
+
+static void help_opt(const struct opt *o, struct buf *b)
+{
+	struct buf h = BUF_INIT(128);
+
+	if (o->letter)
+		buf_fmt(&h, "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	else
+		buf_fmt(&h, "      --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	buf_sv(b, buf_view(&h));
+	buf_fill(b, ' ', h.n < 29 ? 29 - h.n : 2);
+	buf_fmt(b, "%s\n", o->help);
+	buf_clear(&h);
+}
+
+/* Words of @text in lines of at most 78 columns. */
+static void put_wrapped(struct buf *b, const char *text)
+{
+	struct sv rest = sv_from(text);
+	size_t col = 0;
+
+	while (rest.n) {
+		const struct sv word = sv_cut(&rest, ' ');
+
+		if (col && col + 1 + word.n > 78) {
+			buf_ch(b, '\n');
+			col = 0;
+		}
+		if (col)
+			buf_ch(b, ' ');
+		buf_sv(b, word);
+		col += word.n + (col > 0);
+	}
+	buf_ch(b, '\n');
+}
+
+void opts_help(const struct cli_verb *verb, struct buf *b)
+{
+	if (!verb) {
+		buf_str(b, "writ: run an agent with least privilege, and prove which boundary held\n\n"
+			   "usage: writ VERB [OPTIONS] [OPERANDS]\n\n");
+		for (const struct cli_verb *v = cli_verbs; v->name; v++)
+			if (!v->hidden)
+				buf_fmt(b, "  %-12s%s\n", v->name, v->summary);
+		buf_str(b, "\nwrit help VERB says more. A first look: writ explain --allow write:./logs/*\n");
+		return;
+	}
+	buf_fmt(b, "writ %s: %s\n\nusage: writ %s%s%s%s\n\n", verb->name, verb->summary, verb->name,
+		verb->opts ? " [OPTIONS]" : "", *verb->operands ? " " : "", verb->operands);
+	if (*verb->about) {
+		put_wrapped(b, verb->about);
+		buf_ch(b, '\n');
+	}
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (takes(verb, &opts[i]))
+			help_opt(&opts[i], b);
+	buf_fmt(b, "\nexample: %s\n", verb->example);
+}

@@ -1,0 +1,116 @@
+#include "plan/plan_priv.h"
+
+#include "base/banned.h"
+
+#define HOLD(l, b, c, f) ((struct hold){ LEVEL_##l, (b), (c), (f) })
+
+enum guarantee limit_guarantee(enum cap_limit limit)
+{
+	switch (limit) {
+	case LIMIT_MEMORY:
+		return G_RES_MEMORY;
+	case LIMIT_CPU:
+		return G_RES_CPU;
+	case LIMIT_PIDS:
+	case LIMIT_FILES:
+		return G_RES_PIDS;
+	case LIMIT_DISK:
+		return G_RES_DISK;
+	case LIMIT_COMMAND:
+	case LIMIT_SESSION:
+	case LIMIT_IDLE:
+		return G_RES_TIME;
+	case LIMIT_OUTPUT:
+		return G_RES_OUTPUT;
+	case LIMIT_UP:
+	case LIMIT_DOWN:
+	case LIMIT_REQUESTS:
+		return G_NET;
+	case LIMIT_COUNT:
+		break;
+	}
+	return G_RES_TIME;
+}
+
+static const char delegate[] =
+	"delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids";
+
+static const char *delegate_fix(const struct host_facts *f)
+{
+	return f->cgroup == CGROUP_V2 && !f->root ? delegate : NULL;
+}
+
+static struct hold hold_memory(const struct host_facts *f)
+{
+	if (f->cgroup_memory)
+		return HOLD(EXACT, "cgroup", "none", NULL);
+	if (f->systemd_user)
+		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
+	return HOLD(PARTIAL, "address space per process; their sum is not bounded", "none",
+		    delegate_fix(f));
+}
+
+static struct hold hold_cpu(const struct host_facts *f)
+{
+	if (f->cgroup_cpu)
+		return HOLD(EXACT, "cgroup", "none", NULL);
+	if (f->systemd_user)
+		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
+	return HOLD(NONE, "no cgroup to put it in", "none", delegate_fix(f));
+}
+
+static struct hold hold_pids(const struct ground *g)
+{
+	const struct host_facts *f = g->f;
+
+	if (f->cgroup_pids)
+		return HOLD(EXACT, "cgroup", "none", NULL);
+	/* The kernel does not count processes of the real uid 0. */
+	if (g->tier == TIER_A && f->rlimit_nproc_userns && !f->root)
+		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
+	if (f->systemd_user)
+		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
+	return HOLD(NONE, f->root ? "root's processes are not counted without a cgroup" :
+				    "the limit would count your other processes too",
+		    "none", delegate_fix(f));
+}
+
+static struct hold hold_disk(const struct ground *g)
+{
+	if (g->cow)
+		return HOLD(EXACT, "size of the copy-on-write layer", "none", NULL);
+	return HOLD(NONE, "direct workspace: no quota", "none", "--workspace cow");
+}
+
+struct hold hold_limit(const struct ground *g, enum cap_limit limit)
+{
+	if (g->tier == TIER_NONE)
+		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
+	switch (limit) {
+	case LIMIT_MEMORY:
+		return hold_memory(g->f);
+	case LIMIT_CPU:
+		return hold_cpu(g->f);
+	case LIMIT_PIDS:
+		return hold_pids(g);
+	case LIMIT_DISK:
+		return hold_disk(g);
+	case LIMIT_FILES:
+		return HOLD(EXACT, "open files per process", "none", NULL);
+	case LIMIT_COMMAND:
+	case LIMIT_SESSION:
+	case LIMIT_IDLE:
+		return HOLD(EXACT, "clock of the supervisor", "none", NULL);
+	case LIMIT_OUTPUT:
+		return HOLD(EXACT, "counted by the supervisor", "none", NULL);
+	case LIMIT_UP:
+	case LIMIT_DOWN:
+	case LIMIT_REQUESTS:
+		return g->own_net || g->mediate ?
+			       HOLD(EXACT, "counted on the way out", "none", NULL) :
+			       HOLD(NONE, "connections cannot be counted here", "none", NULL);
+	case LIMIT_COUNT:
+		break;
+	}
+	return HOLD(NONE, "unknown limit", "none", NULL);
+}

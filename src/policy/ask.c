@@ -1,0 +1,196 @@
+#include "policy/lower_priv.h"
+
+#include "base/banned.h"
+
+const char *const policy_private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
+
+static bool in_private_dir(struct sv path)
+{
+	for (size_t i = 0; policy_private_dirs[i]; i++) {
+		const struct sv dir = sv_from(policy_private_dirs[i]);
+
+		if (sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static bool concrete(struct lower *l, const struct stmt *s, enum cap_action action,
+		     struct sv resource, const char *params, struct cap *ret)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct writ_err err = { 0 };
+	int r;
+
+	buf_fmt(&b, "%s:" SV_FMT ":" SV_FMT "%s", cap_action_name(action), SV_ARG(l->env->realm),
+		SV_ARG(resource), params);
+	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "too long") :
+		       cap_parse(l->a, CAP_REQUEST, buf_view(&b), ret, &err);
+	buf_clear(&b);
+	return r == 0 || lower_bad(l, s, "ask about one thing, without wildcards", "%s", err.what);
+}
+
+static bool path_request(struct lower *l, const struct stmt *s, enum cap_action action,
+			 const char *params, struct policy_question *q)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct sv raw;
+	bool good;
+
+	if (!lower_plain_path(l, s, &raw))
+		return false;
+	q->private_area = in_private_dir(raw) && (action == CAP_FS_READ || action == CAP_FS_WRITE ||
+						  action == CAP_FS_PUT);
+	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
+	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request) :
+		      lower_bad(l, s, NULL, "this path is too long");
+	buf_clear(&b);
+	return good;
+}
+
+static bool exec_request(struct lower *l, const struct stmt *s, struct policy_question *q)
+{
+	struct stmt named = *s;
+	struct sv program;
+
+	if (sv_find(s->object.text, '/') == SIZE_MAX) {
+		if (!l->env->ops->program(l->env->ops->ctx, l->a, s->object.text, &program))
+			return lower_bad(l, s, NULL, "out of memory");
+		if (program.n == 0)
+			return lower_bad(l, s, "give its path", "no program \"" SV_FMT "\" in PATH",
+					 SV_ARG(s->object.text));
+		named.object.text = program;
+	}
+	return path_request(l, &named, CAP_PROC_EXEC, "", q);
+}
+
+static bool net_request(struct lower *l, const struct stmt *s, struct policy_question *q)
+{
+	const struct qual *method = qual_find(s, QUAL_METHODS);
+	const struct qual *query = qual_find(s, QUAL_QUERY);
+	struct net_object o;
+	const char *text;
+	struct sv url;
+
+	if (!net_parse(l, s, s->object.text, &o))
+		return false;
+	if (o.any)
+		return lower_bad(l, s, "as in why net https://example.com/", "ask about one host");
+	if (o.http && o.has_path) {
+		text = arena_fmt(l->a, ";m=" SV_FMT ";q=%s",
+				 SV_ARG(method ? method->value : SV("GET")),
+				 query && sv_is(query->value, "any") ? "any" : "none");
+		return net_url_text(l, &o, &url) && text &&
+		       concrete(l, s, CAP_HTTP_REQUEST, url, text, &q->request);
+	}
+	if (o.http && !o.tls) {
+		o.path = SV("/");
+		return net_url_text(l, &o, &url) &&
+		       concrete(l, s, CAP_HTTP_REQUEST, url, ";m=GET;q=none", &q->request);
+	}
+	if (o.lo != o.hi)
+		return lower_bad(l, s, NULL, "ask about one port");
+	text = arena_fmt(l->a, "tcp/" SV_FMT ":%u", SV_ARG(o.host), o.lo);
+	return text && concrete(l, s, CAP_NET_CONNECT, sv_from(text), o.tls ? ";tls=sni" : "",
+				&q->request);
+}
+
+/* Verbs whose grant is already concrete: lower it, and read it back as a request. */
+static bool same_as_grant(struct lower *l, const struct stmt *s, struct policy_question *q)
+{
+	struct stmt rule = *s;
+	struct cap_set *keep = l->set;
+	struct cap_set scratch = { 0 };
+	struct writ_err err = { 0 };
+	const struct cap *c;
+	bool good;
+
+	rule.kind = STMT_RULE;
+	rule.effect = EFFECT_ALLOW;
+	l->set = &scratch;
+	good = lower_stmt(l, &rule);
+	l->set = keep;
+	if (!good)
+		return false;
+	if (scratch.caps.n == 0)
+		return lower_bad(l, s, "ask about exec, write or net instead",
+				 "a bundle is not one act");
+	c = &scratch.caps.v[0].cap;
+	if (cap_parse(l->a, CAP_REQUEST, c->text, &q->request, &err) < 0)
+		return lower_bad(l, s, "ask about one thing, without wildcards", "%s", err.what);
+	return true;
+}
+
+bool ask_lower(struct lower *l, const struct stmt *s, struct policy_question *ret)
+{
+	struct policy_question q = { 0 };
+	struct buf b = BUF_INIT(LEX_LINE_MAX);
+	bool good = false;
+
+	switch (s->verb->id) {
+	case VERB_READ:
+		good = path_request(l, s, CAP_FS_READ, "", &q);
+		break;
+	case VERB_WRITE:
+		good = path_request(l, s, CAP_FS_WRITE, "", &q);
+		break;
+	case VERB_PUT:
+		good = path_request(l, s, CAP_FS_PUT, "", &q);
+		break;
+	case VERB_EXEC:
+		good = exec_request(l, s, &q);
+		break;
+	case VERB_NET:
+		good = net_request(l, s, &q);
+		break;
+	case VERB_DEVICE:
+	case VERB_LISTEN:
+	case VERB_UNIX:
+	case VERB_GIT:
+	case VERB_KERNEL:
+	case VERB_TOOL:
+	case VERB_AGENT:
+	case VERB_SHELL:
+		good = same_as_grant(l, s, &q);
+		break;
+	case VERB_NONE:
+		break;
+	}
+	if (!good)
+		return false;
+	buf_fmt(&b, "%s " SV_FMT, s->verb->name, SV_ARG(s->object.raw));
+	for (size_t i = 0; i < s->quals_n; i++)
+		buf_fmt(&b, " " SV_FMT, SV_ARG(s->quals[i].word.raw));
+	good = !b.failed && arena_sv(l->a, buf_view(&b), &q.text);
+	buf_clear(&b);
+	*ret = q;
+	return good;
+}
+
+int policy_ask(const struct policy_env *env, const struct source *src, struct diags *d,
+	       struct policy_question *ret_q, struct writ_err *err)
+{
+	struct lower l = { .env = env, .d = d, .a = d->arena, .err = err };
+	struct policy scratch = { 0 };
+	struct ast ast = { 0 };
+	struct policy_question q;
+	int r = ast_parse_rule(d, src, EFFECT_ALLOW, STMT_TEST, &ast, err);
+
+	l.policy = &scratch;
+	l.set = &scratch.set;
+	if (r < 0)
+		return r;
+	if (ast.stmts.n == 0 || !ask_lower(&l, &ast.stmts.v[0], &q))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "this is not a question about one act");
+	*ret_q = q;
+	return 0;
+}
+
+struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q)
+{
+	struct cap_verdict v = cap_set_decide(set, &q->request);
+
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE && q->private_area)
+		v.answer = CAP_ALLOW;
+	return v;
+}

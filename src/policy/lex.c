@@ -1,0 +1,218 @@
+#include "policy/lex.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static struct place at(const struct source *src, uint32_t line, size_t col, size_t len)
+{
+	return (struct place){ src, line, (uint32_t)col, (uint32_t)len };
+}
+
+/*
+ * SECURITY: what a person reads must be what is parsed: control, bidi and
+ * invisible characters are refused everywhere, comments included.
+ */
+static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no, struct sv line)
+{
+	for (size_t i = 0; i < line.n; i++) {
+		const unsigned char c = (unsigned char)line.p[i];
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f) {
+			diag_add(d, DIAG_ERROR, at(src, no, i + 1, 1), NULL,
+				 "control character 0x%02x", c);
+			return false;
+		}
+	}
+	if (!sv_is_utf8(line)) {
+		diag_add(d, DIAG_ERROR, at(src, no, 1, 1),
+			 "inside double quotes, write other bytes as \\xHH",
+			 "this line is not valid UTF-8");
+		return false;
+	}
+	for (size_t i = 0; i + 2 < line.n; i++) {
+		const unsigned char *p = (const unsigned char *)line.p + i;
+		const bool bidi = p[0] == 0xe2 && ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) ||
+								     (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+						   (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf));
+		const bool bom = p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+
+		if (bidi || bom) {
+			diag_add(d, DIAG_ERROR, at(src, no, i + 1, 3), NULL,
+				 "invisible or direction-changing character");
+			return false;
+		}
+	}
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Decodes the escape at @s (just behind the backslash). Returns its length, or 0. */
+static size_t escape(struct sv s, char *ret_c)
+{
+	int hi, lo;
+
+	if (s.n == 0)
+		return 0;
+	switch (s.p[0]) {
+	case '"':
+	case '\\':
+		*ret_c = s.p[0];
+		return 1;
+	case '*':
+		*ret_c = 0;
+		return 1;
+	case 'n':
+		*ret_c = '\n';
+		return 1;
+	case 't':
+		*ret_c = '\t';
+		return 1;
+	case 'x':
+		if (s.n < 3)
+			return 0;
+		hi = hex_digit(s.p[1]);
+		lo = hex_digit(s.p[2]);
+		if (hi < 0 || lo < 0 || (hi == 0 && lo == 0))
+			return 0;
+		*ret_c = (char)(hi << 4 | lo);
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+struct lexer {
+	struct diags *d;
+	const struct source *src;
+	uint32_t no;
+	struct sv line;
+};
+
+/* Reads the word at @from; *@ret_w.raw.n bytes of the line. False: reported. */
+static bool lex_word(struct lexer *l, size_t from, struct word *ret_w, bool *ret_nomem)
+{
+	char *text = arena_alloc(l->d->arena, l->line.n - from + 1, 1);
+	bool quoted = false;
+	size_t n = 0, i;
+
+	if (!text) {
+		*ret_nomem = true;
+		return false;
+	}
+	for (i = from; i < l->line.n; i++) {
+		const char c = l->line.p[i];
+
+		if (c == '"') {
+			quoted = !quoted;
+		} else if (c == '\\') {
+			const size_t len = quoted ? escape(sv_skip(l->line, i + 1), &text[n]) : 0;
+
+			if (len == 0) {
+				diag_add(l->d, DIAG_ERROR, at(l->src, l->no, i + 1, 1),
+					 "inside double quotes: \\\" \\\\ \\* \\n \\t \\xHH", "%s",
+					 quoted ? "unknown escape" : "backslash outside quotes");
+				return false;
+			}
+			n++;
+			i += len;
+		} else if (!quoted && (c == ' ' || c == '\t')) {
+			break;
+		} else {
+			text[n++] = c;
+		}
+	}
+	if (quoted) {
+		diag_add(l->d, DIAG_ERROR, at(l->src, l->no, from + 1, i - from), NULL,
+			 "this quote is never closed");
+		return false;
+	}
+	ret_w->raw = sv_sub(l->line, from, i - from);
+	ret_w->text = (struct sv){ text, n };
+	ret_w->col = (uint32_t)from + 1;
+	return true;
+}
+
+static int lex_line(struct lexer *l, struct lex_lines *out, struct writ_err *err)
+{
+	struct word words[LEX_WORDS_MAX];
+	struct lex_line *line;
+	struct word *copy;
+	bool nomem = false;
+	size_t n = 0, i = 0;
+
+	for (;;) {
+		while (i < l->line.n && (l->line.p[i] == ' ' || l->line.p[i] == '\t'))
+			i++;
+		if (i == l->line.n || l->line.p[i] == '#')
+			break;
+		if (n == LEX_WORDS_MAX) {
+			diag_add(l->d, DIAG_ERROR, at(l->src, l->no, i + 1, 1), NULL,
+				 "more than %d words in one line", LEX_WORDS_MAX);
+			return 0;
+		}
+		if (!lex_word(l, i, &words[n], &nomem))
+			return nomem ? writ_nomem(err) : 0;
+		i += words[n++].raw.n;
+	}
+	if (n == 0)
+		return 0;
+	copy = arena_array(l->d->arena, struct word, n);
+	line = vec_push(l->d->arena, &out->list);
+	if (!copy || !line)
+		return writ_nomem(err);
+	memcpy(copy, words, n * sizeof(*copy));
+	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', copy, n };
+	return 0;
+}
+
+int lex(struct diags *d, const struct source *src, struct lex_lines *ret_lines,
+	struct writ_err *err)
+{
+	struct lexer l = { .d = d, .src = src };
+	struct lex_lines out = { 0 };
+	struct sv rest = src->text;
+
+	if (rest.n > LEX_TEXT_MAX) {
+		diag_add(d, DIAG_ERROR, at(src, 0, 0, 0), NULL,
+			 "a policy has at most %d bytes, this one has %zu", LEX_TEXT_MAX, rest.n);
+		return 0;
+	}
+	while (rest.n) {
+		int r;
+
+		l.no++;
+		l.line = sv_cut(&rest, '\n');
+		if (l.line.n && l.line.p[l.line.n - 1] == '\r')
+			l.line.n--;
+		if (l.line.n > LEX_LINE_MAX) {
+			diag_add(d, DIAG_ERROR, at(src, l.no, 1, 1), NULL,
+				 "a line has at most %d bytes, this one has %zu", LEX_LINE_MAX,
+				 l.line.n);
+			continue;
+		}
+		if (!line_is_clean(d, src, l.no, l.line))
+			continue;
+		if (out.list.n == LEX_LINES_MAX) {
+			diag_add(d, DIAG_ERROR, at(src, l.no, 1, 1),
+				 "grant a directory instead of its files",
+				 "more than %d statements", LEX_LINES_MAX);
+			break;
+		}
+		r = lex_line(&l, &out, err);
+		if (r < 0)
+			return r;
+	}
+	*ret_lines = out;
+	return 0;
+}

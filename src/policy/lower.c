@@ -1,0 +1,597 @@
+#include "policy/lower_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/protect.h"
+
+#include "base/banned.h"
+
+static const char *const param_names[] = {
+	[P_APPROVE] = "approve", [P_ARGS] = "args",   [P_AS] = "as",
+	[P_DANGER] = "danger",	 [P_M] = "m",	      [P_MAX_IN] = "max-in",
+	[P_MAX_OUT] = "max-out", [P_N] = "n",	      [P_O] = "o",
+	[P_OP] = "op",		 [P_PRIV] = "priv",   [P_Q] = "q",
+	[P_RATE] = "rate",	 [P_REF] = "ref",     [P_SHA256] = "sha256",
+	[P_TLS] = "tls",	 [P_TO] = "to",
+};
+_Static_assert(ARRAY_LEN(param_names) == P_COUNT, "every param has a name");
+
+bool lower_bad(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...)
+{
+	const struct word *w = s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	diag_add(l->d, DIAG_ERROR, word_place(s, w), hint, "%s", text);
+	return false;
+}
+
+bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
+	       const struct params *params)
+{
+	const bool deny = s->kind == STMT_RULE && s->effect == EFFECT_DENY;
+	struct params none = { 0 };
+	struct params p = params && !deny ? *params : none;
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct writ_err err = { 0 };
+	struct cap_entry *e;
+	struct cap cap;
+	int r;
+
+	if (s->kind == STMT_RULE && s->effect == EFFECT_ASK)
+		p.v[P_APPROVE] = SV("operator");
+	buf_fmt(&b, "%s:" SV_FMT ":" SV_FMT, cap_action_name(action), SV_ARG(l->env->realm),
+		SV_ARG(resource));
+	for (size_t i = 0; i < P_COUNT; i++)
+		if (p.v[i].n)
+			buf_fmt(&b, ";%s=" SV_FMT, param_names[i], SV_ARG(p.v[i]));
+	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long") :
+		       cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
+	buf_clear(&b);
+	if (r < 0)
+		return lower_bad(l, s, NULL, "%s", err.what);
+	if (deny)
+		e = vec_push(l->a, &l->set->nots);
+	else
+		e = vec_push(l->a, &l->set->caps);
+	if (!e)
+		return lower_bad(l, s, NULL, "out of memory");
+	*e = (struct cap_entry){ cap, l->rule };
+	return true;
+}
+
+static bool lower_files(struct lower *l, const struct stmt *s)
+{
+	const bool deny = s->effect == EFFECT_DENY;
+	struct lowered_path p;
+	bool skip;
+
+	if (!lower_path(l, s, &p, &skip))
+		return false;
+	if (skip)
+		return true;
+	switch (s->verb->id) {
+	case VERB_READ:
+		/* What may not be read may not be renamed to where it may. */
+		return lower_add(l, s, CAP_FS_READ, p.text, NULL) &&
+		       (!deny || lower_add(l, s, CAP_FS_WRITE, p.text, NULL));
+	case VERB_WRITE:
+		return (deny || lower_add(l, s, CAP_FS_READ, p.text, NULL)) &&
+		       lower_add(l, s, CAP_FS_WRITE, p.text, NULL);
+	case VERB_PUT:
+		return lower_add(l, s, CAP_FS_PUT, p.text, NULL);
+	case VERB_NONE:
+	case VERB_EXEC:
+	case VERB_NET:
+	case VERB_LISTEN:
+	case VERB_UNIX:
+	case VERB_GIT:
+	case VERB_DEVICE:
+	case VERB_KERNEL:
+	case VERB_TOOL:
+	case VERB_AGENT:
+	case VERB_SHELL:
+		break;
+	}
+	return false;
+}
+
+/* Programs that are useless without others. A name brings these along if they exist. */
+static const struct {
+	const char *name;
+	const char *path; /* a directory */
+} helpers[] = {
+	{ "git", "/usr/lib/git-core" },	 { "git", "/usr/libexec/git-core" },
+	{ "gcc", "/usr/lib/gcc" },	 { "gcc", "/usr/libexec/gcc" },
+	{ "cc", "/usr/lib/gcc" },	 { "cc", "/usr/libexec/gcc" },
+	{ "g++", "/usr/lib/gcc" },	 { "g++", "/usr/libexec/gcc" },
+	{ "clang", "/usr/lib/llvm" },	 { "go", "/usr/lib/go" },
+	{ "go", "/usr/local/go" },	 { "cargo", "/usr/lib/rustlib" },
+	{ "npm", "/usr/lib/node_modules" }, { "npm", "/usr/local/lib/node_modules" },
+	{ "java", "/usr/lib/jvm" },	 { "perl", "/usr/lib/x86_64-linux-gnu/perl" },
+};
+
+static bool add_exec(struct lower *l, const struct stmt *s, struct sv path, const struct params *p)
+{
+	struct sv text = path;
+
+	if (s->effect == EFFECT_DENY && !sv_ends(path, SV("/**"))) {
+		text = sv_from(arena_fmt(l->a, SV_FMT "/**", SV_ARG(path)));
+		if (text.n == 0)
+			return lower_bad(l, s, NULL, "out of memory");
+	}
+	return lower_add(l, s, CAP_PROC_EXEC, text, p) &&
+	       (s->effect == EFFECT_DENY || lower_add(l, s, CAP_FS_READ, path, NULL));
+}
+
+static bool add_helpers(struct lower *l, const struct stmt *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {
+		struct policy_path found;
+		struct buf b = BUF_INIT(CAP_TEXT_MAX);
+		struct sv text;
+		bool good;
+
+		if (s->effect == EFFECT_DENY || !sv_is(s->object.text, helpers[i].name))
+			continue;
+		if (!l->env->ops->lookup(l->env->ops->ctx, l->a, sv_from(helpers[i].path), &found))
+			return lower_bad(l, s, NULL, "out of memory");
+		if (found.kind != PATH_DIR)
+			continue;
+		good = cap_put_path(&b, found.physical, l->err) == 0;
+		buf_str(&b, "/**");
+		good = good && !b.failed && arena_sv(l->a, buf_view(&b), &text);
+		buf_clear(&b);
+		if (!good || !add_exec(l, s, text, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* args="git status **": words, the last may be **. */
+static bool args_text(struct lower *l, const struct qual *q, struct sv *ret)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct sv rest = q->value;
+	bool good;
+
+	while (rest.n) {
+		const struct sv arg = sv_cut(&rest, ' ');
+		const size_t star = sv_find(arg, '*');
+
+		buf_ch(&b, '/');
+		if (rest.n == 0 && sv_is(arg, "**")) {
+			buf_str(&b, "**");
+		} else if (star == SIZE_MAX) {
+			cap_put_seg(&b, arg);
+		} else {
+			cap_put_seg(&b, sv_sub(arg, 0, star));
+			buf_ch(&b, '*');
+			cap_put_seg(&b, sv_skip(arg, star + 1));
+		}
+	}
+	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
+	buf_clear(&b);
+	return good;
+}
+
+static bool lower_exec(struct lower *l, const struct stmt *s)
+{
+	const struct qual *args = qual_find(s, QUAL_ARGS);
+	const struct qual *sha = qual_find(s, QUAL_SHA256);
+	struct params p = { 0 };
+	struct lowered_path path;
+	struct sv program, text;
+	bool skip;
+
+	if (args && !args_text(l, args, &p.v[P_ARGS]))
+		return lower_bad(l, s, NULL, "out of memory");
+	if (sha)
+		p.v[P_SHA256] = sha->value;
+	if (sv_find(s->object.text, '/') != SIZE_MAX) {
+		if (!lower_path(l, s, &path, &skip))
+			return false;
+		return skip || add_exec(l, s, path.text, &p);
+	}
+	if (sv_find(s->object.text, '*') != SIZE_MAX)
+		return lower_bad(l, s, "without any exec line, everything readable may run",
+				 "exec names one program, or a directory with a slash");
+	if (!l->env->ops->program(l->env->ops->ctx, l->a, s->object.text, &program))
+		return lower_bad(l, s, NULL, "out of memory");
+	if (program.n == 0) {
+		struct sv name = s->object.text;
+
+		if (s->optional || s->effect == EFFECT_DENY) {
+			l->set->rules.v[l->rule].missing = true;
+			return true;
+		}
+		if (!l->env->missing_ok)
+			return lower_bad(l, s, "give its path, or ?NAME if it may be missing",
+					 "no program \"" SV_FMT "\" in PATH", SV_ARG(name));
+		l->set->rules.v[l->rule].missing = true;
+		diag_add(l->d, DIAG_WARNING, word_place(s, &s->object), NULL,
+			 "no program \"" SV_FMT "\" in PATH here", SV_ARG(name));
+		return true;
+	}
+	{
+		struct buf b = BUF_INIT(CAP_TEXT_MAX);
+		const bool good = cap_put_path(&b, program, l->err) == 0 && !b.failed &&
+				  arena_sv(l->a, buf_view(&b), &text);
+
+		buf_clear(&b);
+		if (!good)
+			return lower_bad(l, s, NULL, "this path is too long");
+	}
+	return add_exec(l, s, text, &p) && add_helpers(l, s);
+}
+
+static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw, struct sv *ret_text)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	bool good;
+
+	if (!lower_plain_path(l, s, ret_raw))
+		return false;
+	good = cap_put_path(&b, *ret_raw, l->err) == 0 && !b.failed &&
+	       arena_sv(l->a, buf_view(&b), ret_text);
+	buf_clear(&b);
+	return good || lower_bad(l, s, NULL, "this path is too long");
+}
+
+static bool lower_unix(struct lower *l, const struct stmt *s, bool danger)
+{
+	const struct protect_socket *known;
+	struct params p = { 0 };
+	struct sv raw, text;
+
+	if (!plain_text(l, s, &raw, &text))
+		return false;
+	known = protect_socket_find(raw);
+	if (known && !danger && s->effect != EFFECT_DENY)
+		return lower_bad(l, s, arena_fmt(l->a, "if you mean it: danger unix " SV_FMT,
+						 SV_ARG(s->object.text)),
+				 "%s", known->why);
+	if (danger)
+		p.v[P_DANGER] = SV("1");
+	return lower_add(l, s, CAP_UNIX_CONNECT, text, &p);
+}
+
+static bool lower_device(struct lower *l, const struct stmt *s)
+{
+	const struct qual *mode = qual_find(s, QUAL_MODE);
+	struct params p = { 0 };
+	struct sv raw, text;
+
+	p.v[P_O] = SV("r");
+	if (mode) {
+		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw")) {
+			diag_add(l->d, DIAG_ERROR, word_place(s, &mode->word), "mode=r or mode=rw",
+				 "unknown mode");
+			return false;
+		}
+		p.v[P_O] = mode->value;
+	}
+	if (!plain_text(l, s, &raw, &text))
+		return false;
+	if (!sv_starts(raw, SV("/dev/")))
+		return lower_bad(l, s, "as in /dev/dri/card0", "devices live below /dev");
+	return lower_add(l, s, CAP_DEV_USE, text, &p);
+}
+
+/* A name in a resource of one segment, or of mcp/server/tool. */
+static bool lower_name(struct lower *l, const struct stmt *s, enum cap_action action,
+		       const char *prefix)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct sv rest = s->object.text;
+	struct params p = { 0 };
+	struct sv text;
+	bool good;
+
+	buf_str(&b, prefix);
+	do {
+		const struct sv seg = sv_cut(&rest, '/');
+		const size_t star = sv_find(seg, '*');
+
+		buf_ch(&b, '/');
+		cap_put_seg(&b, sv_sub(seg, 0, star));
+		if (star != SIZE_MAX) {
+			buf_ch(&b, '*');
+			cap_put_seg(&b, sv_skip(seg, star + 1));
+		}
+	} while (rest.n);
+	good = !b.failed && arena_sv(l->a, buf_view(&b), &text);
+	buf_clear(&b);
+	if (!good)
+		return lower_bad(l, s, NULL, "this name is too long");
+	return lower_counters(l, s, &p) && lower_add(l, s, action, text, &p);
+}
+
+static bool lower_tool(struct lower *l, const struct stmt *s)
+{
+	struct sv tool = s->object.text;
+	const struct sv server = sv_cut(&tool, '/');
+
+	if (server.n == 0 || tool.n == 0 || sv_find(tool, '/') != SIZE_MAX)
+		return lower_bad(l, s, "as in github/create_issue, or github/* for all its tools",
+				 "a tool is named server/tool");
+	return lower_name(l, s, CAP_TOOL_CALL, "/mcp");
+}
+
+static bool lower_kernel(struct lower *l, const struct stmt *s)
+{
+	static const char *const switches[] = { "nested-userns", "ptrace-own", "io_uring", NULL };
+
+	for (size_t i = 0; switches[i]; i++)
+		if (sv_is(s->object.text, switches[i]))
+			return lower_name(l, s, CAP_KERNEL_USE, "");
+	{
+		const char *near = diag_nearest(s->object.text, switches);
+
+		return lower_bad(l, s,
+				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
+					"nested-userns, ptrace-own or io_uring",
+				 "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
+	}
+}
+
+static bool lower_listen(struct lower *l, const struct stmt *s)
+{
+	uint16_t lo, hi;
+	const char *text;
+
+	if (!cap_ports_parse(s->object.text, &lo, &hi) || hi - lo >= 64)
+		return lower_bad(l, s, "as in listen 8080 or listen 8000-8010",
+				 "\"" SV_FMT "\" is not a port", SV_ARG(s->object.text));
+	text = arena_fmt(l->a, "tcp/localhost:" SV_FMT, SV_ARG(s->object.text));
+	return text ? lower_add(l, s, CAP_NET_BIND, sv_from(text), NULL) :
+		      lower_bad(l, s, NULL, "out of memory");
+}
+
+/* A bundle is written out as if its parts stood in its place. */
+static bool lower_shell(struct lower *l, const struct stmt *s)
+{
+	static const char *const levels[] = { "none", "read-only", "read-write", "full", NULL };
+	struct stmt part = *s;
+
+	if (s->effect == EFFECT_DENY)
+		return lower_bad(l, s, "say what may run with exec lines", "a bundle cannot be denied");
+	if (sv_is(s->object.text, "none")) {
+		l->exec_none = true;
+		return true;
+	}
+	if (sv_is(s->object.text, "read-only"))
+		return true;
+	if (!sv_is(s->object.text, "read-write") && !sv_is(s->object.text, "full")) {
+		const char *near = diag_nearest(s->object.text, levels);
+
+		return lower_bad(l, s,
+				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
+					"none, read-only, read-write or full",
+				 "unknown shell level");
+	}
+	part.verb = verb_find(SV("write"));
+	part.object.text = SV(".");
+	if (!lower_files(l, &part))
+		return false;
+	if (sv_is(s->object.text, "read-write"))
+		return true;
+	part.verb = verb_find(SV("net"));
+	part.object.text = SV("*");
+	return lower_net(l, &part);
+}
+
+static bool lower_rule(struct lower *l, const struct stmt *s)
+{
+	if (s->effect == EFFECT_DENY && s->quals_n) {
+		diag_add(l->d, DIAG_ERROR, word_place(s, &s->quals[0].word),
+			 "deny the whole object, or allow less", "deny takes no qualifiers");
+		return false;
+	}
+	if (s->optional && s->verb->id != VERB_READ && s->verb->id != VERB_WRITE &&
+	    s->verb->id != VERB_PUT && s->verb->id != VERB_EXEC)
+		return lower_bad(l, s, NULL, "only paths and programs can be optional");
+	switch (s->verb->id) {
+	case VERB_READ:
+	case VERB_WRITE:
+	case VERB_PUT:
+		return lower_files(l, s);
+	case VERB_EXEC:
+		return lower_exec(l, s);
+	case VERB_NET:
+		return lower_net(l, s);
+	case VERB_LISTEN:
+		return lower_listen(l, s);
+	case VERB_UNIX:
+		return lower_unix(l, s, false);
+	case VERB_GIT:
+		return lower_git(l, s);
+	case VERB_DEVICE:
+		return lower_device(l, s);
+	case VERB_KERNEL:
+		return lower_kernel(l, s);
+	case VERB_TOOL:
+		return lower_tool(l, s);
+	case VERB_AGENT:
+		if (sv_find(s->object.text, '/') != SIZE_MAX)
+			return lower_bad(l, s, NULL, "an agent's name has no slash");
+		return lower_name(l, s, CAP_AGENT_SPAWN, "");
+	case VERB_SHELL:
+		return lower_shell(l, s);
+	case VERB_NONE:
+		break;
+	}
+	return false;
+}
+
+/* danger unix PATH: the same as a unix rule, said on purpose. */
+static bool lower_danger(struct lower *l, const struct stmt *s)
+{
+	struct stmt as_rule = *s;
+
+	if (!sv_is(s->w[1].text, "unix")) {
+		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]), "danger unix PATH",
+			 "only sockets can be dangerous this way");
+		return false;
+	}
+	as_rule.kind = STMT_DANGER;
+	as_rule.effect = EFFECT_ALLOW;
+	as_rule.object = s->w[2];
+	return lower_unix(l, &as_rule, true);
+}
+
+static bool lower_open(struct lower *l, const struct stmt *s)
+{
+	const struct word *w = &s->w[1];
+	struct sv name = w->text;
+	struct policy_open *o;
+
+	if (sv_starts(name, SV("./")))
+		name = sv_skip(name, 2);
+	if (!protect_find(name)) {
+		const char *names[128];
+		const char *near;
+		size_t n = 0;
+
+		for (const struct protect_name *p = protect_names; p->name && n + 1 < ARRAY_LEN(names); p++)
+			names[n++] = p->name;
+		names[n] = NULL;
+		near = diag_nearest(name, names);
+		diag_add(l->d, DIAG_ERROR, word_place(s, w),
+			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
+				"writ explain --protected lists the names",
+			 "\"" SV_FMT "\" is not a protected name", SV_ARG(name));
+		return false;
+	}
+	o = vec_push(l->a, &l->policy->opens);
+	if (!o)
+		return lower_bad(l, s, NULL, "out of memory");
+	*o = (struct policy_open){ name, l->rule };
+	return true;
+}
+
+/* One word out of a list; what a setting statement takes. */
+static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
+		   const char *const *words, unsigned *ret)
+{
+	const char *near = diag_nearest(w->text, words);
+
+	for (unsigned i = 0; words[i]; i++)
+		if (sv_is(w->text, words[i])) {
+			*ret = i;
+			return true;
+		}
+	diag_add(l->d, DIAG_ERROR, word_place(s, w),
+		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) : NULL,
+		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text), SV_ARG(s->w[0].text));
+	return false;
+}
+
+static bool lower_setting(struct lower *l, const struct stmt *s)
+{
+	static const char *const workspaces[] = { "direct", "cow", NULL };
+	static const char *const isolations[] = { "process", "gvisor", "vm", NULL };
+	static const char *const net_levels[] = { "hosts", "hosts+dns", "signed", NULL };
+	struct cap_set *set = l->set;
+	unsigned v;
+
+	if (s->kind == STMT_WORKSPACE) {
+		if (!choose(l, s, &s->w[1], workspaces, &v))
+			return false;
+		if (v >= set->workspace) {
+			set->workspace = (enum cap_workspace)v;
+			set->workspace_rule = l->rule;
+		}
+		return true;
+	}
+	if (s->kind == STMT_ISOLATION) {
+		if (!sv_is(s->w[1].text, ">=")) {
+			diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]), "isolation >= vm",
+				 "expected >=");
+			return false;
+		}
+		if (!choose(l, s, &s->w[2], isolations, &v))
+			return false;
+		if (v >= set->isolation) {
+			set->isolation = (enum cap_isolation)v;
+			set->isolation_rule = l->rule;
+		}
+		return true;
+	}
+	if (!sv_is(s->w[1].text, "level")) {
+		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]),
+			 "a rule begins with allow, ask or deny; the switch is net level LEVEL",
+			 "expected level");
+		return false;
+	}
+	if (!choose(l, s, &s->w[2], net_levels, &v))
+		return false;
+	if (v >= set->net_level) {
+		set->net_level = (enum cap_net_level)v;
+		set->net_level_rule = l->rule;
+	}
+	return true;
+}
+
+static bool lower_state(struct lower *l, const struct stmt *s)
+{
+	struct stmt as_rule = *s;
+
+	as_rule.object = s->w[1];
+	if (sv_find(s->w[1].text, '/') != SIZE_MAX || sv_find(s->w[1].text, '*') != SIZE_MAX)
+		return lower_bad(l, s, "as in state cache", "a state's name is one plain word");
+	return lower_name(l, &as_rule, CAP_STATE_USE, "");
+}
+
+bool lower_rule_text(struct lower *l, const struct stmt *s, struct sv *ret)
+{
+	static const char *const effects[] = { "deny", "ask", "allow" };
+	struct buf b = BUF_INIT(LEX_LINE_MAX);
+	bool good;
+
+	/* On a command line the flag says the effect and a token stands for words. */
+	if (s->kind == STMT_RULE && !sv_is(s->w[0].text, effects[s->effect]))
+		buf_fmt(&b, "%s ", effects[s->effect]);
+	stmt_print(s, &b);
+	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
+	buf_clear(&b);
+	return good;
+}
+
+bool lower_stmt(struct lower *l, const struct stmt *s)
+{
+	switch (s->kind) {
+	case STMT_RULE:
+		return lower_rule(l, s);
+	case STMT_OPEN:
+		return lower_open(l, s);
+	case STMT_ENV:
+		return lower_env(l, s);
+	case STMT_SECRET:
+		return lower_secret(l, s);
+	case STMT_LIMIT:
+		return lower_limit(l, s);
+	case STMT_STATE:
+		return lower_state(l, s);
+	case STMT_WORKSPACE:
+	case STMT_ISOLATION:
+	case STMT_NET_LEVEL:
+		return lower_setting(l, s);
+	case STMT_REQUIRE:
+	case STMT_ACCEPT:
+		return lower_guarantees(l, s);
+	case STMT_DANGER:
+		return lower_danger(l, s);
+	case STMT_NONE:
+	case STMT_VERSION:
+	case STMT_USE:
+	case STMT_AGENT:
+	case STMT_TEST:
+		return true;
+	}
+	return false;
+}

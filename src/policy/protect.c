@@ -1,0 +1,114 @@
+#include "policy/protect.h"
+
+#include "base/banned.h"
+
+/* clang-format off */
+const struct protect_name protect_names[] = {
+	{ ".git/hooks",            PROTECT_DEPTH, "git runs these" },
+	{ ".git/config",           PROTECT_DEPTH, "can name programs git runs" },
+	{ ".git/config.worktree",  PROTECT_DEPTH, "can name programs git runs" },
+	{ ".git/info/attributes",  PROTECT_DEPTH, "can attach filters that git runs" },
+	{ ".git/modules",          PROTECT_DEPTH, "hooks and config of submodules" },
+	{ ".git/worktrees",        PROTECT_DEPTH, "config of linked worktrees" },
+	{ ".gitmodules",           PROTECT_DEPTH, "where submodules are fetched from" },
+	{ ".gitattributes",        PROTECT_DEPTH, "can attach filters that git runs" },
+	{ ".githooks",             PROTECT_DEPTH, "common core.hooksPath" },
+	{ ".husky",                PROTECT_DEPTH, "git hooks of node projects" },
+	{ ".pre-commit-config.yaml", PROTECT_DEPTH, "programs run at commit" },
+	{ ".claude",               PROTECT_DEPTH, "settings, hooks and skills of Claude Code" },
+	{ ".codex",                PROTECT_DEPTH, "settings of Codex" },
+	{ ".agents",               PROTECT_DEPTH, "settings of agents" },
+	{ ".gemini",               PROTECT_DEPTH, "settings of Gemini CLI" },
+	{ ".cursor",               PROTECT_DEPTH, "settings and rules of Cursor" },
+	{ ".opencode",             PROTECT_DEPTH, "settings of OpenCode" },
+	{ ".continue",             PROTECT_DEPTH, "settings of Continue" },
+	{ ".aider.conf.yml",       PROTECT_DEPTH, "settings of aider" },
+	{ ".mcp.json",             PROTECT_DEPTH, "programs an MCP client starts" },
+	{ ".vscode",               PROTECT_DEPTH, "tasks and settings an editor runs" },
+	{ ".idea",                 PROTECT_DEPTH, "run configurations an editor obeys" },
+	{ ".zed",                  PROTECT_DEPTH, "tasks and settings an editor runs" },
+	{ ".devcontainer",         PROTECT_DEPTH, "commands run when a container is made" },
+	{ ".devcontainer.json",    PROTECT_DEPTH, "commands run when a container is made" },
+	{ ".envrc",                PROTECT_DEPTH, "direnv runs it" },
+	{ ".mise.toml",            PROTECT_DEPTH, "mise runs tasks and sets variables" },
+	{ ".tool-versions",        PROTECT_DEPTH, "version managers obey it" },
+	{ ".bashrc",               PROTECT_DEPTH, "a shell runs it" },
+	{ ".bash_profile",         PROTECT_DEPTH, "a shell runs it" },
+	{ ".bash_login",           PROTECT_DEPTH, "a shell runs it" },
+	{ ".bash_logout",          PROTECT_DEPTH, "a shell runs it" },
+	{ ".profile",              PROTECT_DEPTH, "a shell runs it" },
+	{ ".zshrc",                PROTECT_DEPTH, "a shell runs it" },
+	{ ".zshenv",               PROTECT_DEPTH, "a shell runs it" },
+	{ ".zprofile",             PROTECT_DEPTH, "a shell runs it" },
+	{ ".zlogin",               PROTECT_DEPTH, "a shell runs it" },
+	{ ".config/fish",          PROTECT_DEPTH, "a shell runs it" },
+	{ ".inputrc",              PROTECT_DEPTH, "can bind keys to commands" },
+	{ ".vimrc",                PROTECT_DEPTH, "an editor runs it" },
+	{ ".exrc",                 PROTECT_DEPTH, "an editor runs it" },
+	{ ".nvim.lua",             PROTECT_DEPTH, "an editor runs it" },
+	{ ".gdbinit",              PROTECT_DEPTH, "a debugger runs it" },
+	{ ".lldbinit",             PROTECT_DEPTH, "a debugger runs it" },
+	{ ".npmrc",                PROTECT_DEPTH, "can name programs and registries" },
+	{ ".yarnrc.yml",           PROTECT_DEPTH, "can name the yarn that runs" },
+	{ ".gitconfig",            PROTECT_DEPTH, "can name programs git runs" },
+	{ "agent.writ",            PROTECT_TOP,   "the workspace's own policy" },
+	{ NULL, PROTECT_DEPTH, NULL },
+};
+
+const struct protect_socket protect_sockets[] = {
+	{ "/run/docker.sock",                 "a container engine is root on this machine" },
+	{ "/var/run/docker.sock",             "a container engine is root on this machine" },
+	{ "/run/user/*/docker.sock",          "a container engine runs anything as you" },
+	{ "/run/podman/podman.sock",          "a container engine is root on this machine" },
+	{ "/run/user/*/podman/podman.sock",   "a container engine runs anything as you" },
+	{ "/run/containerd/containerd.sock",  "a container engine is root on this machine" },
+	{ "/run/crio/crio.sock",              "a container engine is root on this machine" },
+	{ "/run/buildkit/buildkitd.sock",     "a container builder is root on this machine" },
+	{ "/run/k3s/containerd/containerd.sock", "a container engine is root on this machine" },
+	{ "/run/libvirt/libvirt-sock",        "a virtual machine manager opens any disk" },
+	{ "/run/dbus/system_bus_socket",      "services on the bus act for their callers" },
+	{ "/var/run/dbus/system_bus_socket",  "services on the bus act for their callers" },
+	{ "/run/user/*/bus",                  "systemd on the bus starts programs as you" },
+	{ "/run/user/*/systemd/private",      "systemd starts programs as you" },
+	{ "/run/systemd/private",             "systemd starts programs as root" },
+	{ "/run/user/*/wayland-*",            "the display shows and types everything" },
+	{ "/tmp/.X11-unix/*",                 "the display shows and types everything" },
+	{ "/run/user/*/gnupg/*",              "signs and decrypts with your keys" },
+	{ "/run/user/*/keyring/*",            "holds your passwords and keys" },
+	{ "/run/WSL/*",                       "starts programs on Windows" },
+	{ NULL, NULL },
+};
+/* clang-format on */
+
+const struct protect_name *protect_find(struct sv name)
+{
+	for (const struct protect_name *n = protect_names; n->name; n++)
+		if (sv_is(name, n->name))
+			return n;
+	return NULL;
+}
+
+static bool seg_matches(struct sv pattern, struct sv seg)
+{
+	const size_t star = sv_find(pattern, '*');
+
+	if (star == SIZE_MAX)
+		return sv_eq(pattern, seg);
+	return seg.n + 1 >= pattern.n && sv_starts(seg, sv_sub(pattern, 0, star)) &&
+	       sv_ends(seg, sv_skip(pattern, star + 1));
+}
+
+const struct protect_socket *protect_socket_find(struct sv path)
+{
+	for (const struct protect_socket *s = protect_sockets; s->pattern; s++) {
+		struct sv pattern = sv_from(s->pattern);
+		struct sv rest = path;
+		bool same = true;
+
+		while (same && (pattern.n || rest.n))
+			same = seg_matches(sv_cut(&pattern, '/'), sv_cut(&rest, '/'));
+		if (same)
+			return s;
+	}
+	return NULL;
+}
