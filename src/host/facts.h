@@ -25,6 +25,7 @@ enum fact_where { WHERE_HOST = 0, WHERE_CONTAINER, WHERE_VM, WHERE_WSL1, WHERE_W
 struct host_facts {
 	/* Who and where */
 	char kernel[FACT_STR];	/* release: "6.18.44-generic" */
+	char kernel_base[FACT_STR]; /* upstream version it was built from: "6.18.44" */
 	char arch[FACT_STR];	/* "x86_64" */
 	char distro[FACT_STR];	/* "debian 12" */
 	uint64_t uid;
@@ -33,7 +34,7 @@ struct host_facts {
 	bool groups_extra;	/* supplementary groups besides the primary one */
 	uint64_t where;		/* enum fact_where */
 	char container[FACT_STR]; /* docker podman lxc nspawn k8s ... or "" */
-	bool sandboxed;		/* already inside a sandbox (seccomp filter or Landlock domain seen) */
+	bool sandboxed;		/* already in a sandbox (seccomp filter or Landlock domain) */
 
 	/* Namespaces: each tried in a child as this user */
 	bool ns_user;
@@ -89,11 +90,41 @@ struct host_facts {
 	char bwrap[FACT_STR];
 };
 
-/* One line per fact, "name value", in table order; facts_parse() reads it back. */
+/* How a member is stored and written. */
+enum fact_type { FACT_BOOL = 0, FACT_NUM, FACT_WORD, FACT_TEXT };
+
+/* One row per member; the table in facts.c is the only list of them. */
+struct fact {
+	const char *name;
+	enum fact_type type;
+	size_t offset, size;
+	uint64_t max;		   /* of a number or a word's index */
+	const char *const *words;  /* FACT_WORD: max + 1 of them */
+	const char *group, *about; /* heading and one line for people */
+};
+
+size_t facts_count(void);
+/* Tied to the program; NULL past the end. */
+const struct fact *facts_at(size_t i);
+/* NULL if there is no such fact. */
+const struct fact *facts_find(struct sv name);
+/* Appends the value as facts_print() writes it; an empty text is "-". */
+void facts_value(const struct host_facts *f, const struct fact *row, struct buf *b);
+
+/*
+ * Sets a text member: cut to fit, and bytes a record cannot hold (control,
+ * non-ASCII, quote, backslash) become '?'. Blanks at both ends go.
+ */
+void facts_set_text(char ret_text[static FACT_STR], struct sv from);
+
+/* "writ-facts 1", then one line per fact, "name value"; facts_parse() reads it back. */
 void facts_print(const struct host_facts *f, struct buf *b);
-/* Unknown, repeated or missing names are errors: a record is whole or refused. */
+/*
+ * Unknown, repeated or missing names are errors: a record is whole or refused.
+ * Lines that begin with '#' and empty lines are skipped; the order is free.
+ */
 must_check int facts_parse(struct sv text, struct host_facts *ret_f, struct writ_err *err);
-/* The same as one JSON object. */
+/* The same as one JSON object: true and false, numbers, strings. */
 void facts_json(const struct host_facts *f, struct buf *b);
 
 /* "6.18.44-x" -> 6, 18, 44; missing parts are 0. */

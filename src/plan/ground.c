@@ -76,5 +76,5 @@ struct hold hold_min(struct hold a, struct hold b)
 {
 	if (a.level != b.level)
 		return a.level < b.level ? a : b;
-	return sv_is(sv_from(b.cost), "none") ? a : b;
+	return sv_is(sv_from(a.cost), "none") || sv_is(sv_from(a.cost), b.cost) ? b : a;
 }

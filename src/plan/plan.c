@@ -104,9 +104,14 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 	for (size_t i = 0; i < s->caps.n; i++)
 		row_add(&rows[s->caps.v[i].rule], plan_guarantee_of(s->caps.v[i].cap.action),
 			any_cap(g, &s->caps.v[i].cap));
-	for (size_t i = 0; i < s->nots.n; i++)
-		row_add(&rows[s->nots.v[i].rule], plan_guarantee_of(s->nots.v[i].cap.action),
-			any_cap(g, &s->nots.v[i].cap));
+	for (size_t i = 0; i < s->nots.n; i++) {
+		struct row *r = &rows[s->nots.v[i].rule];
+		const struct hold h = any_cap(g, &s->nots.v[i].cap);
+
+		/* deny read also denies writing: the row speaks of reading unless that is better held. */
+		if (!r->used || h.level < r->hold.level)
+			row_add(r, plan_guarantee_of(s->nots.v[i].cap.action), h);
+	}
 	for (unsigned i = 0; i < LIMIT_COUNT; i++)
 		if (s->limits[i])
 			row_add(&rows[s->limit_rule[i]], limit_guarantee((enum cap_limit)i),

@@ -26,7 +26,7 @@ struct ground {
 void ground_init(struct ground *g, const struct cap_set *set, const struct host_facts *f,
 		 const struct plan_options *opt, const char **ret_tier_why);
 
-/* The weaker of two holds; at equal levels the later one that costs something. */
+/* The weaker of two holds; at equal levels the first with a price, else the later. */
 struct hold hold_min(struct hold a, struct hold b);
 
 /* rules.c: one capability or denial on the host adapter. */

@@ -17,9 +17,13 @@ static bool has_star(const struct cap_seq *s)
 /* A pattern inside a directory: no mount and no Landlock rule can say it. */
 static struct hold hold_glob(const struct ground *g, bool write)
 {
-	if (g->mediate)
+	if (g->mediate && g->tier == TIER_A)
 		return HOLD(EXACT, write ? "bind + Landlock, opens and creates mediated" :
 					   "bind + Landlock, opens mediated",
+			    "opens there ~6x", NULL);
+	if (g->mediate)
+		return HOLD(EXACT, write ? "Landlock, opens and creates mediated" :
+					   "Landlock, opens mediated",
 			    "opens there ~6x", NULL);
 	if (g->cow && write)
 		return HOLD(EXACT, "commit gate of the copy-on-write workspace", "checked at apply",

@@ -53,8 +53,7 @@ const char *diag_nearest(struct sv word, const char *const *list)
 	return best;
 }
 
-/* Length of the UTF-8 sequence at @s, and whether a terminal can show it plainly. */
-static size_t glyph(struct sv s, bool *ret_plain)
+size_t diag_glyph(struct sv s, bool *ret_plain)
 {
 	const unsigned char c = (unsigned char)s.p[0];
 	const size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
@@ -82,7 +81,7 @@ void diag_put_safe(struct buf *b, struct sv s)
 {
 	while (s.n) {
 		bool plain;
-		const size_t n = glyph(s, &plain);
+		const size_t n = diag_glyph(s, &plain);
 
 		if (plain && s.p[0] == '\t')
 			buf_ch(b, ' '); /* keeps carets in place */
@@ -102,7 +101,7 @@ static size_t width(struct sv s)
 
 	while (s.n) {
 		bool plain;
-		const size_t n = glyph(s, &plain);
+		const size_t n = diag_glyph(s, &plain);
 
 		w += plain ? 1 : 4 * n;
 		s = sv_skip(s, n);

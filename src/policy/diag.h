@@ -54,6 +54,9 @@ const char *diag_nearest(struct sv word, const char *const *list);
 /* Compiler-like text: place, line, caret, hint. Escapes what a terminal would obey. */
 void diags_print(const struct diags *d, struct buf *b, bool colour);
 
+/* Bytes of the character at the start of @s, and whether a terminal shows it plainly. */
+size_t diag_glyph(struct sv s, bool *ret_plain);
+
 /* Appends @s with control, bidi and invisible characters made visible. */
 void diag_put_safe(struct buf *b, struct sv s);
 

@@ -15,6 +15,8 @@ static struct place at(const struct source *src, uint32_t line, size_t col, size
  */
 static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no, struct sv line)
 {
+	bool ascii = true;
+
 	for (size_t i = 0; i < line.n; i++) {
 		const unsigned char c = (unsigned char)line.p[i];
 
@@ -23,22 +25,22 @@ static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no
 				 "control character 0x%02x", c);
 			return false;
 		}
+		ascii = ascii && c < 0x80;
 	}
+	if (ascii)
+		return true;
 	if (!sv_is_utf8(line)) {
 		diag_add(d, DIAG_ERROR, at(src, no, 1, 1),
 			 "inside double quotes, write other bytes as \\xHH",
 			 "this line is not valid UTF-8");
 		return false;
 	}
-	for (size_t i = 0; i + 2 < line.n; i++) {
-		const unsigned char *p = (const unsigned char *)line.p + i;
-		const bool bidi = p[0] == 0xe2 && ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) ||
-								     (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-						   (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf));
-		const bool bom = p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+	for (size_t i = 0, n; i < line.n; i += n) {
+		bool plain;
 
-		if (bidi || bom) {
-			diag_add(d, DIAG_ERROR, at(src, no, i + 1, 3), NULL,
+		n = diag_glyph(sv_skip(line, i), &plain);
+		if (!plain) {
+			diag_add(d, DIAG_ERROR, at(src, no, i + 1, n), NULL,
 				 "invisible or direction-changing character");
 			return false;
 		}
@@ -99,8 +101,17 @@ struct lexer {
 	struct sv line;
 };
 
-/* Reads the word at @from; *@ret_w.raw.n bytes of the line. False: reported. */
-static bool lex_word(struct lexer *l, size_t from, struct word *ret_w, bool *ret_nomem)
+/* A word without quotes and escapes is its own text. */
+static size_t plain_word(struct sv line, size_t from)
+{
+	size_t i = from;
+
+	while (i < line.n && line.p[i] != ' ' && line.p[i] != '\t' && line.p[i] != '"' && line.p[i] != '\\')
+		i++;
+	return i == line.n || line.p[i] == ' ' || line.p[i] == '\t' ? i - from : 0;
+}
+
+static bool lex_quoted(struct lexer *l, size_t from, struct word *ret_w, bool *ret_nomem)
 {
 	char *text = arena_alloc(l->d->arena, l->line.n - from + 1, 1);
 	bool quoted = false;
@@ -143,36 +154,50 @@ static bool lex_word(struct lexer *l, size_t from, struct word *ret_w, bool *ret
 	return true;
 }
 
+/* Reads the word at @from; *@ret_w.raw.n bytes of the line. False: reported. */
+static bool lex_word(struct lexer *l, size_t from, struct word *ret_w, bool *ret_nomem)
+{
+	const size_t n = plain_word(l->line, from);
+	const struct sv raw = sv_sub(l->line, from, n);
+
+	if (n == 0)
+		return lex_quoted(l, from, ret_w, ret_nomem);
+	*ret_w = (struct word){ raw, raw, (uint32_t)from + 1 };
+	return true;
+}
+
 static int lex_line(struct lexer *l, struct lex_lines *out, struct writ_err *err)
 {
-	struct word words[LEX_WORDS_MAX];
+	VEC(struct word) words = { 0 };
 	struct lex_line *line;
-	struct word *copy;
 	bool nomem = false;
-	size_t n = 0, i = 0;
+	size_t i = 0;
 
 	for (;;) {
+		struct word *w;
+
 		while (i < l->line.n && (l->line.p[i] == ' ' || l->line.p[i] == '\t'))
 			i++;
 		if (i == l->line.n || l->line.p[i] == '#')
 			break;
-		if (n == LEX_WORDS_MAX) {
+		if (words.n == LEX_WORDS_MAX) {
 			diag_add(l->d, DIAG_ERROR, at(l->src, l->no, i + 1, 1), NULL,
 				 "more than %d words in one line", LEX_WORDS_MAX);
 			return 0;
 		}
-		if (!lex_word(l, i, &words[n], &nomem))
+		w = vec_push(l->d->arena, &words);
+		if (!w)
+			return writ_nomem(err);
+		if (!lex_word(l, i, w, &nomem))
 			return nomem ? writ_nomem(err) : 0;
-		i += words[n++].raw.n;
+		i += w->raw.n;
 	}
-	if (n == 0)
+	if (words.n == 0)
 		return 0;
-	copy = arena_array(l->d->arena, struct word, n);
 	line = vec_push(l->d->arena, &out->list);
-	if (!copy || !line)
+	if (!line)
 		return writ_nomem(err);
-	memcpy(copy, words, n * sizeof(*copy));
-	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', copy, n };
+	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', words.v, words.n };
 	return 0;
 }
 

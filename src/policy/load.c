@@ -260,6 +260,8 @@ static int load_file(struct loader *o, const struct source *src, const struct lo
 	if (ast.drops_base && in->depth > 0)
 		diag_add(o->l.d, DIAG_ERROR, (struct place){ src, 0, 0, 0 }, NULL,
 			 "only the policy itself can say use none, not a file it uses");
+	else if (ast.drops_base)
+		o->l.policy->has_base = false;
 	return load_ast(o, &ast, in);
 }
 
@@ -508,23 +510,6 @@ static int load_inputs(struct loader *o, const struct policy_input *in)
 	return r;
 }
 
-/* Does a top-level file say use none? Decided before anything is lowered. */
-static int wants_base(struct loader *o, const struct policy_input *in, bool *ret)
-{
-	struct diags quiet = { .arena = o->l.a };
-
-	*ret = true;
-	for (size_t i = 0; i < in->files_n; i++) {
-		struct ast ast = { 0 };
-		const int r = ast_parse(&quiet, &in->files[i], &ast, o->l.err);
-
-		if (r < 0)
-			return r;
-		*ret = *ret && !ast.drops_base;
-	}
-	return 0;
-}
-
 int policy_new(const struct policy_env *env, const struct policy_input *in, struct diags *d,
 	       struct policy **ret_policy, struct writ_err *err)
 {
@@ -538,9 +523,8 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		return writ_nomem(err);
 	init_set(&own);
 	o.l = (struct lower){ .env = env, .d = d, .policy = p, .a = d->arena, .set = &own, .err = err };
-	r = wants_base(&o, in, &p->has_base);
-	if (r == 0)
-		r = load_inputs(&o, in);
+	p->has_base = true;
+	r = load_inputs(&o, in);
 	if (r == 0)
 		r = default_exec(&o.l);
 	if (r == 0 && in->narrow && d->errors == 0)

@@ -44,11 +44,19 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 
 	if (s->kind == STMT_RULE && s->effect == EFFECT_ASK)
 		p.v[P_APPROVE] = SV("operator");
-	buf_fmt(&b, "%s:" SV_FMT ":" SV_FMT, cap_action_name(action), SV_ARG(l->env->realm),
-		SV_ARG(resource));
-	for (size_t i = 0; i < P_COUNT; i++)
-		if (p.v[i].n)
-			buf_fmt(&b, ";%s=" SV_FMT, param_names[i], SV_ARG(p.v[i]));
+	buf_str(&b, cap_action_name(action));
+	buf_ch(&b, ':');
+	buf_sv(&b, l->env->realm);
+	buf_ch(&b, ':');
+	buf_sv(&b, resource);
+	for (size_t i = 0; i < P_COUNT; i++) {
+		if (p.v[i].n == 0)
+			continue;
+		buf_ch(&b, ';');
+		buf_str(&b, param_names[i]);
+		buf_ch(&b, '=');
+		buf_sv(&b, p.v[i]);
+	}
 	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long") :
 		       cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
 	buf_clear(&b);

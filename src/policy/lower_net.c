@@ -110,16 +110,13 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* Decodes one URL path segment without wildcard into *@b's canonical text. */
+/* Decodes a part of a URL path segment without wildcard into *@b's canonical text. */
 static bool put_url_part(struct buf *b, struct sv part)
 {
-	char raw[2048];
-	size_t n = 0;
-
 	for (size_t i = 0; i < part.n; i++) {
 		char c = part.p[i];
 
-		if (n == sizeof(raw) || c == '\\' || c == ';')
+		if (c == '\\' || c == ';')
 			return false;
 		if (c == '%') {
 			const int hi = i + 2 < part.n ? hex_value(part.p[i + 1]) : -1;
@@ -133,9 +130,10 @@ static bool put_url_part(struct buf *b, struct sv part)
 			if (c == '/' || c == '\\' || c == 0 || c == '.' || c == '%')
 				return false;
 		}
-		raw[n++] = c ? c : '*';
+		if (c == 0)
+			c = '*'; /* it was escaped */
+		cap_put_seg(b, (struct sv){ &c, 1 });
 	}
-	cap_put_seg(b, (struct sv){ raw, n });
 	return true;
 }
 

@@ -9,7 +9,7 @@ enum { SEGS_MAX = CAP_SEGS_MAX };
 /* A surface path taken apart: a physical base and the segments behind it. */
 struct pieces {
 	struct sv base; /* "/home/me/app"; "" stands for the root */
-	struct sv segs[SEGS_MAX];
+	struct sv *segs;
 	size_t n;
 	bool slash; /* ended in '/', so a subtree is meant */
 };
@@ -78,6 +78,13 @@ static bool take_base(struct lower *l, const struct stmt *s, struct sv *rest, st
 
 static bool split(struct lower *l, const struct stmt *s, struct sv rest, struct pieces *ret)
 {
+	size_t slashes = 0;
+
+	for (size_t i = 0; i < rest.n; i++)
+		slashes += rest.p[i] == '/';
+	ret->segs = arena_array(l->a, struct sv, slashes + 1);
+	if (!ret->segs)
+		return lower_bad(l, s, NULL, "out of memory");
 	while (rest.n) {
 		const struct sv seg = sv_cut(&rest, '/');
 

@@ -49,7 +49,7 @@ static bool tap_is(struct sv got, struct sv want, const char *name,
 #define is_sv(got, want, name) tap_is((got), (want), (name), __FILE__, __LINE__)
 #define is_str(got, want, name) tap_is(sv_from(got), sv_from(want), (name), __FILE__, __LINE__)
 
-__attribute__((unused))
+__attribute__((format(printf, 1, 2), unused))
 static void tap_note(const char *fmt, ...)
 {
 	va_list ap;

@@ -1,0 +1,148 @@
+/*
+ * micro.c - what one item costs: a policy of 300 rules, one decision
+ *
+ * Prints lines of name, measured, unit and budget for bench/run.py. The file
+ * system is made up, so that the numbers are ours and not the disk's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "crypto/crypto.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+#include "world.h"
+
+enum { RULES = 300, ROUNDS = 200, DECISIONS = 200000 };
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	const double a = *(const double *)x;
+	const double b = *(const double *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* 300 rules as people write them: files, hosts with paths, denials, variables. */
+static void put_policy(struct buf *b)
+{
+	buf_str(b, "version 1\n");
+	for (int i = 0; i < RULES; i++) {
+		switch (i % 6) {
+		case 0:
+			buf_fmt(b, "allow read ./src/part%d*.c\n", i);
+			break;
+		case 1:
+			buf_fmt(b, "allow write ./logs/run%d*\n", i);
+			break;
+		case 2:
+			buf_fmt(b, "allow net https://host%d.example.com\n", i);
+			break;
+		case 3:
+			buf_fmt(b, "allow net https://api.example.com/v%d/** methods=GET,POST\n", i);
+			break;
+		case 4:
+			buf_fmt(b, "deny read **/secret%d\n", i);
+			break;
+		default:
+			buf_fmt(b, "env NAME%d\n", i);
+			break;
+		}
+	}
+}
+
+static const struct host_facts facts = {
+	.kernel = "6.12.0", .ns_user = true, .ns_user_nested = true, .ns_mount = true, .ns_pid = true,
+	.ns_net = true, .ns_ipc = true, .proc_mount = true, .pivot_root = true, .anyip = true,
+	.landlock_abi = 6, .seccomp_filter = true, .seccomp_notify = true, .seccomp_addfd = true,
+};
+
+static struct policy *load(struct arena *a, const struct source *src, struct plan **ret_plan)
+{
+	const struct policy_env env = { .ops = &fake_ops,
+					.workspace = SV("/home/me/app"),
+					.home = SV("/home/me"),
+					.realm = SV("l-aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+					.missing_ok = true };
+	const struct policy_input in = { .files = src, .files_n = 1 };
+	const struct plan_options opt = { 0 };
+	struct diags d = { .arena = a };
+	struct writ_err err = { 0 };
+	struct policy *p;
+
+	if (policy_new(&env, &in, &d, &p, &err) < 0 ||
+	    plan_new(a, &p->set, &facts, &opt, ret_plan, &err) < 0) {
+		struct buf b = BUF_INIT(1 << 20);
+
+		diags_print(&d, &b, false);
+		fprintf(stderr, "%s\n%s\n", err.what, b.n ? b.p : "");
+		exit(1);
+	}
+	return p;
+}
+
+static double decide(struct arena *a, const struct cap_set *set, const char *text)
+{
+	struct writ_err err = { 0 };
+	struct cap req;
+	volatile unsigned sum = 0;
+	double start;
+
+	if (cap_parse(a, CAP_REQUEST, sv_from(text), &req, &err) < 0) {
+		fprintf(stderr, "%s: %s\n", text, err.what);
+		exit(1);
+	}
+	start = now_us();
+	for (int i = 0; i < DECISIONS; i++)
+		sum += cap_set_decide(set, &req).answer;
+	return (now_us() - start) / DECISIONS;
+}
+
+int main(void)
+{
+	static const char *const requests[] = {
+		"fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/home/me/app/src/part294x.c",
+		"fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/etc/passwd",
+		"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v297/a/b;m=GET;q=none",
+		"net.connect:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:tcp/evil.example.net:443;tls=sni",
+	};
+	struct buf text = BUF_INIT(1 << 20);
+	struct writ_err err = { 0 };
+	struct source src = { .name = SV("bench"), .dir = SV("") };
+	double times[ROUNDS], worst = 0;
+	struct arena a = ARENA_INIT(POLICY_ARENA_MAX);
+	struct plan *plan;
+	struct policy *p;
+
+	if (crypto_start(&err) < 0)
+		return 1;
+	put_policy(&text);
+	src.text = buf_view(&text);
+	for (int i = 0; i < ROUNDS; i++) {
+		const double start = now_us();
+
+		(void)load(&a, &src, &plan);
+		times[i] = now_us() - start;
+		arena_clear(&a);
+	}
+	qsort(times, ROUNDS, sizeof(times[0]), by_value);
+	printf("300 rules parsed, checked, planned\t%.3f\tms\t1.0\n", times[ROUNDS / 2] / 1e3);
+	p = load(&a, &src, &plan);
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+		const double t = decide(&a, &p->set, requests[i]);
+
+		worst = t > worst ? t : worst;
+	}
+	printf("one decision against 300 rules\t%.3f\tus\t1.0\n", worst);
+	arena_clear(&a);
+	buf_clear(&text);
+	return 0;
+}

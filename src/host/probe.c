@@ -1,0 +1,132 @@
+#include "host/probe.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "host/probe_priv.h"
+#include "host/probe_tmp.h"
+
+#include "base/banned.h"
+
+static int try_nothing(const struct probe *p, int arg, struct report *r)
+{
+	(void)p, (void)arg, (void)r;
+	return 0;
+}
+
+#define FILLS(member) offsetof(struct host_facts, member), NULL
+
+/* clang-format off */
+/* What needs no namespace. Each row is independent of the others. */
+static const struct trial_row outside[] = {
+	{ try_user_nested, FILLS(ns_user_nested) },
+	{ try_landlock,	   0, take_landlock },
+	{ try_filter,	   FILLS(seccomp_filter) },
+	{ try_notify,	   0, take_notify },
+	{ try_getfd,	   FILLS(pidfd_getfd) },
+	{ try_reflink,	   FILLS(reflink) },
+	{ try_fuse,	   FILLS(fuse) },
+	{ try_kvm,	   FILLS(kvm) },
+	{ try_openat2,	   FILLS(openat2) },
+	{ try_io_uring,	   FILLS(io_uring) },
+	{ try_compat32,	   FILLS(compat32) },
+	{ try_systemd,	   FILLS(systemd_user) },
+};
+
+/* What enters namespaces, and so must know how. */
+static const struct trial_row inside[] = {
+	{ try_all_ns,	     0, take_all_ns },
+	{ try_proc,	     FILLS(proc_mount) },
+	{ try_pivot,	     FILLS(pivot_root) },
+	{ try_mount_api,     FILLS(new_mount_api) },
+	{ try_anyip,	     FILLS(anyip) },
+	{ try_overlay,	     FILLS(overlay) },
+	{ try_overlay_tmpfs, FILLS(overlay_tmpfs) },
+	{ try_nproc,	     FILLS(rlimit_nproc_userns) },
+};
+/* clang-format on */
+_Static_assert(ARRAY_LEN(outside) <= TRIALS_MAX && ARRAY_LEN(inside) <= TRIALS_MAX, "too many");
+
+/* Order: who we are first, untouched; then whether user namespaces work; then what uses them. */
+static void probe_all(struct probe *p, struct host_facts *f)
+{
+	struct report user = { .sys = ECHILD };
+	struct cgroup_trial cgroup;
+	struct trial t;
+
+	probe_who(p, f);
+	probe_switches(f);
+	probe_cgroup_start(p, f, &cgroup);
+	if (trial_start(p, try_user, 0, &t) == 0)
+		(void)trial_finish(&t, &user);
+	f->ns_user = p->userns = user.sys == 0;
+	trials_run(p, outside, ARRAY_LEN(outside), f);
+	/* Without either, nothing of the second table can work. */
+	if (f->ns_user || f->caps_sys_admin)
+		trials_run(p, inside, ARRAY_LEN(inside), f);
+	if ((f->ns_user || f->caps_sys_admin) && !f->ns_mount)
+		probe_each_ns(p, f);
+	if (!f->ns_user)
+		facts_set_text(f->userns_limit, sv_from(why_no_userns(p, f, &user)));
+	f->subids = probe_subids(f);
+	probe_cgroup_finish(p, &cgroup, f);
+}
+
+/* The caller's signal state, given back at the end. */
+struct signals {
+	struct sigaction child;
+	sigset_t mask;
+};
+
+/*
+ * With SIGCHLD ignored the kernel reaps for us, and a pid we still use could be
+ * another's. And who presses Ctrl-C should not be left with our directory.
+ */
+static void signals_hold(struct signals *ret_s)
+{
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t hold;
+
+	(void)sigemptyset(&hold);
+	(void)sigaddset(&hold, SIGINT);
+	(void)sigaddset(&hold, SIGTERM);
+	(void)sigaddset(&hold, SIGHUP);
+	(void)sigaddset(&hold, SIGQUIT);
+	(void)sigprocmask(SIG_BLOCK, &hold, &ret_s->mask);
+	(void)sigaction(SIGCHLD, &dfl, &ret_s->child);
+}
+
+static void signals_release(const struct signals *s)
+{
+	(void)sigaction(SIGCHLD, &s->child, NULL);
+	(void)sigprocmask(SIG_SETMASK, &s->mask, NULL);
+}
+
+int host_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err)
+{
+	struct probe p = { .deadline_ms = probe_now_ms() + PROBE_TOTAL_MS };
+	struct host_facts f = { 0 };
+	struct signals signals;
+
+	signals_hold(&signals);
+	(void)snprintf(p.cgroup_name, sizeof(p.cgroup_name), "writ-probe-%d", (int)getpid());
+	if (!trial_ok(&p, try_nothing, 0)) {
+		signals_release(&signals);
+		return writ_fail(err, WRIT_E_SYS, 0, "cannot start a child process to probe with");
+	}
+	if (!probe_tmp_make(dir, sizeof(p.dir), p.dir))
+		p.dir[0] = 0;
+	probe_all(&p, &f);
+	probe_tmp_remove(p.dir);
+	signals_release(&signals);
+	*ret_f = f;
+	return 0;
+}
+
+int host_probe(struct host_facts *ret_f, struct writ_err *err)
+{
+	return host_probe_at(NULL, ret_f, err);
+}

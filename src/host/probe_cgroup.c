@@ -1,0 +1,444 @@
+#include "host/probe_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+enum { V1_MEMORY = 0, V1_PIDS, V1_CPU, V1_COUNT };
+enum { WAIT_MS = 1000 }; /* for the kernel to do what was written */
+
+static const char *const v1_names[V1_COUNT] = { "memory", "pids", "cpu" };
+
+/* What the trial found, one bit each. */
+enum {
+	CAN_MEMORY = 1 << 0,
+	CAN_PIDS = 1 << 1,
+	CAN_CPU = 1 << 2,
+	CAN_KILL = 1 << 3,
+	CAN_FREEZE = 1 << 4,
+};
+_Static_assert(CAN_MEMORY == 1 << V1_MEMORY && CAN_PIDS == 1 << V1_PIDS && CAN_CPU == 1 << V1_CPU,
+	       "a limit's bit is its number");
+
+/* ---- where we are ---- */
+
+/* Is @word one of the comma-separated words of @list? */
+static bool in_list(struct sv list, struct sv word)
+{
+	while (list.n)
+		if (sv_eq(sv_cut(&list, ','), word))
+			return true;
+	return false;
+}
+
+struct cgroup_mount {
+	struct sv root, point;
+};
+
+/* Finds the cgroup2 mount, or the version 1 mount with controller @name. */
+static bool find_mount(struct sv mountinfo, const char *name, struct cgroup_mount *ret_m)
+{
+	while (mountinfo.n) {
+		struct sv line = sv_cut(&mountinfo, '\n');
+		struct cgroup_mount m;
+		struct sv type;
+
+		for (int i = 0; i < 3; i++) /* id, parent, device */
+			(void)sv_cut(&line, ' ');
+		m.root = sv_cut(&line, ' ');
+		m.point = sv_cut(&line, ' ');
+		while (line.n && !sv_is(sv_cut(&line, ' '), "-"))
+			;
+		type = sv_cut(&line, ' ');
+		(void)sv_cut(&line, ' '); /* source */
+		if (sv_find(m.point, '\\') != SIZE_MAX)
+			continue; /* escaped blanks: nobody mounts cgroups there */
+		if (name ? sv_is(type, "cgroup") && in_list(line, sv_from(name)) :
+			   sv_is(type, "cgroup2")) {
+			*ret_m = m;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Our own path in the unified hierarchy, or in that of controller @name. */
+static bool find_own(struct sv self, const char *name, struct sv *ret_path)
+{
+	while (self.n) {
+		struct sv line = sv_cut(&self, '\n');
+		const struct sv id = sv_cut(&line, ':');
+		const struct sv list = sv_cut(&line, ':');
+
+		if (name ? in_list(list, sv_from(name)) : sv_is(id, "0") && list.n == 0) {
+			*ret_path = line;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The directory of our own cgroup, "" if it is not visible from here. */
+static void own_dir(struct sv mountinfo, struct sv self, const char *name, char ret_dir[512])
+{
+	struct cgroup_mount m;
+	struct sv path;
+	int n;
+
+	ret_dir[0] = 0;
+	if (!find_mount(mountinfo, name, &m) || !find_own(self, name, &path))
+		return;
+	/* A mount may show only a part of the hierarchy: cut what lies above it. */
+	if (!sv_is(m.root, "/")) {
+		if (!sv_starts(path, m.root))
+			return;
+		path = sv_skip(path, m.root.n);
+		if (path.n && path.p[0] != '/')
+			return;
+	}
+	if (sv_starts(path, SV("/..")))
+		return;
+	if (sv_is(path, "/"))
+		path = SV("");
+	n = snprintf(ret_dir, 512, SV_FMT SV_FMT, SV_ARG(m.point), SV_ARG(path));
+	if (n < 0 || n >= 512)
+		ret_dir[0] = 0;
+}
+
+/* The parent of the cgroup in @dir, "" at the top of what is mounted. */
+static void parent_dir(struct sv mountinfo, const char *dir, char ret_dir[512])
+{
+	struct cgroup_mount m;
+	struct sv d = sv_from(dir);
+
+	ret_dir[0] = 0;
+	if (d.n == 0 || !find_mount(mountinfo, NULL, &m) || d.n <= m.point.n)
+		return;
+	d.n = sv_rfind(d, '/');
+	memcpy(ret_dir, d.p, d.n);
+	ret_dir[d.n] = 0;
+}
+
+static uint64_t version(struct sv mountinfo)
+{
+	struct cgroup_mount m;
+	const bool v2 = find_mount(mountinfo, NULL, &m);
+	bool v1 = false;
+
+	for (size_t i = 0; i < V1_COUNT; i++)
+		v1 = v1 || find_mount(mountinfo, v1_names[i], &m);
+	if (v1)
+		return v2 ? CGROUP_HYBRID : CGROUP_V1;
+	return v2 ? CGROUP_V2 : CGROUP_NONE;
+}
+
+uint64_t cgroup_locate(struct sv mountinfo, struct sv self, struct cgroup_trial *c)
+{
+	own_dir(mountinfo, self, NULL, c->v2_dir[0]);
+	parent_dir(mountinfo, c->v2_dir[0], c->v2_dir[1]);
+	for (size_t i = 0; i < V1_COUNT; i++)
+		own_dir(mountinfo, self, v1_names[i], c->v1_dir[i]);
+	return version(mountinfo);
+}
+
+/* ---- the trial, in a child ---- */
+
+/* A process to be limited: on a byte it tries to fork and says whether it could. */
+struct subject {
+	pid_t pid;
+	int to, from;
+};
+
+__attribute__((noreturn))
+static void subject_main(int in, int out)
+{
+	char c;
+
+	while (read(in, &c, 1) == 1) {
+		const pid_t pid = fork();
+		ssize_t n;
+
+		if (pid == 0)
+			_exit(0);
+		c = pid < 0 && errno == EAGAIN ? 'r' : 'f'; /* refused, or forked */
+		if (pid > 0)
+			(void)waitpid(pid, NULL, 0);
+		n = write(out, &c, 1);
+		if (n != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static int subject_start(struct subject *ret_s)
+{
+	int in[2], out[2];
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return errno;
+	pid = grandchild_fork();
+	if (pid < 0)
+		return errno;
+	if (pid == 0) {
+		(void)close(in[1]);
+		(void)close(out[0]);
+		subject_main(in[0], out[1]);
+	}
+	(void)close(in[0]);
+	(void)close(out[1]);
+	*ret_s = (struct subject){ pid, in[1], out[0] };
+	return 0;
+}
+
+static void subject_end(const struct subject *s)
+{
+	(void)kill(s->pid, SIGKILL);
+	(void)grandchild_wait(s->pid);
+	(void)close(s->to);
+	(void)close(s->from);
+}
+
+/* True if the subject's fork() was refused. */
+static bool subject_refused(const struct subject *s)
+{
+	struct pollfd pfd = { .fd = s->from, .events = POLLIN };
+	char c = 'f';
+
+	return write(s->to, "?", 1) == 1 && poll(&pfd, 1, WAIT_MS) == 1 &&
+	       read(s->from, &c, 1) == 1 && c == 'r';
+}
+
+static void short_sleep(void)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	(void)nanosleep(&ms, NULL);
+}
+
+/* A dead member may still be on its way out: wait for it, but not for long. */
+static void remove_cgroup(const char *parent, const char *name)
+{
+	scoped_fd fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (int i = 0; fd >= 0 && i < WAIT_MS; i++) {
+		if (unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+			return;
+		short_sleep();
+	}
+}
+
+/* Makes @name below @parent; the directory, or -1. */
+static int make_cgroup(const char *parent, const char *name)
+{
+	scoped_fd fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || mkdirat(fd, name, 0755) < 0)
+		return -1;
+	return openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool move_into(int dir, pid_t pid)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	return write_small(dir, "cgroup.procs", text) == 0;
+}
+
+static bool set_limit(int dir, int which, bool v2)
+{
+	switch (which) {
+	case V1_MEMORY:
+		return write_small(dir, v2 ? "memory.max" : "memory.limit_in_bytes",
+				   "268435456") == 0;
+	case V1_PIDS:
+		return write_small(dir, "pids.max", "1") == 0;
+	case V1_CPU:
+		return v2 ? write_small(dir, "cpu.max", "50000 100000") == 0 :
+			    write_small(dir, "cpu.cfs_quota_us", "50000") == 0;
+	}
+	return false;
+}
+
+static uint64_t try_v1_one(const char *parent, const char *name, int which, const struct subject *s)
+{
+	scoped_fd dir = make_cgroup(parent, name);
+
+	if (dir < 0 || !set_limit(dir, which, false) || !move_into(dir, s->pid))
+		return 0;
+	if (which == V1_PIDS && !subject_refused(s))
+		return 0;
+	return (uint64_t)1 << which;
+}
+
+static bool wait_frozen(int dir)
+{
+	char text[128];
+
+	for (int i = 0; i < WAIT_MS; i++) {
+		scoped_fd fd = openat(dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+		const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+		if (n < 0)
+			return false;
+		text[n] = 0;
+		if (strstr(text, "frozen 1"))
+			return true;
+		short_sleep();
+	}
+	return false;
+}
+
+/* Freezes, thaws and kills the subject; it is dead but not reaped afterwards. */
+static uint64_t try_v2_control(int dir, const struct subject *s)
+{
+	uint64_t can = 0;
+	siginfo_t info;
+
+	if (write_small(dir, "cgroup.freeze", "1") == 0) {
+		if (wait_frozen(dir))
+			can |= CAN_FREEZE;
+		(void)write_small(dir, "cgroup.freeze", "0");
+	}
+	if (write_small(dir, "cgroup.kill", "1") != 0)
+		return can;
+	for (int i = 0; i < WAIT_MS; i++) {
+		info = (siginfo_t){ 0 };
+		if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		    info.si_pid == s->pid)
+			return can | CAN_KILL;
+		short_sleep();
+	}
+	return can;
+}
+
+/*
+ * One child cgroup of @parent in the unified hierarchy. Controllers that only
+ * need switching on are switched on for the trial if @own: another's switches
+ * are not ours to touch.
+ */
+static uint64_t try_v2(const char *parent, const char *name, bool own)
+{
+	static const char *const on[V1_COUNT] = { "+memory", "+pids", "+cpu" };
+	static const char *const off[V1_COUNT] = { "-memory", "-pids", "-cpu" };
+	scoped_fd above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool switched[V1_COUNT] = { false };
+	struct subject s;
+	uint64_t can = 0;
+
+	if (above < 0 || subject_start(&s) != 0)
+		return 0;
+
+	scoped_fd dir = make_cgroup(parent, name);
+
+	if (dir >= 0 && move_into(dir, s.pid)) {
+		for (int i = 0; i < V1_COUNT; i++) {
+			if (set_limit(dir, i, true)) {
+				can |= (uint64_t)1 << i;
+				continue;
+			}
+			if (own && write_small(above, "cgroup.subtree_control", on[i]) == 0) {
+				switched[i] = true;
+				if (set_limit(dir, i, true))
+					can |= (uint64_t)1 << i;
+			}
+		}
+		if (can & CAN_PIDS && !subject_refused(&s))
+			can &= ~(uint64_t)CAN_PIDS;
+		can |= try_v2_control(dir, &s);
+	}
+	subject_end(&s);
+	remove_cgroup(parent, name);
+	for (int i = 0; i < V1_COUNT; i++)
+		if (switched[i])
+			(void)write_small(above, "cgroup.subtree_control", off[i]);
+	return can;
+}
+
+static uint64_t try_v1(const struct cgroup_trial *c, const char *name)
+{
+	struct subject s;
+	uint64_t can = 0;
+
+	if (subject_start(&s) != 0)
+		return 0;
+	for (int i = 0; i < V1_COUNT; i++)
+		if (c->v1_dir[i][0])
+			can |= try_v1_one(c->v1_dir[i], name, i, &s);
+	subject_end(&s);
+	for (int i = 0; i < V1_COUNT; i++)
+		if (c->v1_dir[i][0])
+			remove_cgroup(c->v1_dir[i], name);
+	return can;
+}
+
+static int try_cgroup(const struct probe *p, int arg, struct report *r)
+{
+	/* The trial began as a copy of the caller: so did what it points to. */
+	const struct cgroup_trial *c = p->cgroup;
+
+	(void)arg;
+	for (size_t i = 0; i < ARRAY_LEN(c->v2_dir); i++)
+		if (c->v2_dir[i][0] && (r->v[0] & CAN_MEMORY) == 0)
+			r->v[0] |= try_v2(c->v2_dir[i], p->cgroup_name, i == 0);
+	if ((r->v[0] & (CAN_MEMORY | CAN_PIDS | CAN_CPU)) == 0)
+		r->v[0] |= try_v1(c, p->cgroup_name);
+	return 0;
+}
+
+/* ---- the parent's side ---- */
+
+void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_trial *ret_c)
+{
+	scoped_buf mounts = BUF_INIT(1024 * 1024);
+	scoped_buf self = BUF_INIT(64 * 1024);
+	struct writ_err err;
+
+	*ret_c = (struct cgroup_trial){ 0 };
+	if (fd_read_file("/proc/self/mountinfo", &mounts, &err) < 0 ||
+	    fd_read_file("/proc/self/cgroup", &self, &err) < 0)
+		return;
+	f->cgroup = cgroup_locate(buf_view(&mounts), buf_view(&self), ret_c);
+	p->cgroup = ret_c;
+	ret_c->started = trial_start(p, try_cgroup, 0, &ret_c->t) == 0;
+	/* Moving a process waits for all processors: a busy machine needs its time. */
+	ret_c->t.deadline_ms = p->deadline_ms;
+}
+
+/* Only what a killed trial could leave; after a good one nothing is there. */
+static void sweep(const struct probe *p, const struct cgroup_trial *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(c->v2_dir); i++)
+		if (c->v2_dir[i][0])
+			remove_cgroup(c->v2_dir[i], p->cgroup_name);
+	for (size_t i = 0; i < ARRAY_LEN(c->v1_dir); i++)
+		if (c->v1_dir[i][0])
+			remove_cgroup(c->v1_dir[i], p->cgroup_name);
+}
+
+void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f)
+{
+	struct report r;
+
+	if (!c->started)
+		return;
+	(void)trial_finish(&c->t, &r);
+	sweep(p, c);
+	f->cgroup_memory = r.v[0] & CAN_MEMORY;
+	f->cgroup_pids = r.v[0] & CAN_PIDS;
+	f->cgroup_cpu = r.v[0] & CAN_CPU;
+	f->cgroup_kill = r.v[0] & CAN_KILL;
+	f->cgroup_freeze = r.v[0] & CAN_FREEZE;
+}

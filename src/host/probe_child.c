@@ -1,0 +1,258 @@
+#include "host/probe_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+enum { REPORT_MAGIC = 0x77726974 };
+
+int64_t probe_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Dies with its parent, even if that died before we could ask for it. */
+static void die_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+		_exit(1);
+}
+
+__attribute__((noreturn))
+static void trial_child(const struct probe *p, trial_fn fn, int arg, int fd, pid_t parent)
+{
+	struct report r = { .magic = REPORT_MAGIC };
+	ssize_t n;
+
+	/* A group of its own, so that one kill() reaches whatever it starts. */
+	(void)setpgid(0, 0);
+	die_with(parent);
+	/* A caller that ignores SIGCHLD would keep the trial from reaping. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)umask(022);
+	r.sys = fn(p, arg, &r);
+	n = write(fd, &r, sizeof(r));
+	_exit(n == (ssize_t)sizeof(r) ? 0 : 1);
+}
+
+int trial_start(const struct probe *p, trial_fn fn, int arg, struct trial *ret_t)
+{
+	const int64_t now = probe_now_ms();
+	const pid_t parent = getpid();
+	int fds[2];
+	pid_t pid;
+
+	if (now >= p->deadline_ms)
+		return ETIMEDOUT;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return errno;
+	pid = fork();
+	if (pid == 0) {
+		(void)close(fds[0]);
+		trial_child(p, fn, arg, fds[1], parent);
+	}
+	(void)close(fds[1]);
+	if (pid < 0) {
+		const int keep = errno;
+
+		(void)close(fds[0]);
+		return keep;
+	}
+	*ret_t = (struct trial){ .pid = pid, .fd = fds[0], .deadline_ms = now + PROBE_CHILD_MS };
+	if (ret_t->deadline_ms > p->deadline_ms)
+		ret_t->deadline_ms = p->deadline_ms;
+	return 0;
+}
+
+/* Reads one report; a pipe takes it whole or not at all. */
+static bool read_report(int fd, int64_t deadline_ms, struct report *ret_r)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct report r;
+	int64_t left;
+
+	for (;;) {
+		left = deadline_ms - probe_now_ms();
+		if (left <= 0)
+			return false;
+		if (poll(&pfd, 1, (int)left) > 0)
+			break;
+		/* EINTR and early wake-ups: look at the clock again. */
+	}
+	if (read(fd, &r, sizeof(r)) != (ssize_t)sizeof(r) || r.magic != REPORT_MAGIC)
+		return false;
+	*ret_r = r;
+	return true;
+}
+
+int trial_finish(struct trial *t, struct report *ret_r)
+{
+	struct report r = { .sys = ECHILD };
+
+	(void)read_report(t->fd, t->deadline_ms, &r);
+	(void)close(t->fd);
+	/* Unconditional: what the trial may have left behind goes too. */
+	(void)kill(-t->pid, SIGKILL);
+	(void)kill(t->pid, SIGKILL);
+	while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*ret_r = r;
+	return r.sys;
+}
+
+bool trial_ok(const struct probe *p, trial_fn fn, int arg)
+{
+	struct report r;
+	struct trial t;
+
+	if (trial_start(p, fn, arg, &t) != 0)
+		return false;
+	return trial_finish(&t, &r) == 0;
+}
+
+static void take(const struct trial_row *row, const struct report *r, struct host_facts *f)
+{
+	const bool can = r->sys == 0;
+
+	if (row->take)
+		row->take(r, f);
+	else
+		memcpy((char *)f + row->offset, &can, sizeof(can));
+}
+
+void trials_run(const struct probe *p, const struct trial_row *rows, size_t n,
+		struct host_facts *f)
+{
+	struct trial t[TRIALS_MAX];
+	bool started[TRIALS_MAX];
+	struct report r;
+
+	if (n > TRIALS_MAX)
+		n = TRIALS_MAX; /* tests would miss the fact: a table is never that long */
+	for (size_t i = 0; i < n; i++)
+		started[i] = trial_start(p, rows[i].fn, 0, &t[i]) == 0;
+	for (size_t i = 0; i < n; i++)
+		if (started[i]) {
+			(void)trial_finish(&t[i], &r);
+			take(&rows[i], &r, f);
+		}
+	/* A limit on processes may have kept some from starting beside the others. */
+	for (size_t i = 0; i < n; i++) {
+		if (started[i])
+			continue;
+		r = (struct report){ .sys = ECHILD };
+		if (trial_start(p, rows[i].fn, 0, &t[i]) == 0)
+			(void)trial_finish(&t[i], &r);
+		take(&rows[i], &r, f);
+	}
+}
+
+pid_t grandchild_fork(void)
+{
+	const pid_t parent = getpid();
+	const pid_t pid = fork();
+
+	/* In a new pid namespace the parent has no number: 0 is right there. */
+	if (pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		_exit(1);
+	if (pid == 0 && getppid() != parent && getppid() != 0)
+		_exit(1);
+	return pid;
+}
+
+int grandchild_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int write_small(int dirfd, const char *path, const char *text)
+{
+	const size_t n = strlen(text);
+	scoped_fd fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, n) != (ssize_t)n)
+		return errno ? errno : EIO;
+	return 0;
+}
+
+int write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid)
+{
+	char line[64];
+	int r;
+
+	r = write_small(AT_FDCWD, "/proc/self/setgroups", "deny");
+	if (r != 0)
+		return r;
+	(void)snprintf(line, sizeof(line), "%u %u 1", in_uid, out_uid);
+	r = write_small(AT_FDCWD, "/proc/self/uid_map", line);
+	if (r != 0)
+		return r;
+	(void)snprintf(line, sizeof(line), "%u %u 1", in_gid, out_gid);
+	return write_small(AT_FDCWD, "/proc/self/gid_map", line);
+}
+
+int enter_ns(const struct probe *p, int flags)
+{
+	if (!p->userns)
+		return unshare(flags) < 0 ? errno : 0;
+	if (unshare(CLONE_NEWUSER | flags) < 0)
+		return errno;
+	return write_maps(0, p->uid, 0, p->gid);
+}
+
+int private_mounts(void)
+{
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? errno : 0;
+}
+
+ssize_t read_small(const char *path, char *buf, size_t size)
+{
+	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		return -1;
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	buf[n] = 0;
+	return n;
+}
+
+uint64_t read_number(const char *path, uint64_t missing)
+{
+	char text[32];
+	uint64_t v;
+	const ssize_t n = read_small(path, text, sizeof(text));
+
+	if (n < 0 || !sv_to_u64((struct sv){ text, (size_t)n }, UINT64_MAX, &v))
+		return missing;
+	return v;
+}

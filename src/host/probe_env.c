@@ -1,0 +1,166 @@
+#include "host/probe_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+/* Own definitions: older headers lack them. */
+enum { NR_IO_URING_SETUP = 425, NR_LSM_LIST_MODULES = 461, LSM_MAX = 32 };
+
+/* By the kernel's LSM_ID_* numbers, which start at 100. */
+static const char *const lsm_names[] = {
+	"capability", "selinux", "smack", "tomoyo", "apparmor", "yama", "loadpin",
+	"safesetid", "lockdown", "bpf", "landlock", "ima", "evm", "ipe",
+};
+
+/* The file needs securityfs mounted; the system call (6.8) does not. */
+static void set_lsm(struct host_facts *f)
+{
+	char text[256];
+	uint64_t ids[LSM_MAX];
+	uint32_t size = sizeof(ids);
+	long n;
+
+	if (read_small("/sys/kernel/security/lsm", text, sizeof(text)) > 0) {
+		facts_set_text(f->lsm, sv_from(text));
+		return;
+	}
+	n = syscall(NR_LSM_LIST_MODULES, ids, &size, 0);
+	text[0] = 0;
+	for (long i = 0; i < n && i < LSM_MAX; i++) {
+		const size_t used = strlen(text);
+		const bool known = ids[i] >= 100 && ids[i] < 100 + ARRAY_LEN(lsm_names);
+
+		(void)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "," : "",
+			       known ? lsm_names[ids[i] - 100] : "?");
+	}
+	facts_set_text(f->lsm, sv_from(text));
+}
+
+int try_io_uring(const struct probe *p, int arg, struct report *r)
+{
+	unsigned char params[120] = { 0 };
+
+	(void)p, (void)arg, (void)r;
+	if (syscall(NR_IO_URING_SETUP, 1, params) >= 0)
+		return 0;
+	/* Short of memory is not "switched off": an attacker may find more. */
+	return errno == ENOSYS || errno == EPERM || errno == EACCES ? errno : 0;
+}
+
+#if defined(__x86_64__)
+int try_compat32(const struct probe *p, int arg, struct report *r)
+{
+	long pid = 20; /* getpid in the 32-bit table */
+
+	(void)p, (void)arg, (void)r;
+	__asm__ volatile("int $0x80" : "+a"(pid) : : "memory", "r8", "r9", "r10", "r11");
+	return pid == getpid() ? 0 : ENOSYS;
+}
+#else
+int try_compat32(const struct probe *p, int arg, struct report *r)
+{
+	(void)p, (void)arg, (void)r;
+	return ENOSYS;
+}
+#endif
+
+/* Only a connect: the manager hears nothing. */
+int try_systemd(const struct probe *p, int arg, struct report *r)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int n;
+
+	(void)arg, (void)r;
+	if (stat("/run/systemd/system", &st) < 0 || !S_ISDIR(st.st_mode))
+		return ENOENT;
+	if (dir && dir[0] == '/')
+		n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/systemd/private", dir);
+	else
+		n = snprintf(to.sun_path, sizeof(to.sun_path), "/run/user/%u/systemd/private",
+			     p->uid);
+	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
+		return ENAMETOOLONG;
+	if (stat(to.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != p->uid)
+		return ENOENT;
+
+	scoped_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 || connect(fd, (const void *)&to, sizeof(to)) < 0 ? errno : 0;
+}
+
+enum { OUTSIDE = 3, INSIDE_MAX = 3 };
+
+/* A process that does nothing but count. */
+static pid_t idle(void)
+{
+	const pid_t pid = grandchild_fork();
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	return pid;
+}
+
+static void end_idle(const pid_t *pids, int n)
+{
+	for (int i = 0; i < n; i++) {
+		(void)kill(pids[i], SIGKILL);
+		(void)grandchild_wait(pids[i]);
+	}
+}
+
+/*
+ * With three idle processes of this user outside, a limit of three must leave
+ * room for two more inside a new user namespace and for no third.
+ */
+int try_nproc(const struct probe *p, int arg, struct report *r)
+{
+	const struct rlimit lim = { INSIDE_MAX, INSIDE_MAX };
+	pid_t pids[OUTSIDE + INSIDE_MAX];
+	int n = 0, e = 0;
+
+	(void)arg, (void)r;
+	if (!p->userns)
+		return EPERM;
+	while (n < OUTSIDE && (pids[n] = idle()) > 0)
+		n++;
+	if (n < OUTSIDE || enter_ns(p, 0) != 0 || setrlimit(RLIMIT_NPROC, &lim) < 0)
+		e = EPERM;
+	while (e == 0 && n < OUTSIDE + INSIDE_MAX && (pids[n] = idle()) > 0)
+		n++;
+	if (e == 0 && (n != OUTSIDE + INSIDE_MAX - 1 || errno != EAGAIN))
+		e = EDOM;
+	end_idle(pids, n);
+	return e;
+}
+
+void probe_switches(struct host_facts *f)
+{
+	f->apparmor_userns =
+		read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1;
+	f->selinux_enforcing = read_number("/sys/fs/selinux/enforce", 0) == 1;
+	f->yama = read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
+	if (f->yama > 3)
+		f->yama = 0;
+	f->memfd_noexec = read_number("/proc/sys/vm/memfd_noexec", 0) >= 1;
+	/* Before 6.2 there was no switch: then it works. */
+	f->tiocsti = read_number("/proc/sys/dev/tty/legacy_tiocsti", 1) != 0;
+	set_lsm(f);
+}

@@ -1,0 +1,67 @@
+#include "host/probe_priv.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+/* Own definitions: the numbers and the first member are fixed, the headers' age is not. */
+enum {
+	NR_CREATE_RULESET = 444,
+	NR_RESTRICT_SELF = 446,
+	ASK_VERSION = 1,
+	ASK_ERRATA = 2,
+	FS_MAKE_BLOCK = 1 << 11,
+	LAYERS_OLD = 64, /* the kernel's limit in 5.13 to 5.18 */
+	LAYERS = 16,	 /* and since */
+};
+
+static long ask(unsigned flag)
+{
+	return syscall(NR_CREATE_RULESET, NULL, 0, flag);
+}
+
+/*
+ * Restricts itself until the kernel says that is enough. The kernel limits the
+ * depth of a domain, so fewer layers than the limit mean that we were in a
+ * domain before: nothing else would tell.
+ */
+int try_landlock(const struct probe *p, int arg, struct report *r)
+{
+	const uint64_t attr = FS_MAKE_BLOCK;
+	const long abi = ask(ASK_VERSION);
+	const long errata = ask(ASK_ERRATA);
+	long set;
+	uint64_t n = 0;
+
+	(void)p, (void)arg;
+	if (abi <= 0)
+		return abi < 0 ? errno : ENOSYS;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return errno;
+	set = syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0);
+	if (set < 0)
+		return errno;
+	while (n < LAYERS_OLD && syscall(NR_RESTRICT_SELF, (int)set, 0) == 0)
+		n++;
+	if (n == 0 && errno != E2BIG)
+		return errno;
+	r->v[0] = (uint64_t)abi;
+	r->v[1] = errata > 0 ? (uint64_t)errata : 0;
+	r->v[2] = n;
+	return 0;
+}
+
+void take_landlock(const struct report *r, struct host_facts *f)
+{
+	if (r->sys != 0)
+		return;
+	if (r->v[2] != LAYERS && r->v[2] != LAYERS_OLD)
+		f->sandboxed = true;
+	if (r->v[2] == 0)
+		return; /* no layer left for us: as good as none */
+	f->landlock_abi = r->v[0];
+	f->landlock_errata = r->v[1];
+}
