@@ -90,9 +90,25 @@ struct cap_url {
 	struct cap_seq path;
 };
 
+/*
+ * What a request must have for a grant or denial to match it: cap_set_decide()
+ * skips most entries by two comparisons. Only ever a reason to skip, never to
+ * match. @need has one bit of 64 for each literal segment and host name, by
+ * hash; in a request, for all it has. @want are eight bytes at one place of the
+ * text, where @mask is not 0.
+ */
+struct cap_hint {
+	uint64_t need;
+	uint64_t want, mask;
+	uint16_t end;  /* where they end, counted from the end of the action's name */
+	uint16_t tail; /* not 0: from the end of the host's name, this many bytes back */
+	uint16_t name; /* and the name has at least so many */
+};
+
 struct cap {
 	enum cap_action action;
 	enum cap_kind kind;
+	struct cap_hint hint;
 	struct sv text; /* canonical, NUL-terminated behind the view */
 	struct sv realm;
 
@@ -164,7 +180,11 @@ must_check int cap_put_path(struct buf *b, struct sv raw, struct writ_err *err);
  */
 must_check int cap_put_http_path(struct buf *b, struct sv raw, struct writ_err *err);
 
-/* Strict parsers without any of inet_aton's leniency. Zones, 0x, octal: no. */
+/*
+ * Strict parsers without any of inet_aton's leniency. Zones, 0x, octal: no.
+ * cap_addr_parse() takes what a denial may name: [v6], /len from 0, loopback;
+ * cap_host_parse() has a grant's restrictions.
+ */
 must_check bool cap_addr_parse(struct sv s, struct cap_net_addr *ret_addr); /* [v6], with /len */
 void cap_addr_print(const struct cap_net_addr *addr, struct buf *b);
 bool cap_addr_within(const struct cap_net_addr *child, const struct cap_net_addr *parent);

@@ -53,6 +53,7 @@ struct cap_set {
 	VEC(struct cap_rule) rules;
 	VEC(struct cap_entry) caps; /* grants */
 	VEC(struct cap_entry) nots; /* denials */
+	VEC(struct cap_entry) prices; /* grant nothing; what they match costs this too */
 	uint64_t limits[LIMIT_COUNT];	    /* 0: absent */
 	uint32_t limit_rule[LIMIT_COUNT];
 	enum level require[G_COUNT];	    /* LEVEL_NONE: nothing asked */
@@ -94,7 +95,8 @@ bool cap_set_within(const struct cap_set *child, const struct cap_set *parent,
 /*
  * Section 5 on sets, into the empty *@ret. Rules of @x keep their indices and
  * @y's follow; a met capability belongs to @y's rule, since y is the one that
- * narrows. require takes the stronger level, accept only what both accept,
+ * narrows. Whatever had a price on either side is kept among the prices.
+ * require takes the stronger level, accept only what both accept,
  * isolation the stronger, cow and the higher net level win.
  */
 must_check

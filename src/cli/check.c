@@ -128,6 +128,9 @@ static int own_set(struct args *a, const struct cap_set *from, struct cap_set *r
 			return writ_nomem(err);
 		*slot = *e;
 	}
+	for (size_t i = 0; i < LIMIT_COUNT; i++)
+		if (!a->given[OPT_ALL] && s.limits[i] && from->rules.v[s.limit_rule[i]].built_in)
+			s.limits[i] = 0;
 	*ret = s;
 	return 0;
 }

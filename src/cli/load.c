@@ -184,7 +184,7 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 				      .vars_n = a->vars.n,
 				      .missing_ok = missing_ok };
 	r = policy_new(&l->env, &input, &l->diags, &l->policy, &err);
-	if (!a->given[OPT_JSON] || l->diags.errors)
+	if (!a->given[OPT_JSON] || (l->diags.errors && a->verb->run != cmd_check))
 		show_diags(&l->diags);
 	if (r == WRIT_E_SYNTAX)
 		return EXIT_POLICY;
@@ -230,11 +230,12 @@ int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, stru
 		}
 	}
 	if (l->policy->set.workspace == WORKSPACE_COW) {
+		const struct advisory *why;
 		struct advisory_db db;
 
 		if (load_advisories(a, &l->where, &db, &err) < 0)
 			return fail(&err, NULL);
-		opt.overlay_advisory = advisory_primitive_open(&db, f, SV("overlayfs"), &(const struct advisory *){ NULL }) ==
+		opt.overlay_advisory = advisory_primitive_open(&db, f, SV("overlayfs"), &why) ==
 				       ADVISORY_OPEN;
 	}
 	return plan_new(a->arena, &l->policy->set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;

@@ -138,9 +138,11 @@ static int unknown(const struct cli_verb *v, struct sv name, struct writ_err *er
 			names[n++] = opts[i].name;
 	names[n] = NULL;
 	near = diag_nearest(name, names);
-	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; %s%s", v->name,
-			 SV_ARG(name), near ? "did you mean --" : "see writ help ",
-			 near ? near : v->name);
+	if (near)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; did you mean --%s?",
+				 v->name, SV_ARG(name), near);
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; see writ help %s", v->name,
+			 SV_ARG(name), v->name);
 }
 
 static int add_rule_arg(struct args *a, const struct opt *o, const char *value, struct writ_err *err)

@@ -12,13 +12,13 @@ static struct sv purpose(const struct policy_profile *p)
 	while (rest.n) {
 		struct sv line = sv_cut(&rest, '\n');
 
-		if (sv_starts(line, SV("# "))) {
-			const size_t stop = sv_find(line, '.');
-			const size_t colon = sv_find(line, ':');
-			const size_t end = stop < colon ? stop : colon;
-
-			return sv_skip(sv_sub(line, 0, end), 2);
-		}
+		if (!sv_starts(line, SV("# ")))
+			continue;
+		for (size_t i = 0; i < line.n; i++)
+			if ((line.p[i] == '.' || line.p[i] == ':') &&
+			    (i + 1 == line.n || line.p[i + 1] == ' '))
+				line.n = i;
+		return sv_skip(line, 2);
 	}
 	return SV("");
 }

@@ -62,7 +62,7 @@ struct hold adapter_hold(const struct ground *g, enum guarantee guarantee)
 
 	if (!is_here(g, e))
 		return (struct hold){ LEVEL_NONE, "this engine is not installed here", "none",
-				      "writ doctor lists the engines it found" };
+				      "install it; writ doctor lists what is here" };
 	switch (guarantee) {
 	case G_NET:
 	case G_DNS:

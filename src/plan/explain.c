@@ -79,12 +79,25 @@ static void put_rule(const struct plan *p, const struct plan_rule *r,
 	put_cell(b, sv_from(level), LEVEL_WIDTH);
 	buf_str(b, plain(st));
 	put_cell(b, sv_from(r->hold.by), *last ? by_w : 0);
-	if (!rule->missing && r->hold.fix && r->hold.level < LEVEL_STRICTER)
+	if (sv_starts(sv_from(last), SV("--")))
 		buf_str(b, "try ");
 	buf_str(b, last);
 	while (sv_ends(buf_view(b), SV(" ")))
 		b->n--;
 	buf_ch(b, '\n');
+}
+
+/* The guarantees that do not hold: because nobody set a limit, or for another reason. */
+static void put_weak(const struct plan *p, const char *head, bool unasked, struct buf *b)
+{
+	for (unsigned i = 0, n = 0; i < G_COUNT; i++) {
+		const struct plan_guarantee *g = &p->guarantees[i];
+
+		if (g->level >= LEVEL_STRICTER || g->unasked != unasked)
+			continue;
+		buf_fmt(b, "%s%s%s", n++ ? ", " : head, guarantee_name((enum guarantee)i),
+			g->level == LEVEL_PARTIAL ? " (partial)" : "");
+	}
 }
 
 static void put_summary(const struct plan *p, const struct explain_style *st, struct buf *b)
@@ -101,10 +114,8 @@ static void put_summary(const struct plan *p, const struct explain_style *st, st
 	for (unsigned i = 0; i < G_COUNT; i++)
 		weak += p->guarantees[i].level < LEVEL_STRICTER;
 	buf_fmt(b, "; %zu of %d guarantees hold", (size_t)G_COUNT - weak, G_COUNT);
-	for (unsigned i = 0, n = 0; i < G_COUNT; i++)
-		if (p->guarantees[i].level < LEVEL_STRICTER)
-			buf_fmt(b, "%s%s%s", n++ ? ", " : ", not ", guarantee_name((enum guarantee)i),
-				p->guarantees[i].level == LEVEL_PARTIAL ? " (partial)" : "");
+	put_weak(p, "; not ", false, b);
+	put_weak(p, "; nothing asked of ", true, b);
 	buf_ch(b, '\n');
 	if (p->refused)
 		buf_fmt(b, "%s%zu line%s cannot be enforced here: a run ends with 122 before it starts%s\n",

@@ -211,6 +211,7 @@ static void set_guarantees(const struct ground *g, struct plan *p)
 		const struct hold h = host ? host_guarantee(g, e) : adapter_hold(g, e);
 
 		p->guarantees[i] = (struct plan_guarantee){ .level = h.level, .by = h.by, .rule = RULE_NONE };
+		p->guarantees[i].unasked = g->tier != TIER_NONE && e >= G_RES_MEMORY && e <= G_RES_DISK && host;
 	}
 	/* A limit that somebody set is as good as what enforces it. */
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {

@@ -60,6 +60,7 @@ struct plan_guarantee {
 	const char *by;
 	uint32_t rule; /* the rule that lowered it, or RULE_NONE */
 	bool required, refused;
+	bool unasked; /* a resource that nobody limited */
 };
 
 struct plan_gap {

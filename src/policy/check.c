@@ -216,6 +216,9 @@ void check_within(struct lower *child, const struct cap_set *parent, enum diag_l
 		const struct lowered_rule *r = &child->done.v[i];
 		bool covered = true;
 
+		/* Said already that it has no effect. */
+		if (level == DIAG_WARNING && r->s->kind != STMT_RULE && r->s->kind != STMT_LIMIT)
+			continue;
 		for (size_t j = 0; covered && j < r->cap_n; j++) {
 			covered = false;
 			for (size_t k = 0; !covered && k < parent->caps.n; k++)

@@ -466,6 +466,35 @@ static int inherit_exec(struct lower *agent, const struct cap_set *parent)
 	return 0;
 }
 
+static int copy_entry(struct lower *agent, const struct cap_set *parent, const struct cap_entry *from,
+		      bool deny)
+{
+	struct cap_rule *r = vec_push(agent->a, &agent->set->rules);
+	struct cap_entry *e = deny ? vec_push(agent->a, &agent->set->nots) :
+				     vec_push(agent->a, &agent->set->prices);
+
+	if (!e || !r)
+		return writ_nomem(agent->err);
+	*r = parent->rules.v[from->rule];
+	*e = (struct cap_entry){ from->cap, (uint32_t)(agent->set->rules.n - 1) };
+	return 0;
+}
+
+/* What the parent may not do, or only after asking, its agent may not do freely. */
+static int inherit_refusals(struct lower *agent, const struct cap_set *parent)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < parent->nots.n; i++)
+		r = copy_entry(agent, parent, &parent->nots.v[i], true);
+	for (size_t i = 0; r == 0 && i < parent->caps.n; i++)
+		if (parent->caps.v[i].cap.approve_n)
+			r = copy_entry(agent, parent, &parent->caps.v[i], false);
+	for (size_t i = 0; r == 0 && i < parent->prices.n; i++)
+		r = copy_entry(agent, parent, &parent->prices.v[i], false);
+	return r;
+}
+
 static int finish_agents(struct policy *p)
 {
 	for (size_t i = 0; i < p->agents.n; i++) {
@@ -476,6 +505,8 @@ static int finish_agents(struct policy *p)
 			     "an agent cannot have more than its parent, and no rule of the parent "
 			     "covers this");
 		r = inherit_exec(l, &p->set);
+		if (r == 0)
+			r = inherit_refusals(l, &p->set);
 		if (r == 0 && p->has_base)
 			r = add_base(l, l->set);
 		if (r < 0)

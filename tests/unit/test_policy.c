@@ -240,6 +240,12 @@ static void test_meaning(void)
 		      "  test allow write ./src/x\n  test deny write ./logs/x\n  test allow exec /usr/bin/git\n");
 	ok(l.r == 0 && l.p->agents.n == 1, "an agent within its parent, with base and its exec");
 	unload(&l);
+
+	load_text(&l, "version 1\nallow write .\nask write ./data\ndeny write ./src\nallow agent c\nagent c\n"
+		      "  allow write .\n  test ask write ./data/x\n  test deny write ./src/x\n"
+		      "  test allow write ./logs/x\n");
+	ok(l.r == 0, "an agent takes over what its parent is denied or has to ask for");
+	unload(&l);
 }
 
 /* --- use --- */

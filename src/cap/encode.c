@@ -1,0 +1,133 @@
+#include "cap/part.h"
+
+#include "base/banned.h"
+
+static void put_byte(struct buf *b, unsigned char c)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	const char pct[3] = { '%', digits[c >> 4], digits[c & 15] };
+
+	if (cap_is_lit((char)c))
+		buf_ch(b, (char)c);
+	else
+		buf_add(b, pct, sizeof(pct));
+}
+
+void cap_put_seg(struct buf *b, struct sv raw)
+{
+	for (size_t i = 0; i < raw.n; i++)
+		put_byte(b, (unsigned char)raw.p[i]);
+}
+
+static int refuse(struct writ_err *err, const char *what)
+{
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s", what);
+}
+
+static bool is_dots(struct sv s)
+{
+	return sv_is(s, ".") || sv_is(s, "..");
+}
+
+static int check_path(struct sv raw, struct writ_err *err)
+{
+	size_t n = 0;
+
+	if (raw.n == 0 || raw.p[0] != '/')
+		return refuse(err, "path is not absolute");
+	if (sv_find(raw, 0) != SIZE_MAX)
+		return refuse(err, "path with a NUL");
+	if (raw.n > 1 && raw.p[raw.n - 1] == '/')
+		return refuse(err, "path with a slash at its end");
+	for (raw = sv_skip(raw, 1); raw.n; n++) {
+		const struct sv seg = sv_cut(&raw, '/');
+
+		if (seg.n == 0 || is_dots(seg))
+			return refuse(err, "path is not a physical one");
+	}
+	if (n > CAP_SEGS_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "path of more than %d names", CAP_SEGS_MAX);
+	return 0;
+}
+
+int cap_put_path(struct buf *b, struct sv raw, struct writ_err *err)
+{
+	const int r = check_path(raw, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < raw.n; i++) {
+		if (raw.p[i] == '/')
+			buf_ch(b, '/');
+		else
+			put_byte(b, (unsigned char)raw.p[i]);
+	}
+	return buf_check(b, err);
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* The byte at the start of *@s, decoded, or -1; *@s moves past it. */
+static int http_byte(struct sv *s)
+{
+	const char c = s->p[0];
+	const int hi = s->n >= 3 ? hex_value(s->p[1]) : -1;
+	const int lo = s->n >= 3 ? hex_value(s->p[2]) : -1;
+
+	if (c != '%') {
+		*s = sv_skip(*s, 1);
+		/* '?' and '#' end a path for some readers, ';' for others. */
+		return c > 0x20 && c < 0x7f && !memchr("\\;?#", c, 4) ? c : -1;
+	}
+	if (hi < 0 || lo < 0)
+		return -1;
+	*s = sv_skip(*s, 3);
+	return memchr("/\\.%", hi << 4 | lo, 5) ? -1 : hi << 4 | lo; /* the NUL too */
+}
+
+static int check_http_seg(struct sv seg, bool last, struct writ_err *err)
+{
+	if (seg.n == 0 && !last)
+		return refuse(err, "request path with an empty segment");
+	if (is_dots(seg))
+		return refuse(err, "request path with a dot segment");
+	while (seg.n)
+		if (http_byte(&seg) < 0)
+			return refuse(err, "request path that servers may read differently");
+	return 0;
+}
+
+int cap_put_http_path(struct buf *b, struct sv raw, struct writ_err *err)
+{
+	struct sv rest = sv_skip(raw, 1);
+	bool last = false;
+
+	if (raw.n == 0 || raw.p[0] != '/')
+		return refuse(err, "request path does not start with a slash");
+	while (!last) {
+		int r;
+
+		last = sv_find(rest, '/') == SIZE_MAX;
+		r = check_http_seg(sv_cut(&rest, '/'), last, err);
+		if (r < 0)
+			return r;
+	}
+	while (raw.n) {
+		const int c = http_byte(&raw); /* an encoded slash was refused above */
+
+		if (c == '/')
+			buf_ch(b, '/');
+		else
+			put_byte(b, (unsigned char)c);
+	}
+	return buf_check(b, err);
+}

@@ -1,0 +1,75 @@
+#include "crypto/crypto.h"
+
+#include <sodium.h>
+
+#include "base/banned.h"
+
+_Static_assert(sizeof(struct digest) == crypto_hash_sha256_BYTES, "digest is SHA-256");
+_Static_assert(sizeof(struct digest) == crypto_auth_hmacsha256_BYTES, "digest holds an HMAC");
+
+/* Views are never NULL, but libsodium asks for unsigned bytes. */
+static const unsigned char *bytes_of(struct sv s)
+{
+	return (const unsigned char *)s.p;
+}
+
+struct digest crypto_sha256(struct sv bytes)
+{
+	struct digest d;
+
+	(void)crypto_hash_sha256(d.b, bytes_of(bytes), bytes.n);
+	return d;
+}
+
+struct digest crypto_hmac(const uint8_t key[static 32], struct sv bytes)
+{
+	struct digest d;
+
+	(void)crypto_auth_hmacsha256(d.b, bytes_of(bytes), bytes.n, key);
+	return d;
+}
+
+bool digest_eq(const struct digest *a, const struct digest *b)
+{
+	return sodium_memcmp(a->b, b->b, sizeof(a->b)) == 0;
+}
+
+void digest_hex(const struct digest *d, struct buf *b)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[2 * sizeof(d->b)];
+
+	for (size_t i = 0; i < sizeof(d->b); i++) {
+		hex[2 * i] = digits[d->b[i] >> 4];
+		hex[2 * i + 1] = digits[d->b[i] & 15];
+	}
+	buf_add(b, hex, sizeof(hex));
+}
+
+/* Lower case only: one text per digest. -1 if @c is no digit. */
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+bool digest_parse(struct sv hex, struct digest *ret_d)
+{
+	struct digest d;
+
+	if (hex.n != 2 * sizeof(d.b))
+		return false;
+	for (size_t i = 0; i < sizeof(d.b); i++) {
+		const int hi = hex_value(hex.p[2 * i]);
+		const int lo = hex_value(hex.p[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		d.b[i] = (uint8_t)(hi << 4 | lo);
+	}
+	*ret_d = d;
+	return true;
+}

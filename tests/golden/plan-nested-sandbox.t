@@ -1,0 +1,96 @@
+What holds on nested-sandbox, line by line.
+
+  $ mkdir -p app/.git app/src app/logs && cd app
+  $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts $SRC/tests/golden/plan.writ
+  RULE                                                                  HERE    BY                                                          COST
+  allow write .                                                         partial protected names that do not exist yet could be created      none
+  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory, or --workspace cow
+  deny read **/.env                                                     none    needs seccomp notification, which this place does not give  none
+  deny write ./src                                                      none    needs seccomp notification, which this place does not give  none
+  ask net https://search.example.com                                    partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net https://api.example.com                                     partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net https://api.example.com/v1/** methods=GET,POST              partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net db.example.com:5432 private=10.0.0.0/8                      partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net *.example.org:22                                            partial Landlock limits TCP ports, not hosts, and not UDP           none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    no way to look into connections here                        none
+  allow listen 8080                                                     partial nothing keeps it on loopback here                           none
+  allow unix /run/app.sock                                              none    Landlock here does not see UNIX sockets                     none
+  allow device /dev/dri/card0                                           exact   Landlock                                                    none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository                  none
+  allow tool github/*                                                   exact   the broker calls the tool                                   none
+  allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
+  env FOO                                                               exact   environment built from nothing                              none
+  state cache                                                           exact   a directory outside the workspace                           none
+  limit memory 2G                                                       partial address space per process; their sum is not bounded         none
+  limit cpu 1.5                                                         none    no cgroup to put it in                                      none
+  limit pids 256                                                        none    the limit would count your other processes too              none
+  limit disk 5G                                                         none    direct workspace: no quota                                  try --workspace cow
+  limit session 2h                                                      exact   clock of the supervisor                                     none
+  limit idle 10m                                                        exact   clock of the supervisor                                     none
+  limit up 10M                                                          none    connections cannot be counted here                          none
+  and 43 built-in lines (--all shows them)
+
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
+  17 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: tracing: without Yama, only seccomp keeps it from your other processes
+
+  GUARANTEE      HERE      BY
+  fs.read        none      needs seccomp notification, which this place does not give
+  fs.write       none      needs seccomp notification, which this place does not give
+  fs.metadata    partial   names and sizes of other files can be seen
+  net            none      connections cannot be counted here
+  dns            partial   only TCP ports can be limited here
+  ipc            none      Landlock here does not see UNIX sockets
+  proc.see       partial   the host's /proc lists all processes
+  proc.signal    exact     Landlock scope
+  exec           exact     what is readable may run
+  syscall        exact     seccomp allow-list
+  res.memory     partial   address space per process; their sum is not bounded
+  res.cpu        none      no cgroup to put it in
+  res.pids       none      the limit would count your other processes too
+  res.disk       none      direct workspace: no quota
+  res.time       exact     clock of the supervisor
+  res.output     exact     counted by the supervisor
+  cred           none      no way to look into connections here
+  audit          exact     recorded outside the sandbox
+
+  STEPS, in this order
+   1  limits        after the user namespace, so that they count inside it
+   2  close-fds     nothing inherited but what the session gives
+   3  drop-caps     every capability set empty, and verified
+   4  no-new-privs  no set-id program can raise it again
+   5  landlock      files once more, by the kernel's own rules
+   6  seccomp       last, because almost nothing works behind it
+   7  probes        try to break each boundary before the agent runs
+   8  exec          by file descriptor
+  [122]
+
+In a copy-on-write workspace:
+
+  $ writ explain --workspace cow --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts --allow write:. --deny 'read:**/.env' --limit disk=1G
+  RULE                                       HERE    BY                                                          COST
+  workspace cow                              none    copy-on-write needs mounts of its own                       none
+  allow write .                              partial protected names that do not exist yet could be created      none
+  deny read **/.env                          none    needs seccomp notification, which this place does not give  none
+  limit disk 1G                              exact   size of the copy-on-write layer                             none
+  and 45 built-in lines (--all shows them)
+
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu
+  3 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: tracing: without Yama, only seccomp keeps it from your other processes
+  [122]
+
+With nothing said at all:
+
+  $ writ explain --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts
+  RULE                                       HERE    BY                                                      COST
+  allow write .                              partial protected names that do not exist yet could be created  none
+  and 45 built-in lines (--all shows them)
+
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
+  1 line cannot be enforced here: a run ends with 122 before it starts
+  gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: tracing: without Yama, only seccomp keeps it from your other processes
+  [122]
