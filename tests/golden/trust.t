@@ -81,6 +81,24 @@ Any change takes the trust away, and the next time only the change is shown.
   + allow net https://c.example.com
   writ: trusted; any change to it has to be trusted again
 
+It cannot bring in other files: a hash would not cover them.
+
+  $ printf 'version 1\nuse ./more.writ\n' > agent.writ && printf 'version 1\nallow net *\n' > more.writ
+  $ writ trust --yes
+  $TMP/work/app/agent.writ:2:5: error: a workspace's policy cannot use files: trusting it pins only its own text
+      2 | use ./more.writ
+        |     ^~~~~~~~~~~
+        = copy its lines; profiles can be used
+  [121]
+  $ writ check
+  $TMP/work/app/agent.writ:2:5: error: a workspace's policy cannot use files: trusting it pins only its own text
+      2 | use ./more.writ
+        |     ^~~~~~~~~~~
+        = copy its lines; profiles can be used
+  [121]
+  $ printf 'version 1\nuse shell-read-only\n' > agent.writ && writ check
+  ok: 2 lines
+
 A policy with errors is never trusted.
 
   $ printf 'version 1\nallow wrte ./src\n' > agent.writ

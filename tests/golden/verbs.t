@@ -42,7 +42,7 @@ Canonical capabilities.
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
-  digest sha256:cb8ac779be1414cf2e4bcd168e9f8f59fed9d494c101b91d01227de8e3d8b61f
+  digest sha256:[0-9a-f]{64} (re)
   $ writ caps --json --allow write:./logs/* --deny 'read:**/.env' --limit pids=10
   {"caps":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*"],"limits":{"pids":10},"not":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**"],"prices":[],"require":{},"rt":"e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3"}
   $ writ caps --allow shell:read-only --allow net:allow=https://api.example.com --allow write:./logs/*
@@ -50,7 +50,7 @@ Canonical capabilities.
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
-  digest sha256:fa559829e8eab8e7cbe7bc0e0a2a57502a4ec02c918f0db11c738d057f8685ab
+  digest sha256:[0-9a-f]{64} (re)
 
 Explain and why.
 

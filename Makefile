@@ -1,0 +1,50 @@
+# writ: everything a person types. `make help` lists it; meson does the work.
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 300
+WRIT = build/release/prog/writ
+
+build: deps-build ## the static binary, in build/release/prog/writ
+	@tools/build.sh release
+
+demo: build ## a first look: a policy, what it means, what enforces it here
+	@WRIT=$(CURDIR)/$(WRIT) sh tools/demo.sh
+
+test: deps-test ## everything that must hold; the last line counts it
+	@tests/run
+
+test-long: deps-fuzz ## the same with long fuzzing, a million oracle pairs, reproducible dist
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
+
+lint: deps-test ## rooms, sizes, documents, clang-tidy
+	@tests/run release clang lint tidy
+
+fuzz: deps-fuzz ## every fuzz target for FUZZ_SECONDS (300), stops at a finding
+	@tools/build.sh fuzz
+	@tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+bench: build ## budgets, measured against a peer in the same run
+	@bench/run.py
+
+install: build ## into PREFIX (/usr/local); DESTDIR is for packagers
+	@DESTDIR='$(DESTDIR)' tools/install.sh '$(PREFIX)'
+
+deb: build ## dist/writ_VERSION_ARCH.deb
+	@packaging/deb/build.sh
+
+dist: build ## dist/writ-VERSION-linux-ARCH.tar.gz and SHA256SUMS
+	@tools/dist.sh
+
+format: deps-format ## apply .clang-format to FILES="..."
+	@clang-format -i $(FILES)
+
+clean: ## remove what was built
+	@rm -rf build dist
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+deps-%:
+	@tools/deps.sh $*
+
+.PHONY: build demo test test-long lint fuzz bench install deb dist format clean help

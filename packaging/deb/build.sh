@@ -1,0 +1,32 @@
+#!/bin/sh
+# build.sh - dist/writ_VERSION_ARCH.deb from a staged install.
+set -eu
+cd "$(dirname "$0")/../.."
+umask 022
+
+version=$(tools/version.sh)
+arch=$(dpkg --print-architecture)
+: "${SOURCE_DATE_EPOCH:=$(tools/version.sh --date)}"
+export SOURCE_DATE_EPOCH
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+doc=$root/usr/share/doc/writ
+
+DESTDIR=$root tools/install.sh /usr
+rm -f "$doc/LICENSE" # the copyright file names the system's own copy
+install -m 644 packaging/deb/copyright "$doc/copyright"
+install -m 644 packaging/deb/changelog "$doc/changelog"
+[ ! -e "$doc/CHANGELOG.md" ] || mv "$doc/CHANGELOG.md" "$doc/NEWS.md"
+install -D -m 644 packaging/apparmor/writ "$root/usr/share/writ/apparmor/writ"
+install -D -m 644 packaging/deb/lintian-overrides "$root/usr/share/lintian/overrides/writ"
+find "$root/usr/share/man" -type f -exec gzip -9n {} + 2>/dev/null || true
+gzip -9n "$doc/changelog"
+
+mkdir -p "$root/DEBIAN" dist
+sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" \
+	-e "s/@SIZE@/$(du -sk --exclude=DEBIAN "$root" | cut -f1)/" \
+	packaging/deb/control.in >"$root/DEBIAN/control"
+install -m 755 packaging/deb/postinst packaging/deb/prerm "$root/DEBIAN"
+(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+dpkg-deb --root-owner-group -Zxz --build "$root" "dist/writ_${version}_${arch}.deb"

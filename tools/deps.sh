@@ -1,0 +1,75 @@
+#!/bin/sh
+# deps.sh build|test|fuzz|format - install the Debian or Ubuntu packages a target needs.
+#
+# Does nothing if all are there. Says what it installs. With WRIT_NO_APT=1, or
+# where it cannot install, it prints the command to type and fails.
+set -eu
+
+pkgs='meson ninja-build pkg-config gcc libc6-dev python3
+libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev'
+case ${1:?usage: deps.sh build|test|fuzz|format} in
+build) ;;
+test) pkgs="$pkgs clang clang-tidy mandoc" ;;
+fuzz)
+	pkgs="$pkgs clang clang-tidy mandoc"
+	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.
+	grep -q '^VERSION_ID="22.04"' /etc/os-release || pkgs="$pkgs libclang-rt-dev"
+	;;
+format) pkgs=clang-format ;;
+*) echo "deps.sh: unknown set '$1'" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+	for tool in meson ninja pkg-config gcc python3; do
+		command -v "$tool" >/dev/null || {
+			echo "writ: $tool is missing. This is not Debian or Ubuntu; install the" >&2
+			echo "      counterparts of: $pkgs" >&2
+			exit 1
+		}
+	done
+	exit 0
+fi
+
+# shellcheck disable=SC2086  # package names are words
+have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $pkgs 2>/dev/null || true)
+missing=
+for p in $pkgs; do
+	case "
+$have
+" in
+	*"
+installed $p
+"*) ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+sudo=
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+type="${sudo:+sudo }apt-get install --no-install-recommends$missing"
+if [ -n "${WRIT_NO_APT:-}" ]; then
+	printf 'writ: packages are missing; type:\n  %s\n' "$type" >&2
+	exit 1
+fi
+if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
+	printf 'writ: packages are missing and there is no sudo; as root type:\n  %s\n' \
+		"${type#sudo }" >&2
+	exit 1
+fi
+
+echo "writ: installing$missing"
+apt() {
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+		-o DPkg::Lock::Timeout=120 "$@"
+}
+# A stale or broken extra source need not stop us: the install decides.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt update >"$log" 2>&1 || true
+# shellcheck disable=SC2086
+if ! apt install -y --no-install-recommends $missing >>"$log" 2>&1; then
+	tail -n 20 "$log" >&2
+	printf 'writ: that did not work; type:\n  %s\n' "$type" >&2
+	exit 1
+fi
