@@ -47,7 +47,8 @@ static void put_policy(struct buf *b)
 			buf_fmt(b, "allow net https://host%d.example.com\n", i);
 			break;
 		case 3:
-			buf_fmt(b, "allow net https://api.example.com/v%d/** methods=GET,POST\n", i);
+			buf_fmt(b, "allow net https://api.example.com/v%d/** methods=GET,POST\n",
+				i);
 			break;
 		case 4:
 			buf_fmt(b, "deny read **/secret%d\n", i);
@@ -60,9 +61,20 @@ static void put_policy(struct buf *b)
 }
 
 static const struct host_facts facts = {
-	.kernel = "6.12.0", .ns_user = true, .ns_user_nested = true, .ns_mount = true, .ns_pid = true,
-	.ns_net = true, .ns_ipc = true, .proc_mount = true, .pivot_root = true, .anyip = true,
-	.landlock_abi = 6, .seccomp_filter = true, .seccomp_notify = true, .seccomp_addfd = true,
+	.kernel = "6.12.0",
+	.ns_user = true,
+	.ns_user_nested = true,
+	.ns_mount = true,
+	.ns_pid = true,
+	.ns_net = true,
+	.ns_ipc = true,
+	.proc_mount = true,
+	.pivot_root = true,
+	.anyip = true,
+	.landlock_abi = 6,
+	.seccomp_filter = true,
+	.seccomp_notify = true,
+	.seccomp_addfd = true,
 };
 
 static struct policy *load(struct arena *a, const struct source *src, struct plan **ret_plan)
@@ -93,7 +105,7 @@ static double decide(struct arena *a, const struct cap_set *set, const char *tex
 {
 	struct writ_err err = { 0 };
 	struct cap req;
-	volatile unsigned sum = 0;
+	unsigned sum = 0;
 	double start;
 
 	if (cap_parse(a, CAP_REQUEST, sv_from(text), &req, &err) < 0) {
@@ -103,7 +115,8 @@ static double decide(struct arena *a, const struct cap_set *set, const char *tex
 	start = now_us();
 	for (int i = 0; i < DECISIONS; i++)
 		sum += cap_set_decide(set, &req).answer;
-	return (now_us() - start) / DECISIONS;
+	/* The answers are used, so that the loop is not optimised away. */
+	return (now_us() - start) / DECISIONS + (sum > 3u * DECISIONS);
 }
 
 int main(void)
@@ -111,7 +124,8 @@ int main(void)
 	static const char *const requests[] = {
 		"fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/home/me/app/src/part294x.c",
 		"fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/etc/passwd",
-		"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v297/a/b;m=GET;q=none",
+		"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v297/a/"
+		"b;m=GET;q=none",
 		"net.connect:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:tcp/evil.example.net:443;tls=sni",
 	};
 	struct buf text = BUF_INIT(1 << 20);

@@ -91,7 +91,8 @@ int cmd_check(struct args *a)
 		rules += !l.policy->set.rules.v[i].built_in;
 	buf_fmt(&b, "ok: %zu line%s", rules, rules == 1 ? "" : "s");
 	if (l.policy->tests)
-		buf_fmt(&b, ", %zu test%s passed", l.policy->tests, l.policy->tests == 1 ? "" : "s");
+		buf_fmt(&b, ", %zu test%s passed", l.policy->tests,
+			l.policy->tests == 1 ? "" : "s");
 	if (l.diags.warnings)
 		buf_fmt(&b, ", %zu warning%s", l.diags.warnings, l.diags.warnings == 1 ? "" : "s");
 	buf_ch(&b, '\n');
@@ -106,7 +107,8 @@ static bool shown(const struct args *a, const struct cap_set *set, const struct 
 }
 
 /* The set as a token would carry it: base is named by its digest only. */
-static int own_set(struct args *a, const struct cap_set *from, struct cap_set *ret, struct writ_err *err)
+static int own_set(struct args *a, const struct cap_set *from, struct cap_set *ret,
+		   struct writ_err *err)
 {
 	struct cap_set s = *from;
 
@@ -115,7 +117,8 @@ static int own_set(struct args *a, const struct cap_set *from, struct cap_set *r
 	s.caps.n = s.caps.room = s.nots.n = s.nots.room = 0;
 	for (size_t i = 0; i < from->caps.n + from->nots.n; i++) {
 		const bool deny = i >= from->caps.n;
-		const struct cap_entry *e = deny ? &from->nots.v[i - from->caps.n] : &from->caps.v[i];
+		const struct cap_entry *e =
+			deny ? &from->nots.v[i - from->caps.n] : &from->caps.v[i];
 		struct cap_entry *slot;
 
 		if (!shown(a, from, e))

@@ -16,8 +16,8 @@
 
 enum {
 	EXIT_DONE = 0,
-	EXIT_NO = 1,	       /* why: denied; lint: findings; trust: refused */
-	EXIT_ASKS = 3,	       /* why: a person would be asked */
+	EXIT_NO = 1,   /* why: denied; lint: findings; trust: refused */
+	EXIT_ASKS = 3, /* why: a person would be asked */
 	EXIT_POLICY = 121,
 	EXIT_GUARANTEE = 122,
 	EXIT_FAILED = 125,
@@ -38,15 +38,14 @@ struct loaded {
 	struct policy_env env;
 	struct policy_ops ops;
 	struct diags diags;
-	struct policy *policy; /* NULL if the diagnostics hold errors */
+	struct policy *policy;	  /* NULL if the diagnostics hold errors */
 	struct sv workspace_file; /* agent.writ that was read, or empty */
 	bool workspace_trusted;
 };
 
 /* Where are we? @make_realm writes the realm file at first use. */
-must_check
-int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_info *ret,
-	       struct writ_err *err);
+must_check int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_info *ret,
+			  struct writ_err *err);
 
 /* The real file system behind struct policy_ops. */
 extern const struct policy_ops world_ops;
@@ -55,8 +54,8 @@ extern const struct policy_ops world_ops;
  * Loads what the rule flags and operands say. Prints diagnostics. Returns 0 or
  * an exit code. @operand is a policy file or NULL.
  */
-must_check
-int load_policy(struct args *a, const char *operand, bool missing_ok, struct loaded *ret);
+must_check int load_policy(struct args *a, const char *operand, bool missing_ok,
+			   struct loaded *ret);
 
 /* Facts of this machine, or the record given with --facts. Returns an exit code. */
 must_check int load_facts(struct args *a, bool tools, struct host_facts *ret);
@@ -71,7 +70,8 @@ must_check int load_advisories(struct args *a, const struct place_info *w, struc
 must_check bool project_file(struct arena *a, const struct place_info *w, const char *folder,
 			     const char *suffix, const char **ret);
 
-must_check int read_text(struct arena *a, const char *path, struct source *ret, struct writ_err *err);
+must_check int read_text(struct arena *a, const char *path, struct source *ret,
+			 struct writ_err *err);
 
 /* Replaces one of our own files (mode 0600), making its directories (0700). */
 must_check int keep_file(struct arena *a, const char *path, struct sv text, struct writ_err *err);

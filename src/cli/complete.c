@@ -5,15 +5,17 @@
 /* What may follow an option or stand as operand, as words or a file name. */
 static const char *words_for(const char *values)
 {
-	static const char rules[] = "read: write: put: exec: net: listen: unix: git: device: kernel: tool: "
-				    "agent: shell:read-only shell:read-write";
+	static const char rules[] =
+		"read: write: put: exec: net: listen: unix: git: device: kernel: tool: "
+		"agent: shell:read-only shell:read-write";
 
 	if (!values)
 		return "";
 	if (sv_is(sv_from(values), "rules"))
 		return rules;
 	if (sv_is(sv_from(values), "limits"))
-		return "memory= cpu= pids= disk= files= command= session= idle= output= up= down= requests=";
+		return "memory= cpu= pids= disk= files= command= session= idle= output= up= down= "
+		       "requests=";
 	return values;
 }
 
@@ -68,7 +70,8 @@ static void bash(struct buf *b)
 
 		if (!o->arg)
 			continue;
-		buf_fmt(b, "\t--%s%s%c) ", o->name, o->letter ? "|-" : "", o->letter ? o->letter : ' ');
+		buf_fmt(b, "\t--%s%s%c) ", o->name, o->letter ? "|-" : "",
+			o->letter ? o->letter : ' ');
 		if (is_word(o, "file"))
 			buf_str(b, "COMPREPLY=($(compgen -f -- \"$cur\"))");
 		else if (is_word(o, "dir"))
@@ -93,14 +96,16 @@ static void bash(struct buf *b)
 		   "\t*:-*) COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\")) ;;\n"
 		   "\tprofile:*) COMPREPLY=($(compgen -W \"list show ");
 	put_profiles(b);
-	buf_str(b, "\" -- \"$cur\")) ;;\n\tcompletion:*) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$cur\")) ;;\n"
+	buf_str(b, "\" -- \"$cur\")) ;;\n\tcompletion:*) COMPREPLY=($(compgen -W \"bash zsh fish\" "
+		   "-- \"$cur\")) ;;\n"
 		   "\thelp:*) COMPREPLY=($(compgen -W \"");
 	put_verbs(b);
 	buf_str(b, "\" -- \"$cur\")) ;;\n\twhy:*) COMPREPLY=($(compgen -W \"");
 	for (const char *const *n = policy_verb_names(); *n; n++)
 		buf_fmt(b, "%s ", *n);
 	buf_str(b, "\" -f -- \"$cur\")) ;;\n"
-		   "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ writ\n");
+		   "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
+		   "writ\n");
 }
 
 /* Single quotes and colons end a zsh description. */
@@ -123,8 +128,9 @@ static void zsh(struct buf *b)
 		put_zsh(b, v->summary);
 		buf_str(b, "'\n");
 	}
-	buf_str(b, "\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe verb verbs\n\t\treturn\n\tfi\n"
-		   "\tlocal verb=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $verb in\n");
+	buf_str(b,
+		"\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe verb verbs\n\t\treturn\n\tfi\n"
+		"\tlocal verb=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $verb in\n");
 	for (const struct cli_verb *v = cli_verbs; v->name; v++) {
 		buf_fmt(b, "\t%s) _arguments", v->name);
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
@@ -143,7 +149,9 @@ static void zsh(struct buf *b)
 					buf_str(b, "_files -/");
 				else {
 					buf_ch(b, '(');
-					put_zsh(b, o->values && !is_word(o, "profiles") ? words_for(o->values) : "");
+					put_zsh(b, o->values && !is_word(o, "profiles")
+							   ? words_for(o->values)
+							   : "");
 					if (is_word(o, "profiles"))
 						put_profiles(b);
 					buf_ch(b, ')');
@@ -176,7 +184,8 @@ static void fish(struct buf *b)
 
 			if (!has(v, o))
 				continue;
-			buf_fmt(b, "complete -c writ -n '__fish_seen_subcommand_from %s' -l %s", v->name, o->name);
+			buf_fmt(b, "complete -c writ -n '__fish_seen_subcommand_from %s' -l %s",
+				v->name, o->name);
 			if (o->letter)
 				buf_fmt(b, " -s %c", o->letter);
 			if (o->arg)
@@ -202,7 +211,8 @@ int complete_print(struct sv shell, struct buf *b, struct writ_err *err)
 	else if (sv_is(shell, "fish"))
 		fish(b);
 	else
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "bash, zsh or fish, not \"" SV_FMT "\"", SV_ARG(shell));
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "bash, zsh or fish, not \"" SV_FMT "\"",
+				 SV_ARG(shell));
 	return 0;
 }
 

@@ -70,9 +70,12 @@ static int plan_for_doctor(struct args *a, struct loaded *l, const struct host_f
 			   struct plan **ret)
 {
 	static const struct policy_arg limits[] = {
-		{ ARG_LIMIT, { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("memory=1G") } },
-		{ ARG_LIMIT, { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("cpu=1") } },
-		{ ARG_LIMIT, { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("pids=64") } },
+		{ ARG_LIMIT,
+		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("memory=1G") } },
+		{ ARG_LIMIT,
+		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("cpu=1") } },
+		{ ARG_LIMIT,
+		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("pids=64") } },
 	};
 	const struct policy_input in = { .args = limits, .args_n = ARRAY_LEN(limits) };
 	struct writ_err err = { 0 };
@@ -88,7 +91,8 @@ static int plan_for_doctor(struct args *a, struct loaded *l, const struct host_f
 	return load_plan(a, l, f, ret);
 }
 
-static void put_row(struct buf *b, const char *mark, const char *what, const char *why, const char *fix)
+static void put_row(struct buf *b, const char *mark, const char *what, const char *why,
+		    const char *fix)
 {
 	buf_fmt(b, "%-6s%-16s%s", mark, what, why);
 	if (fix)
@@ -105,9 +109,9 @@ static void put_limits(const struct plan *p, struct buf *b)
 		if (rule->built_in || r->hold.level >= LEVEL_STRICTER)
 			continue;
 		put_row(b, "gap",
-			r->guarantee == G_RES_MEMORY ? "memory limit" :
-			r->guarantee == G_RES_CPU    ? "cpu limit" :
-						       "process limit",
+			r->guarantee == G_RES_MEMORY ? "memory limit"
+			: r->guarantee == G_RES_CPU  ? "cpu limit"
+						     : "process limit",
 			r->hold.by, r->hold.fix);
 	}
 }
@@ -126,11 +130,16 @@ static void put_advisories(const struct advisory_db *db, const struct host_facts
 			continue;
 		}
 		buf_fmt(b, "%-6s%-16.*s" SV_FMT " (" SV_FMT "): " SV_FMT "\n%22sfix: " SV_FMT "\n",
-			v == ADVISORY_OPEN ? "warn" : "check", SV_ARG(adv->primitive_n ? adv->primitive[0] : adv->component),
-			SV_ARG(adv->id), SV_ARG(adv->component), SV_ARG(adv->text), "", SV_ARG(adv->closes));
+			v == ADVISORY_OPEN ? "warn" : "check",
+			SV_ARG(adv->primitive_n ? adv->primitive[0] : adv->component),
+			SV_ARG(adv->id), SV_ARG(adv->component), SV_ARG(adv->text), "",
+			SV_ARG(adv->closes));
 	}
 	if (maybe)
-		buf_fmt(b, "check %zu advisories that your vendor may have fixed already (-v lists them)\n", maybe);
+		buf_fmt(b,
+			"check %zu advisories that your vendor may have fixed already (-v lists "
+			"them)\n",
+			maybe);
 	buf_fmt(b, "advisory table of " SV_FMT ", %u days old, %zu entries\n", SV_ARG(db->date),
 		advisory_age(db, today()), db->n);
 }
@@ -170,7 +179,8 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 	json_put_str(b, db->date);
 	buf_str(b, ",\"open\":[");
 	for (size_t i = 0; (i = advisory_next(db, f, i, &v)) < db->n; i++) {
-		buf_fmt(b, "%s{\"sure\":%s,\"id\":", first ? "" : ",", v == ADVISORY_OPEN ? "true" : "false");
+		buf_fmt(b, "%s{\"sure\":%s,\"id\":", first ? "" : ",",
+			v == ADVISORY_OPEN ? "true" : "false");
 		json_put_str(b, db->v[i].id);
 		buf_str(b, ",\"text\":");
 		json_put_str(b, db->v[i].text);

@@ -122,7 +122,8 @@ static void why_text(const struct cap_set *set, const struct plan *plan,
 	if (row)
 		buf_fmt(b, "\nheld by   %s, %s", row->hold.by, level_name(row->hold.level));
 	else
-		buf_fmt(b, "\nheld by   %s, %s (%s)", g->by, level_name(g->level), guarantee_name(ge));
+		buf_fmt(b, "\nheld by   %s, %s (%s)", g->by, level_name(g->level),
+			guarantee_name(ge));
 	buf_fmt(b, ", tier %s\n", plan_tier_name(plan->tier));
 	if (v.answer == CAP_DENY && v.rule == RULE_NONE)
 		put_remedy(q, b);
@@ -163,8 +164,8 @@ static bool question_source(struct args *a, struct source *ret)
 	/* VERB OBJECT QUALIFIERS as separate words: quote what the shell unquoted. */
 	for (size_t i = 0; i < a->operands.n; i++) {
 		const struct sv w = sv_from(a->operands.v[i]);
-		const bool quote = a->operands.n > 1 && (sv_find(w, ' ') != SIZE_MAX ||
-							 sv_find(w, '#') == 0);
+		const bool quote =
+			a->operands.n > 1 && (sv_find(w, ' ') != SIZE_MAX || sv_find(w, '#') == 0);
 
 		buf_fmt(&b, "%s%s" SV_FMT "%s", i ? " " : "", quote ? "\"" : "", SV_ARG(w),
 			quote ? "\"" : "");
@@ -190,7 +191,9 @@ static int ask(struct args *a, const struct loaded *l, const struct source *src,
 	return EXIT_FAILED;
 }
 
-static const int answer_codes[] = { [CAP_DENY] = EXIT_NO, [CAP_ASK] = EXIT_ASKS, [CAP_ALLOW] = EXIT_DONE };
+static const int answer_codes[] = {
+	[CAP_DENY] = EXIT_NO, [CAP_ASK] = EXIT_ASKS, [CAP_ALLOW] = EXIT_DONE
+};
 
 int cmd_why(struct args *a)
 {
@@ -217,7 +220,8 @@ int cmd_why(struct args *a)
 		return code;
 	set = set_of(a, &l);
 	if (!set || !question_source(a, &src)) {
-		note("no agent \"%s\" in this policy", a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
+		note("no agent \"%s\" in this policy",
+		     a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
 		return EXIT_FAILED;
 	}
 	code = ask(a, &l, &src, &q);

@@ -133,12 +133,15 @@ static void write_policy(struct args *a, const struct place_info *w, const struc
 	buf_str(b, "# The policy of ");
 	diag_put_safe(b, w->workspace);
 	buf_fmt(b, ", made by writ init --threat %s. It is yours to edit.\n", t->name);
-	buf_str(b, "# writ explain shows what enforces each line here, writ check finds mistakes.\n");
+	buf_str(b,
+		"# writ explain shows what enforces each line here, writ check finds mistakes.\n");
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
-		const char *path = arena_fmt(a->arena, SV_FMT "/%s", SV_ARG(w->workspace), signs[i].file);
+		const char *path =
+			arena_fmt(a->arena, SV_FMT "/%s", SV_ARG(w->workspace), signs[i].file);
 
 		for (size_t k = 0; k < i; k++)
-			used[i] = used[i] || (used[k] && strcmp(signs[k].profile, signs[i].profile) == 0);
+			used[i] = used[i] ||
+				  (used[k] && strcmp(signs[k].profile, signs[i].profile) == 0);
 		if (used[i] || !path || access(path, F_OK) != 0)
 			continue;
 		used[i] = true;
@@ -160,7 +163,8 @@ int cmd_init(struct args *a)
 	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return fail(&err, NULL);
 	if (w.workspace.n == 0 || w.config.n == 0) {
-		note("no project here: %s", w.no_workspace ? w.no_workspace : "there is no home directory");
+		note("no project here: %s",
+		     w.no_workspace ? w.no_workspace : "there is no home directory");
 		return EXIT_FAILED;
 	}
 	t = choose(a);

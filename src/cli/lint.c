@@ -44,7 +44,8 @@ static int lint_writ(struct args *a, const char *path, struct sv text, struct li
 				.text = text };
 	{
 		const struct policy_env env = { .ops = &world_ops,
-						.workspace = w.workspace.n ? w.workspace : SV("/workspace"),
+						.workspace = w.workspace.n ? w.workspace
+									   : SV("/workspace"),
 						.home = w.home,
 						.realm = w.realm,
 						.vars = a->vars.v,
@@ -85,10 +86,11 @@ static int lint_one(struct args *a, const char *path, struct results *res)
 	if (r == 0 && !writ && format == LINT_UNKNOWN)
 		format = lint_detect(name, text);
 	if (r == 0)
-		r = writ ? lint_writ(a, path, text, &found, &err) :
-			   lint_run(a->arena, format, name, text, &found, &err);
-	*file = (struct lint_file){ .name = name, .text = text, .format = format, .findings = found.v,
-				    .n = found.n };
+		r = writ ? lint_writ(a, path, text, &found, &err)
+			 : lint_run(a->arena, format, name, text, &found, &err);
+	*file = (struct lint_file){
+		.name = name, .text = text, .format = format, .findings = found.v, .n = found.n
+	};
 	if (r < 0) {
 		file->error = arena_fmt(a->arena, "%s%s%s", err.what, err.sys ? ": " : "",
 					err.sys ? strerror(err.sys) : "");
@@ -124,7 +126,7 @@ int cmd_lint(struct args *a)
 		for (size_t i = 0; i < res.files.n; i++)
 			lint_print_text(&res.files.v[i], &b);
 	if (!a->given[OPT_QUIET] && !a->given[OPT_JSON] && !a->given[OPT_SARIF])
-		buf_fmt(&b, "%zu file%s, %zu finding%s\n", res.files.n, res.files.n == 1 ? "" : "s", all,
-			all == 1 ? "" : "s");
+		buf_fmt(&b, "%zu file%s, %zu finding%s\n", res.files.n, res.files.n == 1 ? "" : "s",
+			all, all == 1 ? "" : "s");
 	return out(&b, res.unreadable ? EXIT_FAILED : res.bad ? EXIT_NO : EXIT_DONE);
 }

@@ -17,8 +17,8 @@ struct inputs {
 	bool has_narrow;
 };
 
-static int add_file(struct args *a, struct inputs *in, const char *path, bool optional, bool *ret_there,
-		    struct writ_err *err)
+static int add_file(struct args *a, struct inputs *in, const char *path, bool optional,
+		    bool *ret_there, struct writ_err *err)
 {
 	struct source src;
 	struct source *slot;
@@ -52,7 +52,8 @@ static bool is_trusted(struct args *a, const struct place_info *w, const struct 
 	return digest_eq(&x, &y);
 }
 
-static int add_workspace_file(struct args *a, struct inputs *in, struct loaded *l, struct writ_err *err)
+static int add_workspace_file(struct args *a, struct inputs *in, struct loaded *l,
+			      struct writ_err *err)
 {
 	const char *path = arena_fmt(a->arena, SV_FMT "/agent.writ", SV_ARG(l->where.workspace));
 	struct source src;
@@ -66,6 +67,7 @@ static int add_workspace_file(struct args *a, struct inputs *in, struct loaded *
 		return 0;
 	if (r < 0)
 		return r;
+	src.alone = true;
 	l->workspace_file = sv_from(path);
 	l->workspace_trusted = is_trusted(a, &l->where, &src);
 	if (!l->workspace_trusted) {
@@ -132,7 +134,8 @@ static int gather(struct args *a, const char *operand, struct inputs *in, struct
 	if (a->rules.n) {
 		/* With any rule of one's own, exactly what is written. */
 		for (size_t i = 0; i < a->rules.n; i++)
-			any = any || (a->rules.v[i].kind != ARG_LIMIT && a->rules.v[i].kind != ARG_ENV);
+			any = any ||
+			      (a->rules.v[i].kind != ARG_LIMIT && a->rules.v[i].kind != ARG_ENV);
 		if (any)
 			return 0;
 	}
@@ -151,7 +154,8 @@ static int add_workspace_mode(struct args *a, struct inputs *in, struct writ_err
 	if (!s)
 		return writ_nomem(err);
 	*s = (struct source){ .name = SV("--workspace"), .dir = SV("") };
-	s->text = sv_from(arena_fmt(a->arena, "version 1\nworkspace %s\n", a->value[OPT_WORKSPACE]));
+	s->text =
+		sv_from(arena_fmt(a->arena, "version 1\nworkspace %s\n", a->value[OPT_WORKSPACE]));
 	return 0;
 }
 
@@ -214,16 +218,17 @@ int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, stru
 	struct plan_options opt = { 0 };
 	struct writ_err err = { 0 };
 
-	if (a->given[OPT_ADAPTER] && !plan_adapter_parse(sv_from(a->value[OPT_ADAPTER]), &opt.adapter)) {
+	if (a->given[OPT_ADAPTER] &&
+	    !plan_adapter_parse(sv_from(a->value[OPT_ADAPTER]), &opt.adapter)) {
 		note("no adapter \"%s\"; %s", a->value[OPT_ADAPTER], opt_get(OPT_ADAPTER)->values);
 		return EXIT_FAILED;
 	}
 	if (a->given[OPT_TIER]) {
 		const struct sv t = sv_from(a->value[OPT_TIER]);
 
-		opt.tier = sv_is(t, "A") || sv_is(t, "a") ? TIER_A :
-			   sv_is(t, "B") || sv_is(t, "b") ? TIER_B :
-							    TIER_NONE;
+		opt.tier = sv_is(t, "A") || sv_is(t, "a")   ? TIER_A
+			   : sv_is(t, "B") || sv_is(t, "b") ? TIER_B
+							    : TIER_NONE;
 		if (opt.tier == TIER_NONE) {
 			note("there are the tiers A and B, not \"%s\"", a->value[OPT_TIER]);
 			return EXIT_FAILED;
@@ -235,8 +240,8 @@ int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, stru
 
 		if (load_advisories(a, &l->where, &db, &err) < 0)
 			return fail(&err, NULL);
-		opt.overlay_advisory = advisory_primitive_open(&db, f, SV("overlayfs"), &why) ==
-				       ADVISORY_OPEN;
+		opt.overlay_advisory =
+			advisory_primitive_open(&db, f, SV("overlayfs"), &why) == ADVISORY_OPEN;
 	}
 	return plan_new(a->arena, &l->policy->set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;
 }

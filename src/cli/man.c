@@ -22,7 +22,8 @@ static void put_roff(struct buf *b, const char *text)
 
 static void put_head(struct buf *b, const char *title, const char *name, const char *summary)
 {
-	buf_fmt(b, ".TH %s 1 \"\" \"writ %s\" \"User Commands\"\n.SH NAME\n", title, WRIT_VERSION);
+	buf_fmt(b, ".TH %s 1 2026-11-15 \"writ %s\" \"User Commands\"\n.SH NAME\n", title,
+		WRIT_VERSION);
 	put_roff(b, name);
 	buf_str(b, " \\- ");
 	put_roff(b, summary);
@@ -60,7 +61,8 @@ static void put_exit(struct buf *b)
 		const char *code, *means;
 	} codes[] = {
 		{ "0", "done; for why: allowed" },
-		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done" },
+		{ "1",
+		  "why: denied; lint: an error or a warning was found; trust, init: not done" },
 		{ "3", "why: a person would be asked" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },
@@ -80,7 +82,8 @@ static void man_verb(struct buf *b, const struct cli_verb *v, struct arena *a)
 	const char *name = arena_fmt(a, "writ-%s", v->name);
 
 	put_head(b, name ? name : v->name, name ? name : v->name, v->summary);
-	buf_fmt(b, ".SH SYNOPSIS\n\\fBwrit %s\\fR%s ", v->name, v->opts ? " [\\fIOPTIONS\\fR]" : "");
+	buf_fmt(b, ".SH SYNOPSIS\n\\fBwrit %s\\fR%s ", v->name,
+		v->opts ? " [\\fIOPTIONS\\fR]" : "");
 	put_roff(b, v->operands);
 	buf_ch(b, '\n');
 	if (*v->about) {
@@ -97,10 +100,14 @@ static void man_verb(struct buf *b, const struct cli_verb *v, struct arena *a)
 
 static void man_writ(struct buf *b)
 {
-	put_head(b, "writ", "writ", "run an agent with least privilege, and prove which boundary held");
-	buf_str(b, ".SH SYNOPSIS\n\\fBwrit\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] [\\fIOPERANDS\\fR]\n.SH DESCRIPTION\n");
-	put_roff(b, "writ reads a policy that says what an AI agent may do, and says what enforces each line on this "
-		    "machine. What cannot be enforced is refused by name, never left out in silence.\n");
+	put_head(b, "writ", "writ",
+		 "run an agent with least privilege, and prove which boundary held");
+	buf_str(b, ".SH SYNOPSIS\n\\fBwrit\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] "
+		   "[\\fIOPERANDS\\fR]\n.SH DESCRIPTION\n");
+	put_roff(b, "writ reads a policy that says what an AI agent may do, and says what enforces "
+		    "each line on this "
+		    "machine. What cannot be enforced is refused by name, never left out in "
+		    "silence.\n");
 	buf_str(b, ".SH VERBS\n");
 	for (const struct cli_verb *v = cli_verbs; v->name; v++) {
 		if (v->hidden)
@@ -110,13 +117,15 @@ static void man_writ(struct buf *b)
 		buf_ch(b, '\n');
 	}
 	put_exit(b);
-	buf_str(b, ".SH FILES\n.TP\n.I ~/.config/writ/policy.writ\nrules for every project\n"
-		   ".TP\n.I ~/.config/writ/projects/\none policy per project, written by writ init\n"
-		   ".TP\n.I ~/.config/writ/trusted/\nagent.writ files as they were when you trusted them\n"
-		   ".TP\n.I agent.writ\nin a workspace: may only narrow until it is trusted\n"
-		   ".TP\n.I ~/.local/state/writ/\nthe realm's name and a newer advisory table\n"
-		   ".SH ENVIRONMENT\nHOME, PATH, XDG_CONFIG_HOME, XDG_STATE_HOME, NO_COLOR, TERM\n"
-		   ".SH SEE ALSO\n.BR writ\\-policy (5)\n");
+	buf_str(b,
+		".SH FILES\n.TP\n.I ~/.config/writ/policy.writ\nrules for every project\n"
+		".TP\n.I ~/.config/writ/projects/\none policy per project, written by writ init\n"
+		".TP\n.I ~/.config/writ/trusted/\nagent.writ files as they were when you trusted "
+		"them\n"
+		".TP\n.I agent.writ\nin a workspace: may only narrow until it is trusted\n"
+		".TP\n.I ~/.local/state/writ/\nthe realm's name and a newer advisory table\n"
+		".SH ENVIRONMENT\nHOME, PATH, XDG_CONFIG_HOME, XDG_STATE_HOME, NO_COLOR, TERM\n"
+		".SH SEE ALSO\n.BR writ\\-policy (5)\n");
 }
 
 int man_print(struct sv page, struct buf *b, struct writ_err *err)

@@ -25,7 +25,7 @@ static const struct opt opts[] = {
 	{ OPT_PROTECTED, "protected", 0,   NULL,         "list the names that stay protected inside any write", NULL },
 	{ OPT_JSON,      "json",      0,   NULL,         "output for machines", NULL },
 	{ OPT_SARIF,     "sarif",     0,   NULL,         "output as SARIF 2.1.0", NULL },
-	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format instead of guessing", "writ docker-run compose devcontainer dockerfile kubernetes claude srt mcp" },
+	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format instead of guessing", "writ docker compose devcontainer dockerfile kube claude srt mcp" },
 	{ OPT_RECORD,    "record",    0,   NULL,         "print the facts as a record that --facts reads", NULL },
 	{ OPT_UPDATE,    "update",    0,   "FILE",       "replace the advisory table by a newer one", "file" },
 	{ OPT_THREAT,    "threat",    0,   "KIND",       "prototype, developer, production or api-only; asks if missing", "prototype developer production api-only" },
@@ -139,13 +139,15 @@ static int unknown(const struct cli_verb *v, struct sv name, struct writ_err *er
 	names[n] = NULL;
 	near = diag_nearest(name, names);
 	if (near)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; did you mean --%s?",
-				 v->name, SV_ARG(name), near);
-	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; see writ help %s", v->name,
-			 SV_ARG(name), v->name);
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "%s has no option --" SV_FMT "; did you mean --%s?", v->name,
+				 SV_ARG(name), near);
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; see writ help %s",
+			 v->name, SV_ARG(name), v->name);
 }
 
-static int add_rule_arg(struct args *a, const struct opt *o, const char *value, struct writ_err *err)
+static int add_rule_arg(struct args *a, const struct opt *o, const char *value,
+			struct writ_err *err)
 {
 	/* clang-format off */
 	static const struct { enum opt_id id; enum policy_arg_kind kind; } kinds[] = {
@@ -165,8 +167,10 @@ static int add_rule_arg(struct args *a, const struct opt *o, const char *value, 
 		name = arena_fmt(a->arena, "--%s", o->name);
 		if (!r || !name)
 			return writ_nomem(err);
-		*r = (struct policy_arg){ kinds[i].kind,
-					  { .name = sv_from(name), .dir = SV(""), .text = sv_from(value) } };
+		*r = (struct policy_arg){
+			kinds[i].kind,
+			{ .name = sv_from(name), .dir = SV(""), .text = sv_from(value) }
+		};
 	}
 	return 0;
 }
@@ -226,8 +230,9 @@ static int parse_short(struct args *a, int argc, char **argv, int *i, struct wri
 		int r;
 
 		if (!o)
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option -%c; see writ help %s",
-					 a->verb->name, *c, a->verb->name);
+			return writ_fail(err, WRIT_E_SYNTAX, 0,
+					 "%s has no option -%c; see writ help %s", a->verb->name,
+					 *c, a->verb->name);
 		if (!o->arg) {
 			r = take(a, o, NULL, err);
 			if (r < 0)
@@ -278,7 +283,8 @@ static void help_opt(const struct opt *o, struct buf *b)
 	struct buf h = BUF_INIT(128);
 
 	if (o->letter)
-		buf_fmt(&h, "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		buf_fmt(&h, "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "",
+			o->arg ? o->arg : "");
 	else
 		buf_fmt(&h, "      --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 	buf_sv(b, buf_view(&h));
@@ -311,12 +317,14 @@ static void put_wrapped(struct buf *b, const char *text)
 void opts_help(const struct cli_verb *verb, struct buf *b)
 {
 	if (!verb) {
-		buf_str(b, "writ: run an agent with least privilege, and prove which boundary held\n\n"
-			   "usage: writ VERB [OPTIONS] [OPERANDS]\n\n");
+		buf_str(b,
+			"writ: run an agent with least privilege, and prove which boundary held\n\n"
+			"usage: writ VERB [OPTIONS] [OPERANDS]\n\n");
 		for (const struct cli_verb *v = cli_verbs; v->name; v++)
 			if (!v->hidden)
 				buf_fmt(b, "  %-12s%s\n", v->name, v->summary);
-		buf_str(b, "\nwrit help VERB says more. A first look: writ explain --allow write:./logs/*\n");
+		buf_str(b, "\nwrit help VERB says more. A first look: writ explain --allow "
+			   "write:./logs/*\n");
 		return;
 	}
 	buf_fmt(b, "writ %s: %s\n\nusage: writ %s%s%s%s\n\n", verb->name, verb->summary, verb->name,

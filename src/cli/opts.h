@@ -51,8 +51,8 @@ enum opt_id {
 struct opt {
 	enum opt_id id;
 	const char *name;
-	char letter;	    /* 0: none */
-	const char *arg;    /* NULL: a switch */
+	char letter;	 /* 0: none */
+	const char *arg; /* NULL: a switch */
 	const char *help;
 	const char *values; /* for completion: words, or "file", "dir" */
 };
@@ -63,9 +63,9 @@ struct cli_verb {
 	const char *name;
 	const char *operands; /* "[FILE]" */
 	const char *summary;
-	uint64_t opts;	      /* bits of 1 << enum opt_id */
+	uint64_t opts; /* bits of 1 << enum opt_id */
 	const char *example;
-	const char *about;    /* a paragraph for the man page and --help */
+	const char *about; /* a paragraph for the man page and --help */
 	int (*run)(struct args *a);
 	bool hidden;
 };
@@ -86,9 +86,8 @@ struct args {
 };
 
 /* Fails with WRIT_E_SYNTAX and a text that says what to type. */
-must_check
-int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *ret_args,
-	       struct writ_err *err);
+must_check int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *ret_args,
+			  struct writ_err *err);
 
 /* The text of --help for one verb, or for writ as a whole (NULL). */
 void opts_help(const struct cli_verb *verb, struct buf *b);

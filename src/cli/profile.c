@@ -32,7 +32,9 @@ static int list(struct args *a)
 		buf_ch(&b, '[');
 	for (const struct policy_profile *p = policy_profiles; p->name; p++) {
 		if (json) {
-			buf_fmt(&b, "%s{\"name\":\"%s\",\"purpose\":", p == policy_profiles ? "" : ",", p->name);
+			buf_fmt(&b,
+				"%s{\"name\":\"%s\",\"purpose\":", p == policy_profiles ? "" : ",",
+				p->name);
 			json_put_str(&b, purpose(p));
 			buf_ch(&b, '}');
 		} else {

@@ -56,15 +56,16 @@ static int diff(struct arena *a, struct sv old_text, struct sv new_text, bool co
 			const uint16_t skip_y = len[i * (m + 1) + j + 1];
 
 			len[i * (m + 1) + j] =
-				sv_eq(x.list.v[i], y.list.v[j]) ?
-					(uint16_t)(len[(i + 1) * (m + 1) + j + 1] + 1) :
-					(skip_x > skip_y ? skip_x : skip_y);
+				sv_eq(x.list.v[i], y.list.v[j])
+					? (uint16_t)(len[(i + 1) * (m + 1) + j + 1] + 1)
+					: (skip_x > skip_y ? skip_x : skip_y);
 		}
 	for (i = j = 0; i < n || j < m;) {
 		if (i < n && j < m && sv_eq(x.list.v[i], y.list.v[j])) {
 			put_line(b, ' ', x.list.v[i], colour);
 			i++, j++;
-		} else if (j == m || (i < n && len[(i + 1) * (m + 1) + j] >= len[i * (m + 1) + j + 1])) {
+		} else if (j == m ||
+			   (i < n && len[(i + 1) * (m + 1) + j] >= len[i * (m + 1) + j + 1])) {
 			put_line(b, '-', x.list.v[i++], colour);
 		} else {
 			put_line(b, '+', y.list.v[j++], colour);
@@ -106,9 +107,10 @@ static int show_change(struct args *a, const struct source *src, const char *pin
 	struct source old = { .text = SV("") };
 	const bool before = read_text(a->arena, pin, &old, &err) == 0;
 
-	buf_fmt(&b, "%s\n", before ? "changes since you last trusted it:" :
-				     "never trusted before; all of it:");
-	if (diff(a->arena, before ? old.text : SV(""), src->text, use_colour(STDOUT_FILENO), &b, &err) < 0) {
+	buf_fmt(&b, "%s\n",
+		before ? "changes since you last trusted it:" : "never trusted before; all of it:");
+	if (diff(a->arena, before ? old.text : SV(""), src->text, use_colour(STDOUT_FILENO), &b,
+		 &err) < 0) {
 		buf_clear(&b);
 		return fail(&err, NULL);
 	}
@@ -126,7 +128,8 @@ int cmd_trust(struct args *a)
 	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return fail(&err, NULL);
 	if (w.workspace.n == 0 || w.config.n == 0) {
-		note("nothing to trust: %s", w.no_workspace ? w.no_workspace : "there is no home directory");
+		note("nothing to trust: %s",
+		     w.no_workspace ? w.no_workspace : "there is no home directory");
 		return EXIT_FAILED;
 	}
 	file = arena_fmt(a->arena, SV_FMT "/agent.writ", SV_ARG(w.workspace));
@@ -138,6 +141,7 @@ int cmd_trust(struct args *a)
 	if (!file || !project_file(a->arena, &w, "trusted", ".writ", &pin) ||
 	    read_text(a->arena, file, &src, &err) < 0)
 		return fail(&err, NULL);
+	src.alone = true;
 	if (!is_right(a, &w, &src))
 		return EXIT_POLICY;
 	code = show_change(a, &src, pin);

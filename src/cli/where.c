@@ -13,11 +13,13 @@
 #include "base/banned.h"
 
 /* A run from one of these has no workspace: granting it would grant the machine. */
-static const char *const system_dirs[] = { "/",	   "/bin",  "/boot", "/dev", "/etc", "/home", "/lib",
-					   "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run",
-					   "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", NULL };
-static const char *const system_trees[] = { "/bin/", "/boot/", "/dev/",	 "/etc/", "/lib/", "/proc/",
-					    "/run/", "/sbin/", "/sys/", "/usr/bin/", "/usr/lib/", NULL };
+static const char *const system_dirs[] = { "/",	    "/bin",   "/boot", "/dev", "/etc", "/home",
+					   "/lib",  "/media", "/mnt",  "/nix", "/opt", "/proc",
+					   "/root", "/run",   "/sbin", "/srv", "/sys", "/tmp",
+					   "/usr",  "/var",   NULL };
+static const char *const system_trees[] = { "/bin/", "/boot/",	  "/dev/",     "/etc/",
+					    "/lib/", "/proc/",	  "/run/",     "/sbin/",
+					    "/sys/", "/usr/bin/", "/usr/lib/", NULL };
 
 static bool is_system(struct sv path)
 {
@@ -141,8 +143,8 @@ static int find_realm(struct arena *a, struct place_info *w, bool make, struct w
 		const struct sv line = sv_cut(&rest, '\n');
 
 		if (!realm_check(line))
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "%s is damaged; remove it to make a new one",
-					 file);
+			return writ_fail(err, WRIT_E_SYNTAX, 0,
+					 "%s is damaged; remove it to make a new one", file);
 		w->realm = line;
 		return 0;
 	}
@@ -177,8 +179,8 @@ int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_i
 }
 
 /* "app-1f2e3d4c5b6a7988": the name for people, the hash for machines. */
-bool project_file(struct arena *a, const struct place_info *w, const char *folder, const char *suffix,
-		  const char **ret)
+bool project_file(struct arena *a, const struct place_info *w, const char *folder,
+		  const char *suffix, const char **ret)
 {
 	const struct digest d = crypto_sha256(w->workspace);
 	const size_t slash = sv_rfind(w->workspace, '/');

@@ -51,9 +51,9 @@ static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct poli
 	}
 	if (keep == path.n)
 		out.kind = kind_of(real);
-	text = strcmp(real, "/") == 0 && keep < path.n ?
-		       arena_fmt(a, SV_FMT, SV_ARG(sv_skip(path, keep))) :
-		       arena_fmt(a, "%s" SV_FMT, real, SV_ARG(sv_skip(path, keep)));
+	text = strcmp(real, "/") == 0 && keep < path.n
+		       ? arena_fmt(a, SV_FMT, SV_ARG(sv_skip(path, keep)))
+		       : arena_fmt(a, "%s" SV_FMT, real, SV_ARG(sv_skip(path, keep)));
 	out.physical = sv_from(text);
 	if (text)
 		*ret = out;
@@ -101,7 +101,8 @@ int read_text(struct arena *a, const char *path, struct source *ret, struct writ
 	else
 		r = fd_read_file(path, &b, err);
 	if (r == WRIT_E_LIMIT)
-		return writ_fail(err, WRIT_E_LIMIT, 0, "%s is larger than %d bytes", path, LEX_TEXT_MAX);
+		return writ_fail(err, WRIT_E_LIMIT, 0, "%s is larger than %d bytes", path,
+				 LEX_TEXT_MAX);
 	if (r < 0)
 		return r;
 	if (strcmp(path, "-") != 0 && sv_rfind(name, '/') != SIZE_MAX)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/kvm.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -15,8 +14,11 @@
 
 #include "base/banned.h"
 
-/* Own definitions: older headers lack them. */
+/* Own definitions: older headers lack them, or cannot stand beside sys/mount.h. */
 enum { NR_OPENAT2 = 437, BENEATH = 8 };
+#ifndef FICLONE
+#define FICLONE _IOW(0x94, 9, int)
+#endif
 
 struct how {
 	uint64_t flags, mode, resolve;

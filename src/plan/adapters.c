@@ -66,8 +66,8 @@ struct hold adapter_hold(const struct ground *g, enum guarantee guarantee)
 	switch (guarantee) {
 	case G_NET:
 	case G_DNS:
-		return (struct hold){ LEVEL_STRICTER, "no network: this engine knows no names", "none",
-				      "--adapter host" };
+		return (struct hold){ LEVEL_STRICTER, "no network: this engine knows no names",
+				      "none", "--adapter host" };
 	case G_EXEC:
 		return (struct hold){ LEVEL_EXACT, "what is readable may run", "none", NULL };
 	case G_CRED:

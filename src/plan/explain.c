@@ -67,9 +67,10 @@ static void put_rule(const struct plan *p, const struct plan_rule *r,
 		     const struct explain_style *st, size_t rule_w, size_t by_w, struct buf *b)
 {
 	const struct cap_rule *rule = &p->set->rules.v[r->rule];
-	const char *level = rule->missing ? (r->refused ? "missing" : "absent") :
-					    level_name(r->hold.level);
-	const char *last = r->hold.fix && r->hold.level < LEVEL_STRICTER ? r->hold.fix : r->hold.cost;
+	const char *level =
+		rule->missing ? (r->refused ? "missing" : "absent") : level_name(r->hold.level);
+	const char *last =
+		r->hold.fix && r->hold.level < LEVEL_STRICTER ? r->hold.fix : r->hold.cost;
 
 	if (rule->missing)
 		last = r->refused ? "it does not exist: a run is refused" : "";
@@ -118,8 +119,11 @@ static void put_summary(const struct plan *p, const struct explain_style *st, st
 	put_weak(p, "; nothing asked of ", true, b);
 	buf_ch(b, '\n');
 	if (p->refused)
-		buf_fmt(b, "%s%zu line%s cannot be enforced here: a run ends with 122 before it starts%s\n",
-			st->colour ? "\033[1;31m" : "", p->refused, p->refused == 1 ? "" : "s", plain(st));
+		buf_fmt(b,
+			"%s%zu line%s cannot be enforced here: a run ends with 122 before it "
+			"starts%s\n",
+			st->colour ? "\033[1;31m" : "", p->refused, p->refused == 1 ? "" : "s",
+			plain(st));
 }
 
 static void put_guarantees(const struct plan *p, const struct explain_style *st, struct buf *b)

@@ -7,7 +7,8 @@ static bool asks_kernel(const struct cap_set *set, const char *name)
 	for (size_t i = 0; i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
 
-		if (c->action == CAP_KERNEL_USE && c->path.n == 1 && sv_is(c->path.segs[0].pre, name))
+		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
+		    sv_is(c->path.segs[0].pre, name))
 			return true;
 	}
 	return false;

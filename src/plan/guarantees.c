@@ -7,8 +7,8 @@
 static struct hold files(const struct ground *g, bool write)
 {
 	if (g->tier == TIER_A)
-		return g->landlock_fs ? HOLD(EXACT, "own mounts + Landlock") :
-					HOLD(EXACT, "own mounts");
+		return g->landlock_fs ? HOLD(EXACT, "own mounts + Landlock")
+				      : HOLD(EXACT, "own mounts");
 	if (!write)
 		return HOLD(EXACT, "Landlock");
 	if (g->mediate)
@@ -64,8 +64,9 @@ struct hold host_guarantee(const struct ground *g, enum guarantee guarantee)
 	case G_FS_WRITE:
 		return files(g, true);
 	case G_FS_METADATA:
-		return g->tier == TIER_A ? HOLD(EXACT, "own mounts") :
-					   HOLD(PARTIAL, "names and sizes of other files can be seen");
+		return g->tier == TIER_A
+			       ? HOLD(EXACT, "own mounts")
+			       : HOLD(PARTIAL, "names and sizes of other files can be seen");
 	case G_NET:
 	case G_DNS:
 		return network(g);

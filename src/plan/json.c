@@ -20,8 +20,9 @@ static void put_rule(const struct plan *p, const struct plan_rule *r, struct buf
 	member(b, "rule", rule->text, true);
 	member(b, "file", rule->file, false);
 	buf_fmt(b, ",\"line\":%u", rule->line);
-	buf_fmt(b, ",\"built_in\":%s,\"missing\":%s,\"refused\":%s", rule->built_in ? "true" : "false",
-		rule->missing ? "true" : "false", r->refused ? "true" : "false");
+	buf_fmt(b, ",\"built_in\":%s,\"missing\":%s,\"refused\":%s",
+		rule->built_in ? "true" : "false", rule->missing ? "true" : "false",
+		r->refused ? "true" : "false");
 	member(b, "guarantee", sv_from(guarantee_name(r->guarantee)), false);
 	member(b, "level", sv_from(level_name(r->hold.level)), false);
 	member(b, "by", sv_from(r->hold.by), false);

@@ -70,8 +70,9 @@ static struct hold hold_pids(const struct ground *g)
 		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
 	if (f->systemd_user)
 		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
-	return HOLD(NONE, f->root ? "root's processes are not counted without a cgroup" :
-				    "the limit would count your other processes too",
+	return HOLD(NONE,
+		    f->root ? "root's processes are not counted without a cgroup"
+			    : "the limit would count your other processes too",
 		    "none", delegate_fix(f));
 }
 
@@ -106,9 +107,9 @@ struct hold hold_limit(const struct ground *g, enum cap_limit limit)
 	case LIMIT_UP:
 	case LIMIT_DOWN:
 	case LIMIT_REQUESTS:
-		return g->own_net || g->mediate ?
-			       HOLD(EXACT, "counted on the way out", "none", NULL) :
-			       HOLD(NONE, "connections cannot be counted here", "none", NULL);
+		return g->own_net || g->mediate
+			       ? HOLD(EXACT, "counted on the way out", "none", NULL)
+			       : HOLD(NONE, "connections cannot be counted here", "none", NULL);
 	case LIMIT_COUNT:
 		break;
 	}

@@ -4,11 +4,11 @@
 
 /* What holds inside the child so far. Bits are only ever added. */
 enum {
-	HAS_NS = 1u << 0,	/* namespaces exist */
-	HAS_IDS = 1u << 1,	/* outer id maps are written */
-	HAS_ROOT = 1u << 2,	/* the new root is /, the old one is gone */
-	HAS_NET = 1u << 3,	/* loopback, pool route and listeners */
-	HAS_INNER = 1u << 4,	/* second user namespace, its map written */
+	HAS_NS = 1u << 0,    /* namespaces exist */
+	HAS_IDS = 1u << 1,   /* outer id maps are written */
+	HAS_ROOT = 1u << 2,  /* the new root is /, the old one is gone */
+	HAS_NET = 1u << 3,   /* loopback, pool route and listeners */
+	HAS_INNER = 1u << 4, /* second user namespace, its map written */
 	HAS_LIMITS = 1u << 5,
 	FDS_CLOSED = 1u << 6,
 	CAPS_GONE = 1u << 7,

@@ -74,16 +74,19 @@ static void row_add(struct row *r, enum guarantee g, struct hold h)
 	r->used = true;
 }
 
-static struct hold engine_rule(const struct ground *g, enum guarantee guarantee, const struct cap *c)
+static struct hold engine_rule(const struct ground *g, enum guarantee guarantee,
+			       const struct cap *c)
 {
 	struct hold h = adapter_hold(g, guarantee);
 
 	if (h.level == LEVEL_STRICTER && (guarantee == G_NET || guarantee == G_DNS))
-		return (struct hold){ LEVEL_NONE, "this engine cannot filter by name", "none", h.fix };
+		return (struct hold){ LEVEL_NONE, "this engine cannot filter by name", "none",
+				      h.fix };
 	for (size_t i = 0; c && i < c->path.n; i++)
 		if (c->path.segs[i].star)
-			return (struct hold){ LEVEL_NONE, "this engine mounts whole directories only",
-					      "none", "--adapter host" };
+			return (struct hold){ LEVEL_NONE,
+					      "this engine mounts whole directories only", "none",
+					      "--adapter host" };
 	return h;
 }
 
@@ -92,8 +95,8 @@ static struct hold any_cap(const struct ground *g, const struct cap *c)
 	if (g->opt->adapter == ADAPTER_HOST)
 		return c->kind == CAP_DENIAL ? hold_denial(g, c) : hold_cap(g, c);
 	if (c->kind == CAP_DENIAL && c->action != CAP_NET_CONNECT && c->action != CAP_HTTP_REQUEST)
-		return (struct hold){ LEVEL_NONE, "this engine cannot take away inside a grant", "none",
-				      "--adapter host" };
+		return (struct hold){ LEVEL_NONE, "this engine cannot take away inside a grant",
+				      "none", "--adapter host" };
 	return engine_rule(g, plan_guarantee_of(c->action), c);
 }
 
@@ -108,7 +111,8 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 		struct row *r = &rows[s->nots.v[i].rule];
 		const struct hold h = any_cap(g, &s->nots.v[i].cap);
 
-		/* deny read also denies writing: the row speaks of reading unless that is better held. */
+		/* deny read also denies writing: the row speaks of reading unless that is better
+		 * held. */
 		if (!r->used || h.level < r->hold.level)
 			row_add(r, plan_guarantee_of(s->nots.v[i].cap.action), h);
 	}
@@ -120,13 +124,15 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 
 static struct hold hold_isolation(const struct ground *g)
 {
-	static const char *const names[] = { "a process on this kernel", "gVisor", "a virtual machine" };
+	static const char *const names[] = { "a process on this kernel", "gVisor",
+					     "a virtual machine" };
 	const enum cap_isolation have = adapter_isolation(g->opt->adapter);
 
 	if (have >= g->set->isolation)
 		return (struct hold){ LEVEL_EXACT, names[have], "none", NULL };
 	return (struct hold){ LEVEL_NONE, "the host adapter shares this kernel", "none",
-			      g->set->isolation == ISOLATION_VM ? "--adapter qemu" : "--adapter gvisor" };
+			      g->set->isolation == ISOLATION_VM ? "--adapter qemu"
+								: "--adapter gvisor" };
 }
 
 static struct hold hold_workspace(const struct ground *g)
@@ -134,10 +140,11 @@ static struct hold hold_workspace(const struct ground *g)
 	if (!g->cow)
 		return (struct hold){ LEVEL_EXACT, "the real tree, narrowed", "none", NULL };
 	if (g->tier != TIER_A)
-		return (struct hold){ LEVEL_NONE, "copy-on-write needs mounts of its own", "none", NULL };
-	if (g->f->overlay && !g->opt->overlay_advisory)
-		return (struct hold){ LEVEL_EXACT, "overlayfs, the layer outside the workspace", "none",
+		return (struct hold){ LEVEL_NONE, "copy-on-write needs mounts of its own", "none",
 				      NULL };
+	if (g->f->overlay && !g->opt->overlay_advisory)
+		return (struct hold){ LEVEL_EXACT, "overlayfs, the layer outside the workspace",
+				      "none", NULL };
 	if (g->f->reflink)
 		return (struct hold){ LEVEL_EXACT, "reflinked copy", "copy at start", NULL };
 	return (struct hold){ LEVEL_EXACT, "copy", "copies the workspace at start", NULL };
@@ -153,10 +160,11 @@ static void rows_from_settings(const struct ground *g, struct row *rows)
 		row_add(&rows[s->workspace_rule], G_FS_WRITE, hold_workspace(g));
 	if (s->net_level_rule != RULE_NONE)
 		row_add(&rows[s->net_level_rule], G_NET,
-			g->own_net || g->mediate ?
-				(struct hold){ LEVEL_EXACT, "own network and DNS", "none", NULL } :
-				(struct hold){ LEVEL_NONE, "connections cannot be controlled here", "none",
-					       NULL });
+			g->own_net || g->mediate
+				? (struct hold){ LEVEL_EXACT, "own network and DNS", "none", NULL }
+				: (struct hold){ LEVEL_NONE,
+						 "connections cannot be controlled here", "none",
+						 NULL });
 }
 
 /* --- what does not hold --- */
@@ -166,7 +174,8 @@ static bool is_accepted(const struct cap_set *s, enum guarantee g, enum level ha
 	return s->accepts[g] && have >= s->accept[g];
 }
 
-static bool add_rules(struct arena *a, const struct ground *g, const struct row *rows, struct plan *p)
+static bool add_rules(struct arena *a, const struct ground *g, const struct row *rows,
+		      struct plan *p)
 {
 	for (uint32_t i = 0; i < g->set->rules.n; i++) {
 		const struct cap_rule *rule = &g->set->rules.v[i];
@@ -180,7 +189,8 @@ static bool add_rules(struct arena *a, const struct ground *g, const struct row 
 		*r = (struct plan_rule){ i, rows[i].guarantee, rows[i].hold, false };
 		if (rule->missing && !rows[i].used) {
 			/* It was optional: nothing is granted. */
-			r->hold = (struct hold){ LEVEL_EXACT, "optional, not on this machine", "none", NULL };
+			r->hold = (struct hold){ LEVEL_EXACT, "optional, not on this machine",
+						 "none", NULL };
 		} else if (rule->missing) {
 			r->refused = !rule->built_in;
 		} else {
@@ -203,15 +213,17 @@ static void set_guarantees(const struct ground *g, struct plan *p)
 {
 	const bool host = g->opt->adapter == ADAPTER_HOST;
 	static const enum guarantee ended[] = { G_FS_READ, G_FS_WRITE, G_FS_METADATA, G_NET,
-						G_DNS, G_IPC, G_PROC_SEE, G_PROC_SIGNAL,
-						G_EXEC, G_SYSCALL, G_CRED };
+						G_DNS,	   G_IPC,      G_PROC_SEE,    G_PROC_SIGNAL,
+						G_EXEC,	   G_SYSCALL,  G_CRED };
 
 	for (unsigned i = 0; i < G_COUNT; i++) {
 		const enum guarantee e = (enum guarantee)i;
 		const struct hold h = host ? host_guarantee(g, e) : adapter_hold(g, e);
 
-		p->guarantees[i] = (struct plan_guarantee){ .level = h.level, .by = h.by, .rule = RULE_NONE };
-		p->guarantees[i].unasked = g->tier != TIER_NONE && e >= G_RES_MEMORY && e <= G_RES_DISK && host;
+		p->guarantees[i] =
+			(struct plan_guarantee){ .level = h.level, .by = h.by, .rule = RULE_NONE };
+		p->guarantees[i].unasked =
+			g->tier != TIER_NONE && e >= G_RES_MEMORY && e <= G_RES_DISK && host;
 	}
 	/* A limit that somebody set is as good as what enforces it. */
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {

@@ -36,8 +36,8 @@ enum plan_adapter {
 
 struct plan_options {
 	enum plan_adapter adapter;
-	enum plan_tier tier;	/* TIER_NONE: choose */
-	bool overlay_advisory;	/* overlayfs has an open advisory on this kernel */
+	enum plan_tier tier;   /* TIER_NONE: choose */
+	bool overlay_advisory; /* overlayfs has an open advisory on this kernel */
 };
 
 /* How well one thing holds, by what, at which price, and what would help. */
@@ -78,7 +78,7 @@ struct plan {
 	const struct host_facts *facts;
 	struct plan_options opt;
 	enum plan_tier tier;
-	const char *tier_why; /* why not the better one; NULL for tier A */
+	const char *tier_why;	     /* why not the better one; NULL for tier A */
 	VEC(struct plan_rule) rules; /* one per written rule, in rule order */
 	struct plan_guarantee guarantees[G_COUNT];
 	VEC(struct plan_gap) gaps;
@@ -86,9 +86,9 @@ struct plan {
 	size_t refused; /* rules and requirements that do not hold: exit 122 */
 };
 
-must_check
-int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts *facts,
-	     const struct plan_options *opt, struct plan **ret_plan, struct writ_err *err);
+must_check int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts *facts,
+			const struct plan_options *opt, struct plan **ret_plan,
+			struct writ_err *err);
 
 /* The row of @rule, or NULL if that rule has none. */
 const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule);
@@ -97,8 +97,8 @@ const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule);
 const struct plan_guarantee *plan_guarantee_for(const struct plan *p, enum cap_action action);
 enum guarantee plan_guarantee_of(enum cap_action action);
 
-const char *plan_tier_name(enum plan_tier t);	      /* "A" */
-const char *plan_adapter_name(enum plan_adapter a);   /* "host" */
+const char *plan_tier_name(enum plan_tier t);	    /* "A" */
+const char *plan_adapter_name(enum plan_adapter a); /* "host" */
 must_check bool plan_adapter_parse(struct sv s, enum plan_adapter *ret);
 
 /* --- explain.c, json.c --- */

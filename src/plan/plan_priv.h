@@ -16,8 +16,8 @@ struct ground {
 	const struct cap_set *set;
 	const struct plan_options *opt;
 	enum plan_tier tier;
-	bool cow;	 /* copy-on-write workspace */
-	bool mediate;	 /* seccomp notification can be used */
+	bool cow;     /* copy-on-write workspace */
+	bool mediate; /* seccomp notification can be used */
 	bool landlock_fs;
 	bool nested_userns, io_uring; /* kernel switches asked for */
 	bool own_proc, own_net, own_ipc;

@@ -18,12 +18,14 @@ static bool has_star(const struct cap_seq *s)
 static struct hold hold_glob(const struct ground *g, bool write)
 {
 	if (g->mediate && g->tier == TIER_A)
-		return HOLD(EXACT, write ? "bind + Landlock, opens and creates mediated" :
-					   "bind + Landlock, opens mediated",
+		return HOLD(EXACT,
+			    write ? "bind + Landlock, opens and creates mediated"
+				  : "bind + Landlock, opens mediated",
 			    "opens there ~6x", NULL);
 	if (g->mediate)
-		return HOLD(EXACT, write ? "Landlock, opens and creates mediated" :
-					   "Landlock, opens mediated",
+		return HOLD(EXACT,
+			    write ? "Landlock, opens and creates mediated"
+				  : "Landlock, opens mediated",
 			    "opens there ~6x", NULL);
 	if (g->cow && write)
 		return HOLD(EXACT, "commit gate of the copy-on-write workspace", "checked at apply",
@@ -38,8 +40,8 @@ static struct hold hold_read(const struct ground *g, const struct cap *c)
 	if (g->tier == TIER_A)
 		return HOLD(EXACT, g->landlock_fs ? "read-only bind + Landlock" : "read-only bind",
 			    "none", NULL);
-	return g->landlock_fs ? HOLD(EXACT, "Landlock", "none", NULL) :
-				HOLD(NONE, "nothing without Landlock", "none", NULL);
+	return g->landlock_fs ? HOLD(EXACT, "Landlock", "none", NULL)
+			      : HOLD(NONE, "nothing without Landlock", "none", NULL);
 }
 
 /* Names inside the tree that stay protected make creation the thing to watch. */
@@ -50,12 +52,15 @@ static struct hold hold_write(const struct ground *g, const struct cap *c)
 	if (!g->landlock_fs && g->tier == TIER_B)
 		return HOLD(NONE, "nothing without Landlock", "none", NULL);
 	if (g->cow && g->tier == TIER_A)
-		return HOLD(EXACT, "copy-on-write workspace, commit gate", "checked at apply", NULL);
+		return HOLD(EXACT, "copy-on-write workspace, commit gate", "checked at apply",
+			    NULL);
 	if (!c->path.tail)
-		return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock" : "Landlock", "none", NULL);
+		return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock" : "Landlock", "none",
+			    NULL);
 	if (g->mediate)
-		return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock, create trap" :
-						       "Landlock, create and attribute traps",
+		return HOLD(EXACT,
+			    g->tier == TIER_A ? "bind + Landlock, create trap"
+					      : "Landlock, create and attribute traps",
 			    "creates ~2x", NULL);
 	return HOLD(PARTIAL, "protected names that do not exist yet could be created", "none",
 		    g->tier == TIER_A ? "--workspace cow checks them before they land" : NULL);
@@ -67,8 +72,9 @@ static struct hold hold_put(const struct ground *g)
 		return HOLD(NONE, "a drop box needs Landlock", "none", NULL);
 	if (g->f->landlock_abi < 2)
 		return HOLD(STRICTER, "Landlock, and no moving between directories", "none", NULL);
-	return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock without read and remove" :
-					       "Landlock without read and remove",
+	return HOLD(EXACT,
+		    g->tier == TIER_A ? "bind + Landlock without read and remove"
+				      : "Landlock without read and remove",
 		    "none", NULL);
 }
 
@@ -93,8 +99,9 @@ static bool needs_secret(const struct ground *g, const struct cap *c)
 	for (size_t i = 0; i < g->set->caps.n; i++) {
 		const struct cap *s = &g->set->caps.v[i].cap;
 
-		if (s->action == CAP_SECRET_USE && !sv_is(s->as, "env") && s->to.port == c->url.port &&
-		    sv_eq(s->to.host.name, c->url.host.name) && s->to.host.kind == c->url.host.kind)
+		if (s->action == CAP_SECRET_USE && !sv_is(s->as, "env") &&
+		    s->to.port == c->url.port && sv_eq(s->to.host.name, c->url.host.name) &&
+		    s->to.host.kind == c->url.host.kind)
 			return true;
 	}
 	return false;
@@ -106,8 +113,8 @@ static struct hold hold_net(const struct ground *g, const struct cap *c)
 	const bool signed_level = g->set->net_level == NET_LEVEL_SIGNED;
 	const bool inspected = !c->tls_pass && c->action == CAP_HTTP_REQUEST &&
 			       (!open || needs_secret(g, c) || signed_level);
-	const char *cost = inspected ? (c->url.tls ? "TLS intercepted" : "HTTP read") :
-				       "none, not inspected";
+	const char *cost =
+		inspected ? (c->url.tls ? "TLS intercepted" : "HTTP read") : "none, not inspected";
 
 	if (signed_level && c->action == CAP_NET_CONNECT)
 		return HOLD(NONE, "net level signed lets no raw tunnel through", "none",
@@ -119,7 +126,8 @@ static struct hold hold_net(const struct ground *g, const struct cap *c)
 		return HOLD(EXACT, inspected ? "connect mediated, inspected" : "connect mediated",
 			    inspected ? cost : "connects ~6x", NULL);
 	if (g->tier == TIER_B && g->f->landlock_abi >= 4)
-		return HOLD(PARTIAL, "Landlock limits TCP ports, not hosts, and not UDP", "none", NULL);
+		return HOLD(PARTIAL, "Landlock limits TCP ports, not hosts, and not UDP", "none",
+			    NULL);
 	return HOLD(NONE, no_notify, "none", NULL);
 }
 
@@ -135,7 +143,8 @@ static struct hold hold_bind(const struct ground *g)
 static struct hold hold_unix(const struct ground *g, const struct cap *c)
 {
 	if (c->danger)
-		return HOLD(EXACT, "the socket is let in: other boundaries end there", "none", NULL);
+		return HOLD(EXACT, "the socket is let in: other boundaries end there", "none",
+			    NULL);
 	if (g->tier == TIER_A)
 		return HOLD(EXACT, "only this socket is visible", "none", NULL);
 	if (g->f->landlock_abi >= 9)
@@ -161,13 +170,15 @@ static struct hold hold_kernel(const struct ground *g, const struct cap *c)
 	if (sv_is(name, "nested-userns")) {
 		if (g->tier != TIER_A)
 			return HOLD(NONE, "user namespaces are not to be had here", "none", NULL);
-		return HOLD(EXACT, "seccomp switch; files are held by mounts alone, without Landlock",
+		return HOLD(EXACT,
+			    "seccomp switch; files are held by mounts alone, without Landlock",
 			    "none", NULL);
 	}
 	if (sv_is(name, "io_uring")) {
 		if (!g->f->io_uring)
 			return HOLD(NONE, "the kernel has io_uring switched off", "none", NULL);
-		return HOLD(EXACT, "seccomp switch; nothing can be mediated any more", "none", NULL);
+		return HOLD(EXACT, "seccomp switch; nothing can be mediated any more", "none",
+			    NULL);
 	}
 	if (g->f->yama >= 3)
 		return HOLD(NONE, "Yama forbids all tracing here", "none", NULL);
@@ -180,8 +191,8 @@ static struct hold hold_secret(const struct ground *g, const struct cap *c)
 		return HOLD(EXACT, "in the agent's environment: the agent holds it", "none",
 			    "use bearer, basic, header: or query: and it stays outside");
 	if (g->own_net || g->mediate)
-		return HOLD(EXACT, "set outside, on verified TLS to its host only", "TLS intercepted",
-			    NULL);
+		return HOLD(EXACT, "set outside, on verified TLS to its host only",
+			    "TLS intercepted", NULL);
 	return HOLD(NONE, "no way to look into connections here", "none", NULL);
 }
 
@@ -236,7 +247,8 @@ static bool takes_from_a_grant(const struct ground *g, const struct cap *d)
 		const size_t n = c->path.n < d->path.n ? c->path.n : d->path.n;
 		bool apart = false;
 
-		if (c->action != d->action && !(d->action == CAP_FS_WRITE && c->action == CAP_FS_PUT))
+		if (c->action != d->action &&
+		    !(d->action == CAP_FS_WRITE && c->action == CAP_FS_PUT))
 			continue;
 		/* Literal heads that differ keep the two apart; anything else may meet. */
 		for (size_t k = 0; k < n && !apart && k < d->path.hole; k++)
@@ -255,14 +267,16 @@ static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 	if (!takes_from_a_grant(g, d))
 		return HOLD(EXACT, "nothing allows it anyway", "none", NULL);
 	if (g->cow && g->tier == TIER_A)
-		return HOLD(EXACT, d->action == CAP_FS_READ ? "copy-on-write snapshot" :
-							      "commit gate of the copy-on-write workspace",
+		return HOLD(EXACT,
+			    d->action == CAP_FS_READ ? "copy-on-write snapshot"
+						     : "commit gate of the copy-on-write workspace",
 			    "none", NULL);
 	if (g->mediate && d->action == CAP_FS_READ)
 		return HOLD(EXACT, g->tier == TIER_A ? "mask, opens mediated" : "opens mediated",
 			    "opens ~6x", "--workspace cow makes it free");
 	if (g->mediate)
-		return HOLD(EXACT, g->tier == TIER_A ? "read-only bind, create trap" : "create trap",
+		return HOLD(EXACT,
+			    g->tier == TIER_A ? "read-only bind, create trap" : "create trap",
 			    "creates ~2x", NULL);
 	if (g->tier == TIER_A && !by_name)
 		return HOLD(PARTIAL, "mask; the host's own rename would uncover it", "none",
@@ -277,16 +291,16 @@ struct hold hold_denial(const struct ground *g, const struct cap *d)
 	if (d->action == CAP_FS_READ || d->action == CAP_FS_WRITE || d->action == CAP_FS_PUT)
 		return hold_deny_file(g, d);
 	if (d->action == CAP_PROC_EXEC)
-		return takes_from_a_grant(g, d) ?
-			       HOLD(PARTIAL, "hidden on exec mounts; a copy of it still runs", "none",
-				    "accept exec=partial") :
-			       HOLD(EXACT, "nothing allows it anyway", "none", NULL);
+		return takes_from_a_grant(g, d)
+			       ? HOLD(PARTIAL, "hidden on exec mounts; a copy of it still runs",
+				      "none", "accept exec=partial")
+			       : HOLD(EXACT, "nothing allows it anyway", "none", NULL);
 	if (d->action == CAP_HTTP_REQUEST && !(d->url.path.n == 0 && d->url.path.tail))
-		return g->own_net || g->mediate ?
-			       HOLD(EXACT, "that host is inspected", "TLS intercepted", NULL) :
-			       HOLD(NONE, no_notify, "none", NULL);
+		return g->own_net || g->mediate
+			       ? HOLD(EXACT, "that host is inspected", "TLS intercepted", NULL)
+			       : HOLD(NONE, no_notify, "none", NULL);
 	if (d->action == CAP_NET_CONNECT || d->action == CAP_HTTP_REQUEST)
-		return g->own_net || g->mediate ? HOLD(EXACT, "no listener for it", "none", NULL) :
-						  HOLD(NONE, no_notify, "none", NULL);
+		return g->own_net || g->mediate ? HOLD(EXACT, "no listener for it", "none", NULL)
+						: HOLD(NONE, no_notify, "none", NULL);
 	return HOLD(EXACT, "never granted", "none", NULL);
 }

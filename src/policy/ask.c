@@ -24,8 +24,8 @@ static bool concrete(struct lower *l, const struct stmt *s, enum cap_action acti
 
 	buf_fmt(&b, "%s:" SV_FMT ":" SV_FMT "%s", cap_action_name(action), SV_ARG(l->env->realm),
 		SV_ARG(resource), params);
-	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "too long") :
-		       cap_parse(l->a, CAP_REQUEST, buf_view(&b), ret, &err);
+	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "too long")
+		     : cap_parse(l->a, CAP_REQUEST, buf_view(&b), ret, &err);
 	buf_clear(&b);
 	return r == 0 || lower_bad(l, s, "ask about one thing, without wildcards", "%s", err.what);
 }
@@ -39,11 +39,11 @@ static bool path_request(struct lower *l, const struct stmt *s, enum cap_action 
 
 	if (!lower_plain_path(l, s, &raw))
 		return false;
-	q->private_area = in_private_dir(raw) && (action == CAP_FS_READ || action == CAP_FS_WRITE ||
-						  action == CAP_FS_PUT);
+	q->private_area = in_private_dir(raw) &&
+			  (action == CAP_FS_READ || action == CAP_FS_WRITE || action == CAP_FS_PUT);
 	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
-	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request) :
-		      lower_bad(l, s, NULL, "this path is too long");
+	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request)
+		    : lower_bad(l, s, NULL, "this path is too long");
 	buf_clear(&b);
 	return good;
 }
@@ -91,8 +91,8 @@ static bool net_request(struct lower *l, const struct stmt *s, struct policy_que
 	if (o.lo != o.hi)
 		return lower_bad(l, s, NULL, "ask about one port");
 	text = arena_fmt(l->a, "tcp/" SV_FMT ":%u", SV_ARG(o.host), o.lo);
-	return text && concrete(l, s, CAP_NET_CONNECT, sv_from(text), o.tls ? ";tls=sni" : "",
-				&q->request);
+	return text &&
+	       concrete(l, s, CAP_NET_CONNECT, sv_from(text), o.tls ? ";tls=sni" : "", &q->request);
 }
 
 /* Verbs whose grant is already concrete: lower it, and read it back as a request. */

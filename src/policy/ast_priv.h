@@ -84,8 +84,8 @@ struct stmt {
 	enum stmt_kind kind;
 	const struct source *src;
 	uint32_t line;
-	bool inner;		/* belongs to the agent block above it */
-	const struct word *w;	/* all its words */
+	bool inner;	      /* belongs to the agent block above it */
+	const struct word *w; /* all its words */
 	size_t n;
 
 	/* STMT_RULE and STMT_TEST */
@@ -111,21 +111,19 @@ struct place word_place(const struct stmt *s, const struct word *w);
 struct place stmt_place(const struct stmt *s);
 
 /* Parses a file. Errors are diagnostics; the return value is only for memory. */
-must_check
-int ast_parse(struct diags *d, const struct source *src, struct ast *ret_ast, struct writ_err *err);
+must_check int ast_parse(struct diags *d, const struct source *src, struct ast *ret_ast,
+			 struct writ_err *err);
 
 /*
  * Parses a rule given on a command line, "write:./logs" or "write ./logs". The
  * result is added to @ast only if it is right.
  */
-must_check
-int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect effect,
-		   enum stmt_kind kind, struct ast *ast, struct writ_err *err);
+must_check int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect effect,
+			      enum stmt_kind kind, struct ast *ast, struct writ_err *err);
 
 /* "limit" and "secret" statements given on a command line without their keyword. */
-must_check
-int ast_parse_statement(struct diags *d, const struct source *src, const char *keyword,
-			struct ast *ast, struct writ_err *err);
+must_check int ast_parse_statement(struct diags *d, const struct source *src, const char *keyword,
+				   struct ast *ast, struct writ_err *err);
 
 /* One statement in its canonical spacing, without a newline. */
 void stmt_print(const struct stmt *s, struct buf *b);

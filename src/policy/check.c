@@ -240,9 +240,9 @@ void check_within(struct lower *child, const struct cap_set *parent, enum diag_l
 
 /* --- test lines --- */
 
-static const char *const answers[] = { [CAP_DENY] = "denied",
-				       [CAP_ASK] = "asked about",
-				       [CAP_ALLOW] = "allowed" };
+static const char *const answers[] = {
+	[CAP_DENY] = "denied", [CAP_ASK] = "asked about", [CAP_ALLOW] = "allowed"
+};
 
 void check_tests(struct lower *l, const struct cap_set *set)
 {

@@ -70,10 +70,11 @@ size_t diag_glyph(struct sv s, bool *ret_plain)
 	for (size_t i = 1; i < n; i++)
 		v = v << 6 | ((unsigned char)s.p[i] & 0x3f);
 	/* C1 controls, soft hyphen, zero width, bidi, line separators, BOM, tags. */
-	*ret_plain = !((v >= 0x80 && v < 0xa0) || v == 0xad || v == 0x61c || v == 0x180e ||
-		       (v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) ||
-		       (v >= 0x2060 && v <= 0x206f) || v == 0xfeff || (v >= 0xfe00 && v <= 0xfe0f) ||
-		       (v >= 0xfff9 && v <= 0xfffb) || (v >= 0xe0000 && v <= 0xe0fff));
+	*ret_plain =
+		!((v >= 0x80 && v < 0xa0) || v == 0xad || v == 0x61c || v == 0x180e ||
+		  (v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) ||
+		  (v >= 0x2060 && v <= 0x206f) || v == 0xfeff || (v >= 0xfe00 && v <= 0xfe0f) ||
+		  (v >= 0xfff9 && v <= 0xfffb) || (v >= 0xe0000 && v <= 0xe0fff));
 	return n;
 }
 

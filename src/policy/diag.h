@@ -18,9 +18,10 @@ enum diag_level { DIAG_ERROR = 0, DIAG_WARNING, DIAG_NOTE };
 /* A text being read. @name is what a person calls it: a path, "-", "--allow". */
 struct source {
 	struct sv name;
-	struct sv dir;	/* where its `use` and relative names start; "" if nowhere */
+	struct sv dir; /* where its `use` and relative names start; "" if nowhere */
 	struct sv text;
-	bool built_in;	/* shipped with writ */
+	bool built_in; /* shipped with writ */
+	bool alone;    /* may not use other files: only its own text is pinned by trust */
 };
 
 /* A stretch of a source. col is 1-based, in bytes; line 0 means no place. */
@@ -44,9 +45,8 @@ struct diags {
 };
 
 /* Adds one; @hint may be NULL. Out of memory sets .lost and .errors. */
-printf_like(5, 6)
-void diag_add(struct diags *d, enum diag_level level, struct place at, const char *hint,
-	      const char *fmt, ...);
+printf_like(5, 6) void diag_add(struct diags *d, enum diag_level level, struct place at,
+				const char *hint, const char *fmt, ...);
 
 /* The word of @list (ends with NULL) nearest to @word, or NULL if none is near. */
 const char *diag_nearest(struct sv word, const char *const *list);

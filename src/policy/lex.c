@@ -106,7 +106,8 @@ static size_t plain_word(struct sv line, size_t from)
 {
 	size_t i = from;
 
-	while (i < line.n && line.p[i] != ' ' && line.p[i] != '\t' && line.p[i] != '"' && line.p[i] != '\\')
+	while (i < line.n && line.p[i] != ' ' && line.p[i] != '\t' && line.p[i] != '"' &&
+	       line.p[i] != '\\')
 		i++;
 	return i == line.n || line.p[i] == ' ' || line.p[i] == '\t' ? i - from : 0;
 }
@@ -197,7 +198,8 @@ static int lex_line(struct lexer *l, struct lex_lines *out, struct writ_err *err
 	line = vec_push(l->d->arena, &out->list);
 	if (!line)
 		return writ_nomem(err);
-	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', words.v, words.n };
+	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', words.v,
+				   words.n };
 	return 0;
 }
 

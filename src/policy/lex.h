@@ -40,8 +40,7 @@ struct lex_lines {
 };
 
 /* Bad lines are reported and left out; the rest is still returned. */
-must_check
-int lex(struct diags *d, const struct source *src, struct lex_lines *ret_lines,
-	struct writ_err *err);
+must_check int lex(struct diags *d, const struct source *src, struct lex_lines *ret_lines,
+		   struct writ_err *err);
 
 #endif

@@ -44,10 +44,9 @@ static bool add_rule(struct lower *l, const struct stmt *s)
 	r = vec_push(l->a, &l->set->rules);
 	if (!r || !lower_rule_text(l, s, &text))
 		return lower_bad(l, s, NULL, "out of memory");
-	*r = (struct cap_rule){ .file = s->src->name,
-				.line = s->line,
-				.text = text,
-				.built_in = s->src->built_in };
+	*r = (struct cap_rule){
+		.file = s->src->name, .line = s->line, .text = text, .built_in = s->src->built_in
+	};
 	l->rule = (uint32_t)(l->set->rules.n - 1);
 	return true;
 }
@@ -100,8 +99,8 @@ static int use_profile(struct loader *o, const struct policy_profile *p, const s
 }
 
 /* Already loaded: nothing to do. Being loaded: a cycle. */
-static bool seen_before(struct loader *o, const struct stmt *s, const struct loading *in, struct sv id,
-			bool *ret_skip)
+static bool seen_before(struct loader *o, const struct stmt *s, const struct loading *in,
+			struct sv id, bool *ret_skip)
 {
 	for (const struct loading *up = in; up; up = up->up)
 		if (sv_eq(up->id, id)) {
@@ -121,13 +120,14 @@ static void unknown_profile(struct loader *o, const struct stmt *s)
 	const char *near;
 	size_t n = 0;
 
-	for (const struct policy_profile *p = policy_profiles; p->name && n + 1 < ARRAY_LEN(names); p++)
+	for (const struct policy_profile *p = policy_profiles; p->name && n + 1 < ARRAY_LEN(names);
+	     p++)
 		names[n++] = p->name;
 	names[n] = NULL;
 	near = diag_nearest(s->w[1].text, names);
 	diag_add(o->l.d, DIAG_ERROR, word_place(s, &s->w[1]),
-		 near ? arena_fmt(o->l.a, "did you mean \"%s\"?", near) :
-			"writ profile list shows the names; a file is written ./FILE",
+		 near ? arena_fmt(o->l.a, "did you mean \"%s\"?", near)
+		      : "writ profile list shows the names; a file is written ./FILE",
 		 "no profile \"" SV_FMT "\"", SV_ARG(s->w[1].text));
 }
 
@@ -148,6 +148,13 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 			 "policies use each other too deeply");
 		return 0;
 	}
+	if (file && s->src->alone) {
+		diag_add(o->l.d, DIAG_ERROR, word_place(s, &s->w[1]),
+			 "copy its lines; profiles can be used",
+			 "a workspace's policy cannot use files: trusting it pins only its own "
+			 "text");
+		return 0;
+	}
 	if (!file) {
 		if (!profile) {
 			unknown_profile(o, s);
@@ -160,7 +167,8 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 	src = arena_new(o->l.a, struct source);
 	if (!src)
 		return writ_nomem(o->l.err);
-	if (o->l.env->ops->read(o->l.env->ops->ctx, o->l.a, s->src->dir, name, src, &here.id, &err) < 0) {
+	if (o->l.env->ops->read(o->l.env->ops->ctx, o->l.a, s->src->dir, name, src, &here.id,
+				&err) < 0) {
 		diag_add(o->l.d, DIAG_ERROR, word_place(s, &s->w[1]), NULL, "%s%s%s", err.what,
 			 err.sys ? ": " : "", err.sys ? strerror(err.sys) : "");
 		return 0;
@@ -179,12 +187,9 @@ static int fork_lower(const struct lower *l, struct lower *ret)
 
 	if (!set)
 		return writ_nomem(l->err);
-	*ret = (struct lower){ .env = l->env,
-			       .d = l->d,
-			       .policy = l->policy,
-			       .a = l->a,
-			       .set = set,
-			       .err = l->err };
+	*ret = (struct lower){
+		.env = l->env, .d = l->d, .policy = l->policy, .a = l->a, .set = set, .err = l->err
+	};
 	init_set(set);
 	return 0;
 }
@@ -221,9 +226,13 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 
 static int load_ast(struct loader *o, const struct ast *ast, const struct loading *in)
 {
-	const struct stmt *end = ast->stmts.v + ast->stmts.n;
 	const size_t from = o->l.done.n;
+	const struct stmt *end;
 	int r = 0;
+
+	if (ast->stmts.n == 0)
+		return 0;
+	end = ast->stmts.v + ast->stmts.n;
 
 	for (const struct stmt *s = ast->stmts.v; r == 0 && s < end; s++)
 		if (!s->inner && s->kind != STMT_AGENT)
@@ -281,10 +290,9 @@ static int load_base(struct lower *l)
 
 static int load_arg(struct loader *o, const struct policy_arg *arg)
 {
-	static const char *const keywords[] = { [ARG_LIMIT] = "limit",
-						[ARG_SECRET] = "secret",
-						[ARG_ENV] = "env",
-						[ARG_USE] = "use" };
+	static const char *const keywords[] = {
+		[ARG_LIMIT] = "limit", [ARG_SECRET] = "secret", [ARG_ENV] = "env", [ARG_USE] = "use"
+	};
 	struct loading in = { .id = SV("command line") };
 	struct ast ast = { 0 };
 	int r;
@@ -336,9 +344,9 @@ static int default_exec(struct lower *l)
 				.text = SV("no exec line: what is readable may run"),
 				.built_in = true };
 	e->rule = (uint32_t)(l->set->rules.n - 1);
-	return cap_parse(l->a, CAP_GRANT, sv_from(text), &e->cap, &err) < 0 ?
-		       writ_fail(l->err, WRIT_E_BUG, 0, "%s", err.what) :
-		       0;
+	return cap_parse(l->a, CAP_GRANT, sv_from(text), &e->cap, &err) < 0
+		       ? writ_fail(l->err, WRIT_E_BUG, 0, "%s", err.what)
+		       : 0;
 }
 
 /* Adds @more behind @set: rule numbers shift, and its limits are only defaults. */
@@ -466,12 +474,12 @@ static int inherit_exec(struct lower *agent, const struct cap_set *parent)
 	return 0;
 }
 
-static int copy_entry(struct lower *agent, const struct cap_set *parent, const struct cap_entry *from,
-		      bool deny)
+static int copy_entry(struct lower *agent, const struct cap_set *parent,
+		      const struct cap_entry *from, bool deny)
 {
 	struct cap_rule *r = vec_push(agent->a, &agent->set->rules);
-	struct cap_entry *e = deny ? vec_push(agent->a, &agent->set->nots) :
-				     vec_push(agent->a, &agent->set->prices);
+	struct cap_entry *e = deny ? vec_push(agent->a, &agent->set->nots)
+				   : vec_push(agent->a, &agent->set->prices);
 
 	if (!e || !r)
 		return writ_nomem(agent->err);
@@ -520,7 +528,8 @@ static int finish_agents(struct policy *p)
 static int load_inputs(struct loader *o, const struct policy_input *in)
 {
 	struct policy_arg write_here = {
-		.kind = ARG_ALLOW, .src = { .name = SV("default"), .text = SV("write:."), .dir = SV("") }
+		.kind = ARG_ALLOW,
+		.src = { .name = SV("default"), .text = SV("write:."), .dir = SV("") }
 	};
 	struct policy_arg *arg = arena_new(o->l.a, struct policy_arg);
 	int r = 0;
@@ -553,7 +562,9 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 	if (!p)
 		return writ_nomem(err);
 	init_set(&own);
-	o.l = (struct lower){ .env = env, .d = d, .policy = p, .a = d->arena, .set = &own, .err = err };
+	o.l = (struct lower){
+		.env = env, .d = d, .policy = p, .a = d->arena, .set = &own, .err = err
+	};
 	p->has_base = true;
 	r = load_inputs(&o, in);
 	if (r == 0)

@@ -8,11 +8,11 @@
 #include "base/banned.h"
 
 static const char *const param_names[] = {
-	[P_APPROVE] = "approve", [P_ARGS] = "args",   [P_AS] = "as",
-	[P_DANGER] = "danger",	 [P_M] = "m",	      [P_MAX_IN] = "max-in",
-	[P_MAX_OUT] = "max-out", [P_N] = "n",	      [P_O] = "o",
-	[P_OP] = "op",		 [P_PRIV] = "priv",   [P_Q] = "q",
-	[P_RATE] = "rate",	 [P_REF] = "ref",     [P_SHA256] = "sha256",
+	[P_APPROVE] = "approve", [P_ARGS] = "args", [P_AS] = "as",
+	[P_DANGER] = "danger",	 [P_M] = "m",	    [P_MAX_IN] = "max-in",
+	[P_MAX_OUT] = "max-out", [P_N] = "n",	    [P_O] = "o",
+	[P_OP] = "op",		 [P_PRIV] = "priv", [P_Q] = "q",
+	[P_RATE] = "rate",	 [P_REF] = "ref",   [P_SHA256] = "sha256",
 	[P_TLS] = "tls",	 [P_TO] = "to",
 };
 _Static_assert(ARRAY_LEN(param_names) == P_COUNT, "every param has a name");
@@ -57,8 +57,8 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 		buf_ch(&b, '=');
 		buf_sv(&b, p.v[i]);
 	}
-	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long") :
-		       cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
+	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long")
+		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
 	buf_clear(&b);
 	if (r < 0)
 		return lower_bad(l, s, NULL, "%s", err.what);
@@ -113,14 +113,14 @@ static const struct {
 	const char *name;
 	const char *path; /* a directory */
 } helpers[] = {
-	{ "git", "/usr/lib/git-core" },	 { "git", "/usr/libexec/git-core" },
-	{ "gcc", "/usr/lib/gcc" },	 { "gcc", "/usr/libexec/gcc" },
-	{ "cc", "/usr/lib/gcc" },	 { "cc", "/usr/libexec/gcc" },
-	{ "g++", "/usr/lib/gcc" },	 { "g++", "/usr/libexec/gcc" },
-	{ "clang", "/usr/lib/llvm" },	 { "go", "/usr/lib/go" },
-	{ "go", "/usr/local/go" },	 { "cargo", "/usr/lib/rustlib" },
+	{ "git", "/usr/lib/git-core" },	    { "git", "/usr/libexec/git-core" },
+	{ "gcc", "/usr/lib/gcc" },	    { "gcc", "/usr/libexec/gcc" },
+	{ "cc", "/usr/lib/gcc" },	    { "cc", "/usr/libexec/gcc" },
+	{ "g++", "/usr/lib/gcc" },	    { "g++", "/usr/libexec/gcc" },
+	{ "clang", "/usr/lib/llvm" },	    { "go", "/usr/lib/go" },
+	{ "go", "/usr/local/go" },	    { "cargo", "/usr/lib/rustlib" },
 	{ "npm", "/usr/lib/node_modules" }, { "npm", "/usr/local/lib/node_modules" },
-	{ "java", "/usr/lib/jvm" },	 { "perl", "/usr/lib/x86_64-linux-gnu/perl" },
+	{ "java", "/usr/lib/jvm" },	    { "perl", "/usr/lib/x86_64-linux-gnu/perl" },
 };
 
 static bool add_exec(struct lower *l, const struct stmt *s, struct sv path, const struct params *p)
@@ -237,7 +237,8 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 	return add_exec(l, s, text, &p) && add_helpers(l, s);
 }
 
-static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw, struct sv *ret_text)
+static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw,
+		       struct sv *ret_text)
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	bool good;
@@ -260,8 +261,9 @@ static bool lower_unix(struct lower *l, const struct stmt *s, bool danger)
 		return false;
 	known = protect_socket_find(raw);
 	if (known && !danger && s->effect != EFFECT_DENY)
-		return lower_bad(l, s, arena_fmt(l->a, "if you mean it: danger unix " SV_FMT,
-						 SV_ARG(s->object.text)),
+		return lower_bad(l, s,
+				 arena_fmt(l->a, "if you mean it: danger unix " SV_FMT,
+					   SV_ARG(s->object.text)),
 				 "%s", known->why);
 	if (danger)
 		p.v[P_DANGER] = SV("1");
@@ -341,8 +343,8 @@ static bool lower_kernel(struct lower *l, const struct stmt *s)
 		const char *near = diag_nearest(s->object.text, switches);
 
 		return lower_bad(l, s,
-				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
-					"nested-userns, ptrace-own or io_uring",
+				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+				      : "nested-userns, ptrace-own or io_uring",
 				 "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
 	}
 }
@@ -356,8 +358,8 @@ static bool lower_listen(struct lower *l, const struct stmt *s)
 		return lower_bad(l, s, "as in listen 8080 or listen 8000-8010",
 				 "\"" SV_FMT "\" is not a port", SV_ARG(s->object.text));
 	text = arena_fmt(l->a, "tcp/localhost:" SV_FMT, SV_ARG(s->object.text));
-	return text ? lower_add(l, s, CAP_NET_BIND, sv_from(text), NULL) :
-		      lower_bad(l, s, NULL, "out of memory");
+	return text ? lower_add(l, s, CAP_NET_BIND, sv_from(text), NULL)
+		    : lower_bad(l, s, NULL, "out of memory");
 }
 
 /* A bundle is written out as if its parts stood in its place. */
@@ -367,7 +369,8 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	struct stmt part = *s;
 
 	if (s->effect == EFFECT_DENY)
-		return lower_bad(l, s, "say what may run with exec lines", "a bundle cannot be denied");
+		return lower_bad(l, s, "say what may run with exec lines",
+				 "a bundle cannot be denied");
 	if (sv_is(s->object.text, "none")) {
 		l->exec_none = true;
 		return true;
@@ -378,8 +381,8 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 		const char *near = diag_nearest(s->object.text, levels);
 
 		return lower_bad(l, s,
-				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
-					"none, read-only, read-write or full",
+				 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+				      : "none, read-only, read-write or full",
 				 "unknown shell level");
 	}
 	part.verb = verb_find(SV("write"));
@@ -465,13 +468,14 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 		const char *near;
 		size_t n = 0;
 
-		for (const struct protect_name *p = protect_names; p->name && n + 1 < ARRAY_LEN(names); p++)
+		for (const struct protect_name *p = protect_names;
+		     p->name && n + 1 < ARRAY_LEN(names); p++)
 			names[n++] = p->name;
 		names[n] = NULL;
 		near = diag_nearest(name, names);
 		diag_add(l->d, DIAG_ERROR, word_place(s, w),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
-				"writ explain --protected lists the names",
+			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+			      : "writ explain --protected lists the names",
 			 "\"" SV_FMT "\" is not a protected name", SV_ARG(name));
 		return false;
 	}
@@ -495,7 +499,8 @@ static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
 		}
 	diag_add(l->d, DIAG_ERROR, word_place(s, w),
 		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) : NULL,
-		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text), SV_ARG(s->w[0].text));
+		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
+		 SV_ARG(s->w[0].text));
 	return false;
 }
 

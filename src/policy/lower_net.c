@@ -17,8 +17,8 @@ const struct qual *qual_find(const struct stmt *s, enum qual_id id)
 
 static bool bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint)
 {
-	diag_add(l->d, DIAG_ERROR, word_place(s, &q->word), hint, "\"" SV_FMT "\" is not a value for %s",
-		 SV_ARG(q->value), qual_name(q->id));
+	diag_add(l->d, DIAG_ERROR, word_place(s, &q->word), hint,
+		 "\"" SV_FMT "\" is not a value for %s", SV_ARG(q->value), qual_name(q->id));
 	return false;
 }
 
@@ -84,8 +84,10 @@ static bool host_text(struct lower *l, const struct stmt *s, struct sv host, str
 		return lower_bad(l, s, "*.example.com is one label, **.example.com one or more",
 				 "\"" SV_FMT "\" is not a host pattern", SV_ARG(host));
 	if (cap_addr_parse(host, &addr))
-		return lower_bad(l, s, NULL, "\"" SV_FMT "\" cannot be allowed: it covers loopback or "
-				 "reserved addresses", SV_ARG(host));
+		return lower_bad(l, s, NULL,
+				 "\"" SV_FMT "\" cannot be allowed: it covers loopback or "
+				 "reserved addresses",
+				 SV_ARG(host));
 	return lower_bad(l, s, NULL, "\"" SV_FMT "\" is not a host name or address", SV_ARG(host));
 }
 
@@ -189,7 +191,8 @@ static bool parse_url(struct lower *l, const struct stmt *s, struct sv rest, str
 	size_t colon;
 
 	if (sv_find(host, '@') != SIZE_MAX)
-		return lower_bad(l, s, "give credentials with a secret line", "a user name in a URL");
+		return lower_bad(l, s, "give credentials with a secret line",
+				 "a user name in a URL");
 	colon = sv_rfind(host, ':');
 	if (colon != SIZE_MAX && !sv_ends(host, SV("]"))) {
 		port = sv_skip(host, colon + 1);
@@ -197,8 +200,7 @@ static bool parse_url(struct lower *l, const struct stmt *s, struct sv rest, str
 		if (!ports_text(l, s, port, o))
 			return false;
 		if (o->lo != o->hi)
-			return lower_bad(l, s, "use tcp://host:first-last",
-					 "a URL has one port");
+			return lower_bad(l, s, "use tcp://host:first-last", "a URL has one port");
 	}
 	if (!host_text(l, s, host, &o->host))
 		return false;
@@ -288,8 +290,8 @@ bool net_url_text(struct lower *l, const struct net_object *o, struct sv *ret)
 
 static bool tcp_text(struct lower *l, struct sv host, unsigned lo, unsigned hi, struct sv *ret)
 {
-	const char *p = lo == hi ? arena_fmt(l->a, "tcp/" SV_FMT ":%u", SV_ARG(host), lo) :
-				   arena_fmt(l->a, "tcp/" SV_FMT ":%u-%u", SV_ARG(host), lo, hi);
+	const char *p = lo == hi ? arena_fmt(l->a, "tcp/" SV_FMT ":%u", SV_ARG(host), lo)
+				 : arena_fmt(l->a, "tcp/" SV_FMT ":%u-%u", SV_ARG(host), lo, hi);
 
 	*ret = sv_from(p);
 	return p != NULL;
@@ -359,7 +361,8 @@ bool lower_counters(struct lower *l, const struct stmt *s, struct params *p)
 	return true;
 }
 
-static bool methods_text(struct lower *l, const struct stmt *s, const struct qual *q, struct sv *ret)
+static bool methods_text(struct lower *l, const struct stmt *s, const struct qual *q,
+			 struct sv *ret)
 {
 	struct sv list = q->value;
 
@@ -367,7 +370,8 @@ static bool methods_text(struct lower *l, const struct stmt *s, const struct qua
 		return bad_qual(l, s, q, "methods=GET,POST, each once");
 	for (size_t i = 0; i < list.n; i++)
 		if (list.p[i] != ',' && (list.p[i] < 'A' || list.p[i] > 'Z'))
-			return bad_qual(l, s, q, "methods are written in capitals: methods=GET,POST");
+			return bad_qual(l, s, q,
+					"methods are written in capitals: methods=GET,POST");
 	return true;
 }
 
@@ -415,8 +419,8 @@ static bool net_params(struct lower *l, const struct stmt *s, const struct net_o
 
 		if (q) {
 			diag_add(l->d, DIAG_ERROR, word_place(s, &q->word),
-				 o->any ? "https://* is every public name over HTTPS" :
-					  "use an https:// URL",
+				 o->any ? "https://* is every public name over HTTPS"
+					: "use an https:// URL",
 				 "%s= needs HTTP, and this rule is for any TCP", qual_name(q->id));
 			return false;
 		}
@@ -496,18 +500,19 @@ static bool repo_text(struct lower *l, const struct stmt *s, struct sv *ret)
 	if (!path_text(l, s, sv_from(arena_fmt(l->a, "/" SV_FMT, SV_ARG(rest))), &rest))
 		return false;
 	*ret = sv_from(https ? arena_fmt(l->a, "https://" SV_FMT ":%u" SV_FMT, SV_ARG(host), o.lo,
-					 SV_ARG(rest)) :
-			       arena_fmt(l->a, "ssh://" SV_FMT "%s" SV_FMT ":%u" SV_FMT, SV_ARG(user),
-					 user.n ? "@" : "", SV_ARG(host), o.lo, SV_ARG(rest)));
+					 SV_ARG(rest))
+			     : arena_fmt(l->a, "ssh://" SV_FMT "%s" SV_FMT ":%u" SV_FMT,
+					 SV_ARG(user), user.n ? "@" : "", SV_ARG(host), o.lo,
+					 SV_ARG(rest)));
 	return ret->n > 0;
 }
 
 static bool ref_text(struct lower *l, const struct stmt *s, const struct qual *q, struct sv *ret)
 {
 	struct sv path;
-	const char *full = arena_fmt(l->a, "/%s" SV_FMT,
-				     sv_starts(q->value, SV("refs/")) ? "" : "refs/heads/",
-				     SV_ARG(q->value));
+	const char *full =
+		arena_fmt(l->a, "/%s" SV_FMT, sv_starts(q->value, SV("refs/")) ? "" : "refs/heads/",
+			  SV_ARG(q->value));
 
 	if (!full || !path_text(l, s, sv_from(full), &path))
 		return false;

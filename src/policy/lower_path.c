@@ -95,7 +95,8 @@ static bool split(struct lower *l, const struct stmt *s, struct sv rest, struct 
 		if (sv_is(seg, ".") || sv_is(seg, ".."))
 			return lower_bad(l, s, "write the path it leads to",
 					 "\"" SV_FMT "\" inside a path", SV_ARG(seg));
-		if (sv_find(sv_skip(seg, sv_find(seg, '*') == SIZE_MAX ? seg.n : sv_find(seg, '*') + 1),
+		if (sv_find(sv_skip(seg,
+				    sv_find(seg, '*') == SIZE_MAX ? seg.n : sv_find(seg, '*') + 1),
 			    '*') != SIZE_MAX &&
 		    !sv_is(seg, "**"))
 			return lower_bad(l, s, "** stands alone between slashes",

@@ -59,49 +59,47 @@ struct lower {
 
 /* A resolved path as canonical text, and what it is now. */
 struct lowered_path {
-	struct sv text;	   /* canonical, with wildcards */
-	struct sv literal; /* raw physical name of the part before any wildcard */
+	struct sv text;	     /* canonical, with wildcards */
+	struct sv literal;   /* raw physical name of the part before any wildcard */
 	enum path_kind kind; /* of the literal part */
-	bool whole;	   /* the literal part is all there is */
+	bool whole;	     /* the literal part is all there is */
 };
 
 /* Reports at the object of @s; returns false so that callers can `return bad(...)`. */
-printf_like(4, 5)
-bool lower_bad(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...);
+printf_like(4, 5) bool lower_bad(struct lower *l, const struct stmt *s, const char *hint,
+				 const char *fmt, ...);
 
 /* Adds one grant (or denial, without params) of the current rule to the set. */
-must_check
-bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
-	       const struct params *params);
+must_check bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action,
+			  struct sv resource, const struct params *params);
 
 /*
  * Resolves the path of @s. For a denial the text covers everything below, and
  * inner double stars are allowed. False: reported. *@ret_skip: an optional path
  * that is not here.
  */
-must_check
-bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret, bool *ret_skip);
+must_check bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret,
+			   bool *ret_skip);
 
 /* Expands . ~ $VAR; no globs, no lookup. For sockets, devices and questions. */
-must_check
-bool lower_plain_path(struct lower *l, const struct stmt *s, struct sv *ret_raw);
+must_check bool lower_plain_path(struct lower *l, const struct stmt *s, struct sv *ret_raw);
 
 must_check bool lower_net(struct lower *l, const struct stmt *s);
 must_check bool lower_git(struct lower *l, const struct stmt *s);
 
 /* A network object in parts; shared by rules, secrets and questions. */
 struct net_object {
-	bool any;	 /* "*" */
-	bool http;	 /* http:// or https:// or a bare host */
+	bool any;  /* "*" */
+	bool http; /* http:// or https:// or a bare host */
 	bool tls;
-	bool bare;	 /* a host without scheme, port or path */
+	bool bare; /* a host without scheme, port or path */
 	bool has_path;
-	struct sv host;	 /* canonical pattern */
+	struct sv host; /* canonical pattern */
 	uint16_t lo, hi;
-	struct sv path;	 /* canonical urlpath pattern */
+	struct sv path; /* canonical urlpath pattern */
 };
-must_check
-bool net_parse(struct lower *l, const struct stmt *s, struct sv text, struct net_object *ret);
+must_check bool net_parse(struct lower *l, const struct stmt *s, struct sv text,
+			  struct net_object *ret);
 must_check bool net_url_text(struct lower *l, const struct net_object *o, struct sv *ret);
 
 /* Qualifiers that several verbs share: count rate up down. */
@@ -124,8 +122,7 @@ must_check bool lower_stmt(struct lower *l, const struct stmt *s);
 must_check bool lower_rule_text(struct lower *l, const struct stmt *s, struct sv *ret);
 
 /* policy/ask.c: the requests that a test line asks about. */
-must_check
-bool ask_lower(struct lower *l, const struct stmt *s, struct policy_question *ret);
+must_check bool ask_lower(struct lower *l, const struct stmt *s, struct policy_question *ret);
 
 /* policy/check.c: duplicates and dead rules among done[@from..], one file's worth. */
 void check_file(struct lower *l, size_t from);

@@ -92,8 +92,9 @@ static bool secret_form(struct lower *l, const struct stmt *s, struct policy_sec
 	if (sv_is(out->form, "bearer") || sv_is(out->form, "basic") || sv_is(out->form, "env") ||
 	    sv_starts(out->form, SV("header:")) || sv_starts(out->form, SV("query:")))
 		return true;
-	diag_add(l->d, DIAG_ERROR, word_place(s, w), "bearer, basic, header:NAME, query:NAME or env",
-		 "\"" SV_FMT "\" is not a form", SV_ARG(w->text));
+	diag_add(l->d, DIAG_ERROR, word_place(s, w),
+		 "bearer, basic, header:NAME, query:NAME or env", "\"" SV_FMT "\" is not a form",
+		 SV_ARG(w->text));
 	return false;
 }
 
@@ -150,11 +151,13 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 	if (!guarantee_parse(key, ret_g)) {
 		const char *near = diag_nearest(key, names);
 
-		diag_add(l->d, DIAG_ERROR, word_place(s, w),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
-				"fs.read fs.write fs.metadata net dns ipc proc.see proc.signal exec "
-				"syscall res.memory res.cpu res.pids res.disk res.time res.output cred audit",
-			 "unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
+		diag_add(
+			l->d, DIAG_ERROR, word_place(s, w),
+			near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+			     : "fs.read fs.write fs.metadata net dns ipc proc.see proc.signal exec "
+			       "syscall res.memory res.cpu res.pids res.disk res.time res.output "
+			       "cred audit",
+			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
 		return false;
 	}
 	if (!level_parse(value, ret_l)) {

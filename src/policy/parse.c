@@ -43,10 +43,11 @@ static const struct keyword keywords[] = {
 };
 /* clang-format on */
 
-static const char *const keyword_names[] = {
-	"version", "use",   "allow",   "ask",	 "deny",   "open",  "env",  "secret", "limit", "workspace",
-	"state",   "isolation", "require", "accept", "danger", "agent", "test", "net",	  NULL
-};
+static const char *const keyword_names[] = { "version", "use",	     "allow",  "ask",
+					     "deny",	"open",	     "env",    "secret",
+					     "limit",	"workspace", "state",  "isolation",
+					     "require", "accept",    "danger", "agent",
+					     "test",	"net",	     NULL };
 _Static_assert(ARRAY_LEN(keyword_names) == ARRAY_LEN(keywords) + 1, "one list of keywords");
 
 static const char *const effect_names[] = { "deny", "ask", "allow", NULL };
@@ -109,8 +110,9 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 	}
 	names[n] = NULL;
 	diag_add(p->d, DIAG_ERROR, word_place(s, w),
-		 suggest(p, key, names, n ? "one object per rule; qualifiers are key=value" :
-					    "one object per rule"),
+		 suggest(p, key, names,
+			 n ? "one object per rule; qualifiers are key=value"
+			   : "one object per rule"),
 		 "\"%s\" does not take \"" SV_FMT "\"", s->verb->name, SV_ARG(key));
 	return false;
 }
@@ -125,8 +127,8 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 		const bool token = sv_find(w[0].text, ':') != SIZE_MAX;
 
 		diag_add(p->d, DIAG_ERROR, word_place(s, &w[0]),
-			 token ? "in a file, write the verb and the object as two words" :
-				 suggest(p, w[0].text, policy_verb_names(),
+			 token ? "in a file, write the verb and the object as two words"
+			       : suggest(p, w[0].text, policy_verb_names(),
 					 "verbs: read write put exec net listen unix git device "
 					 "kernel tool agent shell"),
 			 "unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
@@ -208,10 +210,11 @@ static const struct keyword *find_keyword(struct parser *p, const struct stmt *s
 			return &keywords[i];
 	diag_add(p->d, DIAG_ERROR, word_place(s, w),
 		 suggest(p, w->text, keyword_names,
-			 verb_find(w->text) ? "say who decides first: allow, ask or deny" :
-					      "statements begin with version use allow ask deny open "
-					      "env secret limit workspace state isolation require "
-					      "accept danger agent test net"),
+			 verb_find(w->text)
+				 ? "say who decides first: allow, ask or deny"
+				 : "statements begin with version use allow ask deny open "
+				   "env secret limit workspace state isolation require "
+				   "accept danger agent test net"),
 		 "unknown word \"" SV_FMT "\"", SV_ARG(w->text));
 	return NULL;
 }
@@ -381,7 +384,8 @@ int ast_parse_statement(struct diags *d, const struct source *src, const char *k
 		return writ_nomem(err);
 	words[0] = (struct word){ sv_from(keyword), sv_from(keyword), 1 };
 	/* limit KEY=VALUE is the command line's form of limit KEY VALUE. */
-	if (line.n == 1 && strcmp(keyword, "limit") == 0 && sv_find(line.w[0].text, '=') != SIZE_MAX) {
+	if (line.n == 1 && strcmp(keyword, "limit") == 0 &&
+	    sv_find(line.w[0].text, '=') != SIZE_MAX) {
 		struct sv value = line.w[0].text;
 		const struct sv key = sv_cut(&value, '=');
 

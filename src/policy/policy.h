@@ -55,9 +55,9 @@ struct policy_var {
 
 struct policy_env {
 	const struct policy_ops *ops;
-	struct sv workspace; /* physical; empty if there is none */
-	struct sv home;	     /* the operator's real home, physical; may be empty */
-	struct sv realm;     /* "l-..." */
+	struct sv workspace;	       /* physical; empty if there is none */
+	struct sv home;		       /* the operator's real home, physical; may be empty */
+	struct sv realm;	       /* "l-..." */
 	const struct policy_var *vars; /* $NAME in paths */
 	size_t vars_n;
 	bool missing_ok; /* a missing path is a warning: we only look, we do not run */
@@ -125,23 +125,21 @@ struct policy_arg {
  * Diagnostics go to @d, and *@ret_policy lives in its arena; the sources must
  * live as long. Fails with WRIT_E_SYNTAX if @d then holds an error.
  */
-must_check
-int policy_new(const struct policy_env *env, const struct policy_input *in, struct diags *d,
-	       struct policy **ret_policy, struct writ_err *err);
+must_check int policy_new(const struct policy_env *env, const struct policy_input *in,
+			  struct diags *d, struct policy **ret_policy, struct writ_err *err);
 
 /* Canonical spacing, comments dropped. Fails with WRIT_E_SYNTAX as policy_new(). */
-must_check
-int policy_print(const struct source *src, struct diags *d, struct buf *b, struct writ_err *err);
+must_check int policy_print(const struct source *src, struct diags *d, struct buf *b,
+			    struct writ_err *err);
 
 /* A question, "write /etc/passwd" or "net:https://h/p;methods=POST". */
 struct policy_question {
 	struct cap request;
-	struct sv text; /* how it reads: "write /etc/passwd" */
+	struct sv text;	   /* how it reads: "write /etc/passwd" */
 	bool private_area; /* below a directory that every session has for itself */
 };
-must_check
-int policy_ask(const struct policy_env *env, const struct source *src, struct diags *d,
-	       struct policy_question *ret_q, struct writ_err *err);
+must_check int policy_ask(const struct policy_env *env, const struct source *src, struct diags *d,
+			  struct policy_question *ret_q, struct writ_err *err);
 
 /* cap_set_decide(), and yes for what every session has for itself. */
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q);

@@ -140,8 +140,9 @@ bool lower_limit(struct lower *l, const struct stmt *s)
 		const char *near = diag_nearest(key->text, limit_words);
 
 		diag_add(l->d, DIAG_ERROR, word_place(s, key),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) :
-				"memory cpu pids disk files command session idle output up down requests",
+			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+			      : "memory cpu pids disk files command session idle output up down "
+				"requests",
 			 "unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
 		return false;
 	}

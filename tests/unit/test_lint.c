@@ -245,6 +245,11 @@ static void test_docker(void)
 	       "a longer word is another program");
 	expect(f, "docker run --net host img:1 && docker run --pid=host img:1\n", "W108", 1,
 	       "two commands on a line");
+	expect(f, "docker run $OPTS --privileged img:1\n", "W101", 1,
+	       "options in a variable come first");
+	expect(f, "docker run \"$@\" img\n", "W181", 1, "arguments in place of options");
+	expect(f, "docker run $IMAGE --privileged\n", "W101", 0,
+	       "an image in a variable ends options");
 	expect(f, "docker run --pids-limit -1 -m 1g --cpus 1 img:1\n", "W171", 1,
 	       "an unlimited limit is none");
 	lint_text(&res, f, SV("x\ndocker run \\\n  --rm \\\n  --privileged \\\n  img:1\n"));
@@ -766,6 +771,29 @@ static void doc_row(const struct lint_rule *r, struct buf *b)
 	buf_ch(b, '\n');
 }
 
+/* Each host that the page lists is one we would find. */
+static void check_doc_hosts(struct sv doc)
+{
+	const char *start = memmem(doc.p, doc.n, "```hosts\n", 9);
+	size_t n = 0;
+
+	if (!ok(start != NULL, "docs/lint.md lists the hosts"))
+		return;
+	doc = sv_skip(doc, (size_t)(start - doc.p) + 9);
+	while (doc.n && !sv_starts(doc, SV("```"))) {
+		struct sv line = sv_cut(&doc, '\n');
+		struct sv name = sv_cut(&line, ' ');
+		const bool wildcard = sv_starts(name, SV("*."));
+
+		if (wildcard)
+			name = sv_skip(name, 2);
+		n++;
+		if (!lint_exfiltration_host(name, wildcard))
+			ok(false, SV_FMT " is listed but not known", SV_ARG(name));
+	}
+	ok(n > 80, "%zu hosts are listed and known", n);
+}
+
 static void test_rules(void)
 {
 	scoped_buf doc = BUF_INIT(FILE_MAX);
@@ -782,7 +810,11 @@ static void test_rules(void)
 		doc_row(r, &row);
 		if (!ok(contains(buf_view(&doc), row.p), "%s has its row in docs/lint.md", r->id))
 			tap_note("%s", row.p);
+		ok(contains(buf_view(&doc), r->title) && contains(buf_view(&doc), r->why) &&
+			   contains(buf_view(&doc), r->fix),
+		   "%s is described there in the same words", r->id);
 	}
+	check_doc_hosts(buf_view(&doc));
 	ok(!lint_rule_find(SV("W000")), "an unknown rule is not found");
 }
 

@@ -52,21 +52,44 @@ static const struct plan_rule *row(const struct made *m, const char *text)
 static struct host_facts best(void)
 {
 	return (struct host_facts){
-		.kernel = "6.18.0", .arch = "x86_64", .uid = 1000, .ns_user = true, .ns_user_nested = true,
-		.ns_mount = true, .ns_pid = true, .ns_net = true, .ns_ipc = true, .ns_uts = true,
-		.ns_cgroup = true, .proc_mount = true, .pivot_root = true, .anyip = true,
-		.new_mount_api = true, .landlock_abi = 7, .seccomp_filter = true, .seccomp_notify = true,
-		.seccomp_addfd = true, .pidfd_getfd = true, .overlay = true, .openat2 = true,
-		.cgroup = CGROUP_V2, .cgroup_memory = true, .cgroup_cpu = true, .cgroup_pids = true,
-		.io_uring = true, .rlimit_nproc_userns = true,
+		.kernel = "6.18.0",
+		.arch = "x86_64",
+		.uid = 1000,
+		.ns_user = true,
+		.ns_user_nested = true,
+		.ns_mount = true,
+		.ns_pid = true,
+		.ns_net = true,
+		.ns_ipc = true,
+		.ns_uts = true,
+		.ns_cgroup = true,
+		.proc_mount = true,
+		.pivot_root = true,
+		.anyip = true,
+		.new_mount_api = true,
+		.landlock_abi = 7,
+		.seccomp_filter = true,
+		.seccomp_notify = true,
+		.seccomp_addfd = true,
+		.pidfd_getfd = true,
+		.overlay = true,
+		.openat2 = true,
+		.cgroup = CGROUP_V2,
+		.cgroup_memory = true,
+		.cgroup_cpu = true,
+		.cgroup_pids = true,
+		.io_uring = true,
+		.rlimit_nproc_userns = true,
 	};
 }
 
 static const char everything[] =
 	"version 1\nallow write .\nallow read ./src/*.c\nallow put ./data/\ndeny read **/.env\n"
-	"deny write ./src\nallow net https://a.example.com\nallow net https://b.example.com/v1/** methods=GET\n"
+	"deny write ./src\nallow net https://a.example.com\nallow net https://b.example.com/v1/** "
+	"methods=GET\n"
 	"allow net db.example.com:5432\nallow listen 8080\nallow unix /run/x.sock\nallow tool a/b\n"
-	"secret T from env:T to https://a.example.com as bearer\nlimit memory 1G\nlimit cpu 1\nlimit pids 9\n"
+	"secret T from env:T to https://a.example.com as bearer\nlimit memory 1G\nlimit cpu "
+	"1\nlimit pids 9\n"
 	"limit session 1h\nlimit up 1M\nstate s\nenv FOO\n";
 
 static void test_nothing(void)
@@ -86,7 +109,8 @@ static void test_nothing(void)
 		held += !built_in && m.plan->rules.v[i].hold.level != LEVEL_NONE;
 	}
 	ok(m.plan->tier == TIER_NONE && held == 0, "no rule holds there");
-	ok(refused == own && m.plan->refused == own && own > 15, "each written rule is refused (%zu)", own);
+	ok(refused == own && m.plan->refused == own && own > 15,
+	   "each written rule is refused (%zu)", own);
 	for (size_t i = 0; i < G_COUNT; i++)
 		if (m.plan->guarantees[i].level != LEVEL_NONE)
 			ok(false, "no guarantee holds there");
@@ -115,13 +139,20 @@ static void test_best(void)
 static void test_monotone(void)
 {
 	static const size_t facts[] = {
-		offsetof(struct host_facts, ns_user), offsetof(struct host_facts, ns_user_nested),
-		offsetof(struct host_facts, ns_mount), offsetof(struct host_facts, ns_net),
-		offsetof(struct host_facts, ns_ipc), offsetof(struct host_facts, proc_mount),
-		offsetof(struct host_facts, pivot_root), offsetof(struct host_facts, anyip),
-		offsetof(struct host_facts, seccomp_filter), offsetof(struct host_facts, seccomp_notify),
-		offsetof(struct host_facts, seccomp_addfd), offsetof(struct host_facts, cgroup_memory),
-		offsetof(struct host_facts, cgroup_cpu), offsetof(struct host_facts, cgroup_pids),
+		offsetof(struct host_facts, ns_user),
+		offsetof(struct host_facts, ns_user_nested),
+		offsetof(struct host_facts, ns_mount),
+		offsetof(struct host_facts, ns_net),
+		offsetof(struct host_facts, ns_ipc),
+		offsetof(struct host_facts, proc_mount),
+		offsetof(struct host_facts, pivot_root),
+		offsetof(struct host_facts, anyip),
+		offsetof(struct host_facts, seccomp_filter),
+		offsetof(struct host_facts, seccomp_notify),
+		offsetof(struct host_facts, seccomp_addfd),
+		offsetof(struct host_facts, cgroup_memory),
+		offsetof(struct host_facts, cgroup_cpu),
+		offsetof(struct host_facts, cgroup_pids),
 	};
 	const struct plan_options opt = { 0 };
 	unsigned cases = 0;
@@ -168,16 +199,19 @@ static void test_accept(void)
 		   row(&m, "allow exec git")->hold.level == LEVEL_PARTIAL,
 	   "a list of programs is partial and refused");
 	unmake(&m);
-	ok(make(&m, "version 1\nallow exec git\naccept exec=partial\n", &f, &opt) && m.plan->refused == 0,
+	ok(make(&m, "version 1\nallow exec git\naccept exec=partial\n", &f, &opt) &&
+		   m.plan->refused == 0,
 	   "unless that is accepted by name");
 	unmake(&m);
-	ok(make(&m, "version 1\nallow exec git\naccept net=partial\n", &f, &opt) && m.plan->refused == 1,
+	ok(make(&m, "version 1\nallow exec git\naccept net=partial\n", &f, &opt) &&
+		   m.plan->refused == 1,
 	   "accepting something else does not help");
 	unmake(&m);
 	ok(make(&m, "version 1\nrequire res.memory=exact\n", &f, &opt) && m.plan->refused == 1,
 	   "a required guarantee that nothing gives is refused");
 	unmake(&m);
-	ok(make(&m, "version 1\nrequire res.memory=exact\nlimit memory 1G\n", &f, &opt) && m.plan->refused == 0,
+	ok(make(&m, "version 1\nrequire res.memory=exact\nlimit memory 1G\n", &f, &opt) &&
+		   m.plan->refused == 0,
 	   "and holds once the limit is there");
 	unmake(&m);
 	ok(make(&m, "version 1\nisolation >= vm\n", &f, &opt) && m.plan->refused == 1,
@@ -191,7 +225,8 @@ static void test_accept(void)
 		   m.plan->refused == 1,
 	   "net level signed lets no raw tunnel through");
 	unmake(&m);
-	ok(make(&m, "version 1\nallow kernel io_uring\nallow write .\n", &f, &opt) && m.plan->refused == 1,
+	ok(make(&m, "version 1\nallow kernel io_uring\nallow write .\n", &f, &opt) &&
+		   m.plan->refused == 1,
 	   "io_uring leaves nothing to mediate, so write . no longer holds");
 	unmake(&m);
 }
@@ -202,18 +237,20 @@ static void test_tiers(void)
 	struct host_facts poor = best();
 	struct made m;
 
-	ok(make(&m, everything, &f, &(struct plan_options){ .tier = TIER_B }) && m.plan->tier == TIER_B,
+	ok(make(&m, everything, &f, &(struct plan_options){ .tier = TIER_B }) &&
+		   m.plan->tier == TIER_B,
 	   "tier B can be forced");
 	unmake(&m);
 	poor.ns_user = false;
-	ok(make(&m, everything, &poor, &(struct plan_options){ .tier = TIER_A }) && m.plan->tier == TIER_NONE &&
-		   m.plan->refused > 15,
+	ok(make(&m, everything, &poor, &(struct plan_options){ .tier = TIER_A }) &&
+		   m.plan->tier == TIER_NONE && m.plan->refused > 15,
 	   "tier A cannot be forced where it cannot be built");
 	unmake(&m);
 	ok(make(&m, everything, &poor, &(struct plan_options){ 0 }) && m.plan->tier == TIER_B,
 	   "without user namespaces it is tier B");
 	unmake(&m);
-	ok(make(&m, everything, &f, &(struct plan_options){ .adapter = ADAPTER_RUNC }) && m.plan->refused > 0,
+	ok(make(&m, everything, &f, &(struct plan_options){ .adapter = ADAPTER_RUNC }) &&
+		   m.plan->refused > 0,
 	   "an engine that is not installed holds nothing");
 	unmake(&m);
 }
@@ -241,8 +278,10 @@ static void test_hosts(void)
 
 		if (!sv_ends(sv_from(e->d_name), SV(".facts")))
 			continue;
-		(void)snprintf(path, sizeof(path), "%s/tests/fixtures/hosts/%s", src ? src : ".", e->d_name);
-		if (!ok(fd_read_file(path, &b, &err) == 0 && facts_parse(buf_view(&b), &f, &err) == 0 &&
+		(void)snprintf(path, sizeof(path), "%s/tests/fixtures/hosts/%s", src ? src : ".",
+			       e->d_name);
+		if (!ok(fd_read_file(path, &b, &err) == 0 &&
+				facts_parse(buf_view(&b), &f, &err) == 0 &&
 				make(&m, everything, &f, &opt) && make(&n, everything, &f, &opt),
 			"%s is read", e->d_name))
 			continue;
@@ -250,7 +289,8 @@ static void test_hosts(void)
 		plan_json(n.plan, &y);
 		for (size_t i = 0; i < m.plan->rules.n; i++)
 			refused += m.plan->rules.v[i].refused;
-		ok(sv_eq(buf_view(&x), buf_view(&y)) && x.n > 1000, "%s: same facts, same bytes", e->d_name);
+		ok(sv_eq(buf_view(&x), buf_view(&y)) && x.n > 1000, "%s: same facts, same bytes",
+		   e->d_name);
 		ok(refused == m.plan->refused, "%s: every refusal is a row", e->d_name);
 		unmake(&m);
 		unmake(&n);

@@ -138,7 +138,8 @@ static void test_lowering(void)
 				tap_note(SV_FMT, SV_ARG(l.d.list.v[k].text));
 			for (size_t k = 0; l.r == 0 && k < l.p->set.caps.n; k++)
 				if (!l.p->set.rules.v[l.p->set.caps.v[k].rule].built_in)
-					tap_note("cap " SV_FMT, SV_ARG(l.p->set.caps.v[k].cap.text));
+					tap_note("cap " SV_FMT,
+						 SV_ARG(l.p->set.caps.v[k].cap.text));
 		}
 		unload(&l);
 	}
@@ -212,15 +213,17 @@ static void test_meaning(void)
 {
 	struct load l;
 
-	load_text(&l, "version 1\nallow write .\ndeny write ./src\nask read ./data\n"
-		      "test allow write ./x\ntest deny write ./src/a\ntest allow read ./src/a\n"
-		      "test ask read ./data/d\ntest deny read ~/.ssh/id\ntest deny write /etc/passwd\n"
-		      "test allow write /tmp/x\n");
+	load_text(&l,
+		  "version 1\nallow write .\ndeny write ./src\nask read ./data\n"
+		  "test allow write ./x\ntest deny write ./src/a\ntest allow read ./src/a\n"
+		  "test ask read ./data/d\ntest deny read ~/.ssh/id\ntest deny write /etc/passwd\n"
+		  "test allow write /tmp/x\n");
 	ok(l.r == 0 && l.p->tests == 7, "deny beats ask beats allow, and the default denies");
 	unload(&l);
 
 	load_text(&l, "version 1\nallow read ?./nope\n");
-	ok(l.r == 0 && !has_cap(&l.p->set, "fs.read:r:/home/me/app/nope"), "an optional path grants nothing");
+	ok(l.r == 0 && !has_cap(&l.p->set, "fs.read:r:/home/me/app/nope"),
+	   "an optional path grants nothing");
 	unload(&l);
 
 	load_text(&l, "version 1\nuse none\nallow read ./src\ntest deny read /usr/bin/git\n");
@@ -237,11 +240,13 @@ static void test_meaning(void)
 	unload(&l);
 
 	load_text(&l, "version 1\nallow write ./src\nallow agent c\nagent c\n  allow write ./src\n"
-		      "  test allow write ./src/x\n  test deny write ./logs/x\n  test allow exec /usr/bin/git\n");
+		      "  test allow write ./src/x\n  test deny write ./logs/x\n  test allow exec "
+		      "/usr/bin/git\n");
 	ok(l.r == 0 && l.p->agents.n == 1, "an agent within its parent, with base and its exec");
 	unload(&l);
 
-	load_text(&l, "version 1\nallow write .\nask write ./data\ndeny write ./src\nallow agent c\nagent c\n"
+	load_text(&l, "version 1\nallow write .\nask write ./data\ndeny write ./src\nallow agent "
+		      "c\nagent c\n"
 		      "  allow write .\n  test ask write ./data/x\n  test deny write ./src/x\n"
 		      "  test allow write ./logs/x\n");
 	ok(l.r == 0, "an agent takes over what its parent is denied or has to ask for");
@@ -263,7 +268,9 @@ static void test_use(void)
 	};
 	struct policy_ops ops = fake_ops;
 	const struct policy_env env = FAKE_ENV(&ops);
-	struct source src = { .name = SV("p"), .dir = SV(""), .text = SV("version 1\nuse ./a.writ\n") };
+	struct source src = { .name = SV("p"),
+			      .dir = SV(""),
+			      .text = SV("version 1\nuse ./a.writ\n") };
 	struct policy_input in = { .files = &src, .files_n = 1 };
 	struct load l;
 
@@ -288,25 +295,32 @@ static void test_use(void)
 static void test_narrow(void)
 {
 	const struct policy_env env = FAKE_ENV(&fake_ops);
-	struct source own = { .name = SV("own"), .dir = SV(""),
-			      .text = SV("version 1\nallow write .\nallow net https://a.example.com\nlimit pids 100\n") };
+	struct source own = { .name = SV("own"),
+			      .dir = SV(""),
+			      .text = SV("version 1\nallow write .\nallow net "
+					 "https://a.example.com\nlimit pids 100\n") };
 	struct source ws = { .name = SV("agent.writ"), .dir = SV("") };
 	struct policy_input in = { .files = &own, .files_n = 1, .narrow = &ws };
 	struct load l;
 
-	ws.text = SV("version 1\nallow write ./src\nallow net https://b.example.com\nlimit pids 50\n"
-		     "env SECRET\nsecret T from \"cmd:rm -rf x\" to https://a.example.com as bearer\nopen .git/config\n");
+	ws.text =
+		SV("version 1\nallow write ./src\nallow net https://b.example.com\nlimit pids 50\n"
+		   "env SECRET\nsecret T from \"cmd:rm -rf x\" to https://a.example.com as "
+		   "bearer\nopen .git/config\n");
 	load_in(&l, &env, &in);
 	ok(l.r == 0, "it is read");
 	ok(l.r == 0 && has_cap(&l.p->set, "fs.write:r:/home/me/app/src/**"), "it narrows");
-	ok(l.r == 0 && !has_cap(&l.p->set, "fs.write:r:/home/me/app/**"), "what it leaves out is gone");
+	ok(l.r == 0 && !has_cap(&l.p->set, "fs.write:r:/home/me/app/**"),
+	   "what it leaves out is gone");
 	ok(l.r == 0 && l.p->set.limits[LIMIT_PIDS] == 50, "it lowers limits");
 	ok(said(&l, DIAG_WARNING, 3, "more than your own policy"), "the widening line is named");
 	ok(said(&l, DIAG_WARNING, 6, "no effect"), "its secret is named");
-	ok(l.r == 0 && l.p->secrets.n == 0 && l.p->opens.n == 0, "its secrets and openings have no effect");
+	ok(l.r == 0 && l.p->secrets.n == 0 && l.p->opens.n == 0,
+	   "its secrets and openings have no effect");
 	ok(l.r == 0 && !has_cap(&l.p->set, "env.pass:r:/SECRET"), "its variables neither");
 	for (size_t i = 0; l.r == 0 && i < l.p->set.caps.n; i++)
-		if (memmem(l.p->set.caps.v[i].cap.text.p, l.p->set.caps.v[i].cap.text.n, "b.example", 9))
+		if (memmem(l.p->set.caps.v[i].cap.text.p, l.p->set.caps.v[i].cap.text.n,
+			   "b.example", 9))
 			ok(false, "it never widens");
 	unload(&l);
 
@@ -319,10 +333,20 @@ static void test_narrow(void)
 /* --- laws --- */
 
 static const char *const pool[] = {
-	"allow read ./src", "allow write ./logs", "ask write ./data", "deny read **/.env",
-	"allow net https://a.example.com", "allow net https://b.example.com/v1/** methods=GET",
-	"deny net https://a.example.com/admin", "limit pids 50", "limit memory 1G", "env FOO",
-	"allow exec git", "allow listen 8080", "state x", "allow kernel ptrace-own",
+	"allow read ./src",
+	"allow write ./logs",
+	"ask write ./data",
+	"deny read **/.env",
+	"allow net https://a.example.com",
+	"allow net https://b.example.com/v1/** methods=GET",
+	"deny net https://a.example.com/admin",
+	"limit pids 50",
+	"limit memory 1G",
+	"env FOO",
+	"allow exec git",
+	"allow listen 8080",
+	"state x",
+	"allow kernel ptrace-own",
 };
 
 static void put_policy(struct buf *b, unsigned mask, unsigned rotate)
