@@ -103,7 +103,10 @@ int cmd_check(struct args *a)
 
 static bool shown(const struct args *a, const struct cap_set *set, const struct cap_entry *e)
 {
-	return a->given[OPT_ALL] || !set->rules.v[e->rule].built_in;
+	const struct cap_rule *r = &set->rules.v[e->rule];
+
+	/* That everything may run is a grant, though nobody wrote it. */
+	return a->given[OPT_ALL] || !r->built_in || sv_is(r->file, "default");
 }
 
 /* The set as a token would carry it: base is named by its digest only. */

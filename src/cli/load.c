@@ -105,6 +105,7 @@ static int discover(struct args *a, struct inputs *in, struct loaded *l, bool *r
 	}
 	if (r == 0 && l->where.workspace.n)
 		r = add_workspace_file(a, in, l, err);
+	*ret_any = *ret_any || l->workspace_trusted;
 	return r;
 }
 

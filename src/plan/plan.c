@@ -167,6 +167,28 @@ static void rows_from_settings(const struct ground *g, struct row *rows)
 						 NULL });
 }
 
+/* Lines that grant nothing and still say something. */
+static void rows_from_words(const struct ground *g, struct row *rows)
+{
+	/* clang-format off */
+	static const struct { const char *word; enum guarantee g; const char *by; } words[] = {
+		{ "env ",     G_CRED,     "environment built from nothing" },
+		{ "open ",    G_FS_WRITE, "this protection is lifted" },
+		{ "allow shell read-only", G_FS_WRITE, "writes go to its own /tmp and HOME" },
+		{ "allow shell none", G_EXEC, "it cannot start other programs" },
+		{ "accept ",  G_SYSCALL,  "taken as it is here" },
+		{ "require ", G_SYSCALL,  "compared with what holds here" },
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < g->set->rules.n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(words) && !rows[i].used; k++)
+			if (sv_starts(g->set->rules.v[i].text, sv_from(words[k].word)) &&
+			    !g->set->rules.v[i].missing && !g->set->rules.v[i].built_in)
+				row_add(&rows[i], words[k].g,
+					(struct hold){ LEVEL_EXACT, words[k].by, "none", NULL });
+}
+
 /* --- what does not hold --- */
 
 static bool is_accepted(const struct cap_set *s, enum guarantee g, enum level have)
@@ -276,6 +298,7 @@ int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts
 	p->tier = g.tier;
 	rows_from_caps(&g, rows);
 	rows_from_settings(&g, rows);
+	rows_from_words(&g, rows);
 	if (!add_rules(a, &g, rows, p) || !plan_add_gaps(a, &g, p) ||
 	    (opt->adapter == ADAPTER_HOST && !plan_add_steps(a, &g, p)))
 		return writ_nomem(err);

@@ -4,14 +4,16 @@
 
 const char *const policy_private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
 
+bool is_below(struct sv path, struct sv dir)
+{
+	return dir.n && sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
+}
+
 static bool in_private_dir(struct sv path)
 {
-	for (size_t i = 0; policy_private_dirs[i]; i++) {
-		const struct sv dir = sv_from(policy_private_dirs[i]);
-
-		if (sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/'))
+	for (size_t i = 0; policy_private_dirs[i]; i++)
+		if (is_below(path, sv_from(policy_private_dirs[i])))
 			return true;
-	}
 	return false;
 }
 
@@ -39,7 +41,8 @@ static bool path_request(struct lower *l, const struct stmt *s, enum cap_action 
 
 	if (!lower_plain_path(l, s, &raw))
 		return false;
-	q->private_area = in_private_dir(raw) &&
+	q->private_area = in_private_dir(raw) && !is_below(raw, l->env->workspace) &&
+			  !is_below(raw, l->env->home) &&
 			  (action == CAP_FS_READ || action == CAP_FS_WRITE || action == CAP_FS_PUT);
 	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
 	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request)
@@ -143,9 +146,11 @@ bool ask_lower(struct lower *l, const struct stmt *s, struct policy_question *re
 	case VERB_NET:
 		good = net_request(l, s, &q);
 		break;
+	case VERB_UNIX:
+		good = path_request(l, s, CAP_UNIX_CONNECT, "", &q);
+		break;
 	case VERB_DEVICE:
 	case VERB_LISTEN:
-	case VERB_UNIX:
 	case VERB_GIT:
 	case VERB_KERNEL:
 	case VERB_TOOL:
@@ -186,11 +191,26 @@ int policy_ask(const struct policy_env *env, const struct source *src, struct di
 	return 0;
 }
 
+/* A file rule that names a path shows the host's own file there, private or not. */
+static bool is_shown(const struct cap_set *set, const struct cap *req)
+{
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if ((c->action == CAP_FS_READ || c->action == CAP_FS_WRITE ||
+		     c->action == CAP_FS_PUT) &&
+		    cap_seq_matches(&c->path, &req->path))
+			return true;
+	}
+	return false;
+}
+
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q)
 {
 	struct cap_verdict v = cap_set_decide(set, &q->request);
 
-	if (v.answer == CAP_DENY && v.rule == RULE_NONE && q->private_area)
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE && q->private_area &&
+	    !is_shown(set, &q->request))
 		v.answer = CAP_ALLOW;
 	return v;
 }

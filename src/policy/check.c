@@ -29,6 +29,12 @@ static uint64_t hash_more(uint64_t h, struct sv s)
 	return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
+/* time is the short word for command. */
+static struct sv limit_key(const struct stmt *s)
+{
+	return sv_is(s->w[1].text, "time") ? SV("command") : s->w[1].text;
+}
+
 /* What a statement says: its capabilities, or its words if it makes none. */
 static uint64_t hash_rule(const struct lower *l, const struct lowered_rule *r)
 {
@@ -38,9 +44,12 @@ static uint64_t hash_rule(const struct lower *l, const struct lowered_rule *r)
 		h = hash_more(h, caps_of(l, r)[i].cap.text);
 	for (size_t i = 0; i < r->not_n; i++)
 		h = hash_more(hash_more(h, SV("not")), nots_of(l, r)[i].cap.text);
-	if (r->cap_n + r->not_n == 0)
-		for (size_t i = 0; i < (r->s->kind == STMT_LIMIT ? 2 : r->s->n); i++)
-			h = hash_more(h, r->s->w[i].text);
+	if (r->cap_n + r->not_n)
+		return h;
+	if (r->s->kind == STMT_LIMIT)
+		return hash_more(hash_more(h, SV("limit")), limit_key(r->s));
+	for (size_t i = 0; i < r->s->n; i++)
+		h = hash_more(h, r->s->w[i].text);
 	return h;
 }
 
@@ -63,7 +72,7 @@ static bool says_same(const struct lower *l, const struct lowered_rule *x,
 	if (x->s->kind != y->s->kind)
 		return false;
 	if (x->s->kind == STMT_LIMIT)
-		return sv_eq(x->s->w[1].text, y->s->w[1].text);
+		return sv_eq(limit_key(x->s), limit_key(y->s));
 	if (x->s->n != y->s->n)
 		return false;
 	for (size_t i = 0; i < x->s->n; i++)
@@ -238,6 +247,50 @@ void check_within(struct lower *child, const struct cap_set *parent, enum diag_l
 	}
 }
 
+/* --- secrets --- */
+
+static bool star_matches(struct sv pattern, struct sv name)
+{
+	const size_t star = sv_find(pattern, '*');
+
+	if (star == SIZE_MAX)
+		return sv_eq(pattern, name);
+	return name.n + 1 >= pattern.n && sv_starts(name, sv_sub(pattern, 0, star)) &&
+	       sv_ends(name, sv_skip(pattern, star + 1));
+}
+
+/* The secret whose value or placeholder a variable would give away, or NULL. */
+static const struct policy_secret *given_away(const struct policy *p, const struct policy_setenv *e)
+{
+	for (size_t i = 0; i < p->secrets.n; i++) {
+		const struct policy_secret *s = &p->secrets.v[i];
+
+		if (sv_is(s->form, "env"))
+			continue;
+		if (star_matches(e->name, s->name) ||
+		    (e->pass && s->kind == SECRET_ENV && star_matches(e->name, s->source)))
+			return s;
+	}
+	return NULL;
+}
+
+void check_secrets(struct lower *l)
+{
+	for (size_t i = 0; i < l->policy->envs.n; i++) {
+		const struct policy_setenv *e = &l->policy->envs.v[i];
+		const struct policy_secret *s = given_away(l->policy, e);
+
+		for (size_t k = 0; s && k < l->done.n; k++)
+			if (l->done.v[k].rule == e->rule && l->done.v[k].s->kind == STMT_ENV)
+				diag_add(l->d, DIAG_ERROR, stmt_place(l->done.v[k].s),
+					 "leave it out: a placeholder of that name stands inside "
+					 "anyway",
+					 "secret " SV_FMT
+					 " stays outside, and this would let it in",
+					 SV_ARG(s->name));
+	}
+}
+
 /* --- test lines --- */
 
 static const char *const answers[] = {
@@ -268,6 +321,9 @@ void check_tests(struct lower *l, const struct cap_set *set)
 					 SV_ARG(set->rules.v[v.rule].text));
 		else if (v.answer == CAP_ALLOW)
 			hint = "every session has this directory for itself";
+		else if (q.request.action == CAP_NET_CONNECT && q.request.tls_pass)
+			hint = "this asks about any request to that host; with a path it asks "
+			       "about one";
 		diag_add(l->d, DIAG_ERROR, stmt_place(s), hint, "test failed: " SV_FMT " is %s",
 			 SV_ARG(q.text), answers[v.answer]);
 	}

@@ -36,6 +36,43 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 	g->at = at;
 }
 
+static size_t source_rank(const struct diags *d, const struct source *src)
+{
+	size_t i = 0;
+
+	while (i < d->list.n && d->list.v[i].at.src != src)
+		i++;
+	return i;
+}
+
+void diags_sort(struct diags *d)
+{
+	size_t ranks[DIAG_MAX];
+
+	/* At most DIAG_MAX of them, and equal places keep their order. */
+	for (size_t i = 0; i < d->list.n; i++)
+		ranks[i] = source_rank(d, d->list.v[i].at.src);
+	for (size_t i = 1; i < d->list.n; i++) {
+		const struct diag g = d->list.v[i];
+		const size_t rank = ranks[i];
+		size_t k = i;
+
+		for (; k > 0; k--) {
+			const struct diag *p = &d->list.v[k - 1];
+
+			if (ranks[k - 1] < rank ||
+			    (ranks[k - 1] == rank &&
+			     (p->at.line < g.at.line ||
+			      (p->at.line == g.at.line && p->at.col <= g.at.col))))
+				break;
+			d->list.v[k] = *p;
+			ranks[k] = ranks[k - 1];
+		}
+		d->list.v[k] = g;
+		ranks[k] = rank;
+	}
+}
+
 const char *diag_nearest(struct sv word, const char *const *list)
 {
 	const size_t max = word.n <= 3 ? 1 : 2;

@@ -48,6 +48,9 @@ struct diags {
 printf_like(5, 6) void diag_add(struct diags *d, enum diag_level level, struct place at,
 				const char *hint, const char *fmt, ...);
 
+/* By source in the order they were first reported, then by place. */
+void diags_sort(struct diags *d);
+
 /* The word of @list (ends with NULL) nearest to @word, or NULL if none is near. */
 const char *diag_nearest(struct sv word, const char *const *list);
 

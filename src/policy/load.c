@@ -133,7 +133,7 @@ static void unknown_profile(struct loader *o, const struct stmt *s)
 
 static int load_use(struct loader *o, const struct stmt *s, const struct loading *in)
 {
-	const struct sv name = s->w[1].text;
+	struct sv name = s->w[1].text;
 	const bool file = sv_find(name, '/') != SIZE_MAX || sv_ends(name, SV(".writ"));
 	const struct policy_profile *profile = file ? NULL : profile_find(name);
 	struct loading here = { .up = in, .depth = in->depth + 1, .id = name };
@@ -165,7 +165,7 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 		return use_profile(o, profile, &here);
 	}
 	src = arena_new(o->l.a, struct source);
-	if (!src)
+	if (!src || !path_bytes(o->l.a, name, &name))
 		return writ_nomem(o->l.err);
 	if (o->l.env->ops->read(o->l.env->ops->ctx, o->l.a, s->src->dir, name, src, &here.id,
 				&err) < 0) {
@@ -205,6 +205,14 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 
 	if (!agent || !slot || !l)
 		return writ_nomem(o->l.err);
+	if (o->l.policy->agents.n > POLICY_AGENTS_MAX) {
+		o->l.policy->agents.n--;
+		o->l.policy->agent_work.n--;
+		if (o->l.d->errors == 0)
+			diag_add(o->l.d, DIAG_ERROR, word_place(head, name), NULL,
+				 "more than %d agents", POLICY_AGENTS_MAX);
+		return 0;
+	}
 	for (const struct policy_agent *a = o->l.policy->agents.v; a < agent; a++)
 		if (sv_eq(a->name, name->text))
 			diag_add(o->l.d, DIAG_ERROR, word_place(head, name), NULL,
@@ -212,6 +220,12 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 	*slot = l;
 	agent->name = name->text;
 	r = fork_lower(&o->l, l);
+	if (r == 0) {
+		/* Its variables and secrets are its own, not the parent's. */
+		l->policy = arena_new(o->l.a, struct policy);
+		if (!l->policy)
+			return writ_nomem(o->l.err);
+	}
 	for (const struct stmt *s = head + 1; r == 0 && s < end; s++)
 		r = take_stmt(l, s);
 	if (r < 0)
@@ -241,8 +255,15 @@ static int load_ast(struct loader *o, const struct ast *ast, const struct loadin
 		return r;
 	check_file(&o->l, from);
 	for (const struct stmt *s = ast->stmts.v; r == 0 && s < end; s++) {
+		for (const struct stmt *t = ast->stmts.v; s->kind == STMT_USE && t < s; t++)
+			if (t->kind == STMT_USE && sv_eq(t->w[1].text, s->w[1].text))
+				diag_add(o->l.d, DIAG_ERROR, stmt_place(s), "keep one of them",
+					 "this says the same as line %u", t->line);
 		if (s->kind == STMT_USE)
 			r = load_use(o, s, in);
+		if (s->kind == STMT_AGENT && !o->agents_ok)
+			diag_add(o->l.d, DIAG_WARNING, stmt_place(s), only_narrows,
+				 "this agent has no effect here");
 		if (s->kind == STMT_AGENT && o->agents_ok) {
 			const struct stmt *stop = s + 1;
 
@@ -317,6 +338,8 @@ static int load_arg(struct loader *o, const struct policy_arg *arg)
 		r = writ_fail(o->l.err, WRIT_E_BUG, 0, "unknown argument kind");
 		break;
 	}
+	if (ast.drops_base)
+		o->l.policy->has_base = false;
 	return r < 0 ? r : load_ast(o, &ast, &in);
 }
 
@@ -330,17 +353,14 @@ static int default_exec(struct lower *l)
 	struct writ_err err = { 0 };
 	const char *text;
 
-	for (size_t i = 0; i < l->set->caps.n; i++)
-		if (l->set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return 0;
-	if (l->exec_none)
+	if (l->exec_said)
 		return 0;
 	text = arena_fmt(l->a, "proc.exec:" SV_FMT ":/**", SV_ARG(l->env->realm));
 	r = vec_push(l->a, &l->set->rules);
 	e = vec_push(l->a, &l->set->caps);
 	if (!text || !r || !e)
 		return writ_nomem(l->err);
-	*r = (struct cap_rule){ .file = SV("base"),
+	*r = (struct cap_rule){ .file = SV("default"),
 				.text = SV("no exec line: what is readable may run"),
 				.built_in = true };
 	e->rule = (uint32_t)(l->set->rules.n - 1);
@@ -449,37 +469,15 @@ static int narrow(struct loader *o, const struct source *src, struct cap_set *re
 	return r;
 }
 
-/* An agent without exec lines may run what its parent may. */
-static int inherit_exec(struct lower *agent, const struct cap_set *parent)
-{
-	const size_t own = agent->set->caps.n;
-
-	for (size_t i = 0; i < own; i++)
-		if (agent->set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return 0;
-	for (size_t i = 0; i < parent->caps.n && !agent->exec_none; i++) {
-		const struct cap_entry *from = &parent->caps.v[i];
-		struct cap_entry *e;
-		struct cap_rule *r;
-
-		if (from->cap.action != CAP_PROC_EXEC)
-			continue;
-		e = vec_push(agent->a, &agent->set->caps);
-		r = vec_push(agent->a, &agent->set->rules);
-		if (!e || !r)
-			return writ_nomem(agent->err);
-		*r = parent->rules.v[from->rule];
-		*e = (struct cap_entry){ from->cap, (uint32_t)(agent->set->rules.n - 1) };
-	}
-	return 0;
-}
+enum copy_to { COPY_GRANT = 0, COPY_DENIAL, COPY_PRICE };
 
 static int copy_entry(struct lower *agent, const struct cap_set *parent,
-		      const struct cap_entry *from, bool deny)
+		      const struct cap_entry *from, enum copy_to to)
 {
 	struct cap_rule *r = vec_push(agent->a, &agent->set->rules);
-	struct cap_entry *e = deny ? vec_push(agent->a, &agent->set->nots)
-				   : vec_push(agent->a, &agent->set->prices);
+	struct cap_entry *e = to == COPY_GRANT	  ? vec_push(agent->a, &agent->set->caps)
+			      : to == COPY_DENIAL ? vec_push(agent->a, &agent->set->nots)
+						  : vec_push(agent->a, &agent->set->prices);
 
 	if (!e || !r)
 		return writ_nomem(agent->err);
@@ -488,18 +486,29 @@ static int copy_entry(struct lower *agent, const struct cap_set *parent,
 	return 0;
 }
 
+/* An agent without exec lines may run what its parent may. */
+static int inherit_exec(struct lower *agent, const struct cap_set *parent)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < parent->caps.n && !agent->exec_said; i++)
+		if (parent->caps.v[i].cap.action == CAP_PROC_EXEC)
+			r = copy_entry(agent, parent, &parent->caps.v[i], COPY_GRANT);
+	return r;
+}
+
 /* What the parent may not do, or only after asking, its agent may not do freely. */
 static int inherit_refusals(struct lower *agent, const struct cap_set *parent)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < parent->nots.n; i++)
-		r = copy_entry(agent, parent, &parent->nots.v[i], true);
+		r = copy_entry(agent, parent, &parent->nots.v[i], COPY_DENIAL);
 	for (size_t i = 0; r == 0 && i < parent->caps.n; i++)
 		if (parent->caps.v[i].cap.approve_n)
-			r = copy_entry(agent, parent, &parent->caps.v[i], false);
+			r = copy_entry(agent, parent, &parent->caps.v[i], COPY_PRICE);
 	for (size_t i = 0; r == 0 && i < parent->prices.n; i++)
-		r = copy_entry(agent, parent, &parent->prices.v[i], false);
+		r = copy_entry(agent, parent, &parent->prices.v[i], COPY_PRICE);
 	return r;
 }
 
@@ -520,7 +529,10 @@ static int finish_agents(struct policy *p)
 		if (r < 0)
 			return r;
 		check_tests(l, l->set);
+		p->tests += l->policy->tests;
+		p->tests_failed += l->policy->tests_failed;
 		p->agents.v[i].set = *l->set;
+		p->agents.v[i].lists = l->policy;
 	}
 	return 0;
 }
@@ -581,7 +593,10 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 	if (r < 0)
 		return r;
 	if (d->errors == 0)
+		check_secrets(&o.l);
+	if (d->errors == 0)
 		check_tests(&o.l, &p->set);
+	diags_sort(d);
 	if (d->errors || d->lost)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
 	*ret_policy = p;

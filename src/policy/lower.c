@@ -160,30 +160,55 @@ static bool add_helpers(struct lower *l, const struct stmt *s)
 	return true;
 }
 
+/* A segment with at most one star, as canonical text. False: two stars. */
+static bool put_starred(struct buf *b, struct sv seg)
+{
+	const size_t star = sv_find(seg, '*');
+
+	cap_put_seg(b, sv_sub(seg, 0, star));
+	if (star == SIZE_MAX)
+		return true;
+	buf_ch(b, '*');
+	cap_put_seg(b, sv_skip(seg, star + 1));
+	return sv_find(sv_skip(seg, star + 1), '*') == SIZE_MAX;
+}
+
 /* args="git status **": words, the last may be **. */
-static bool args_text(struct lower *l, const struct qual *q, struct sv *ret)
+static bool args_text(struct lower *l, const struct stmt *s, const struct qual *q, struct sv *ret)
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv rest = q->value;
-	bool good;
+	bool good = true;
 
-	while (rest.n) {
+	while (good && rest.n) {
 		const struct sv arg = sv_cut(&rest, ' ');
-		const size_t star = sv_find(arg, '*');
 
 		buf_ch(&b, '/');
-		if (rest.n == 0 && sv_is(arg, "**")) {
+		if (rest.n == 0 && sv_is(arg, "**"))
 			buf_str(&b, "**");
-		} else if (star == SIZE_MAX) {
-			cap_put_seg(&b, arg);
-		} else {
-			cap_put_seg(&b, sv_sub(arg, 0, star));
-			buf_ch(&b, '*');
-			cap_put_seg(&b, sv_skip(arg, star + 1));
-		}
+		else
+			good = arg.n && put_starred(&b, arg);
 	}
-	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
+	good = good && !b.failed && arena_sv(l->a, buf_view(&b), ret);
 	buf_clear(&b);
+	if (!good)
+		diag_add(l->d, DIAG_ERROR, word_place(s, &q->word),
+			 "words with one space between, at most one * in each, ** only as the last",
+			 "\"" SV_FMT "\" is not a value for args", SV_ARG(q->value));
+	return good;
+}
+
+static bool sha256_check(struct lower *l, const struct stmt *s, const struct qual *q)
+{
+	bool good = q->value.n == 64;
+
+	for (size_t i = 0; good && i < q->value.n; i++)
+		good = (q->value.p[i] >= '0' && q->value.p[i] <= '9') ||
+		       (q->value.p[i] >= 'a' && q->value.p[i] <= 'f');
+	if (!good)
+		diag_add(l->d, DIAG_ERROR, word_place(s, &q->word),
+			 "64 lower-case hexadecimal digits, as sha256sum prints them",
+			 "\"" SV_FMT "\" is not a value for sha256", SV_ARG(q->value));
 	return good;
 }
 
@@ -196,8 +221,12 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 	struct sv program, text;
 	bool skip;
 
-	if (args && !args_text(l, args, &p.v[P_ARGS]))
-		return lower_bad(l, s, NULL, "out of memory");
+	if (s->effect != EFFECT_DENY)
+		l->exec_said = true;
+	if (args && !args_text(l, s, args, &p.v[P_ARGS]))
+		return false;
+	if (sha && !sha256_check(l, s, sha))
+		return false;
 	if (sha)
 		p.v[P_SHA256] = sha->value;
 	if (sv_find(s->object.text, '/') != SIZE_MAX) {
@@ -234,7 +263,8 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 		if (!good)
 			return lower_bad(l, s, NULL, "this path is too long");
 	}
-	return add_exec(l, s, text, &p) && add_helpers(l, s);
+	/* Helpers would run with other arguments, so a narrowed program brings none. */
+	return add_exec(l, s, text, &p) && (args || sha || add_helpers(l, s));
 }
 
 static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw,
@@ -300,22 +330,18 @@ static bool lower_name(struct lower *l, const struct stmt *s, enum cap_action ac
 	struct sv rest = s->object.text;
 	struct params p = { 0 };
 	struct sv text;
-	bool good;
+	bool good, stars = true;
 
 	buf_str(&b, prefix);
 	do {
-		const struct sv seg = sv_cut(&rest, '/');
-		const size_t star = sv_find(seg, '*');
-
 		buf_ch(&b, '/');
-		cap_put_seg(&b, sv_sub(seg, 0, star));
-		if (star != SIZE_MAX) {
-			buf_ch(&b, '*');
-			cap_put_seg(&b, sv_skip(seg, star + 1));
-		}
+		stars = put_starred(&b, sv_cut(&rest, '/')) && stars;
 	} while (rest.n);
 	good = !b.failed && arena_sv(l->a, buf_view(&b), &text);
 	buf_clear(&b);
+	if (!stars)
+		return lower_bad(l, s, NULL, "more than one * in \"" SV_FMT "\"",
+				 SV_ARG(s->object.text));
 	if (!good)
 		return lower_bad(l, s, NULL, "this name is too long");
 	return lower_counters(l, s, &p) && lower_add(l, s, action, text, &p);
@@ -354,7 +380,9 @@ static bool lower_listen(struct lower *l, const struct stmt *s)
 	uint16_t lo, hi;
 	const char *text;
 
-	if (!cap_ports_parse(s->object.text, &lo, &hi) || hi - lo >= 64)
+	if (cap_ports_parse(s->object.text, &lo, &hi) && hi - lo >= 64)
+		return lower_bad(l, s, NULL, "a range has at most 64 ports");
+	if (!cap_ports_parse(s->object.text, &lo, &hi))
 		return lower_bad(l, s, "as in listen 8080 or listen 8000-8010",
 				 "\"" SV_FMT "\" is not a port", SV_ARG(s->object.text));
 	text = arena_fmt(l->a, "tcp/localhost:" SV_FMT, SV_ARG(s->object.text));
@@ -372,7 +400,7 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 		return lower_bad(l, s, "say what may run with exec lines",
 				 "a bundle cannot be denied");
 	if (sv_is(s->object.text, "none")) {
-		l->exec_none = true;
+		l->exec_said = true;
 		return true;
 	}
 	if (sv_is(s->object.text, "read-only"))
@@ -498,7 +526,9 @@ static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
 			return true;
 		}
 	diag_add(l->d, DIAG_ERROR, word_place(s, w),
-		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near) : NULL,
+		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
+		      : arena_fmt(l->a, "%s, %s%s%s", words[0], words[1], words[2] ? ", " : "",
+				  words[2] ? words[2] : ""),
 		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
 		 SV_ARG(s->w[0].text));
 	return false;
@@ -535,10 +565,14 @@ static bool lower_setting(struct lower *l, const struct stmt *s)
 		}
 		return true;
 	}
-	if (!sv_is(s->w[1].text, "level")) {
-		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]),
-			 "a rule begins with allow, ask or deny; the switch is net level LEVEL",
-			 "expected level");
+	if (!sv_is(s->w[1].text, "level") || s->n != 3) {
+		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[0]),
+			 sv_is(s->w[1].text, "level") ? "net level hosts, hosts+dns or signed"
+						      : "as in allow net "
+							"https://example.com",
+			 "%s",
+			 sv_is(s->w[1].text, "level") ? "expected one level"
+						      : "a rule begins with allow, ask or deny");
 		return false;
 	}
 	if (!choose(l, s, &s->w[2], net_levels, &v))

@@ -83,12 +83,28 @@ static bool host_text(struct lower *l, const struct stmt *s, struct sv host, str
 	if (sv_starts(host, SV("*")))
 		return lower_bad(l, s, "*.example.com is one label, **.example.com one or more",
 				 "\"" SV_FMT "\" is not a host pattern", SV_ARG(host));
+	if (sv_find(host, ':') != SIZE_MAX && !sv_starts(host, SV("[")))
+		return lower_bad(l, s, "[ADDRESS]:PORT", "an IPv6 address stands in brackets");
 	if (cap_addr_parse(host, &addr))
 		return lower_bad(l, s, NULL,
 				 "\"" SV_FMT "\" cannot be allowed: it covers loopback or "
 				 "reserved addresses",
 				 SV_ARG(host));
 	return lower_bad(l, s, NULL, "\"" SV_FMT "\" is not a host name or address", SV_ARG(host));
+}
+
+bool policy_looks_internal(struct sv host)
+{
+	static const char *const ends[] = { ".internal",  ".local",    ".lan",
+					    ".corp",	  ".intranet", ".home",
+					    ".home.arpa", ".private",  NULL };
+
+	if (sv_find(host, '.') == SIZE_MAX)
+		return host.n && host.p[0] != '[' && host.p[0] != '*' && !sv_is(host, "localhost");
+	for (size_t i = 0; ends[i]; i++)
+		if (sv_ends(host, sv_from(ends[i])))
+			return true;
+	return false;
 }
 
 static bool ports_text(struct lower *l, const struct stmt *s, struct sv ports, struct net_object *o)
@@ -303,7 +319,7 @@ static bool sorted_list(struct lower *l, struct sv list, struct sv *ret)
 	struct sv items[64];
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	size_t n = 0;
-	bool good = list.n > 0;
+	bool good = list.n > 0 && !sv_ends(list, SV(","));
 
 	while (good && list.n) {
 		const struct sv item = sv_cut(&list, ',');
@@ -361,6 +377,25 @@ bool lower_counters(struct lower *l, const struct stmt *s, struct params *p)
 	return true;
 }
 
+/* Networks, each written as its first address, none inside another. */
+static bool private_text(struct lower *l, const struct stmt *s, const struct qual *q,
+			 struct sv *ret)
+{
+	static const char example[] = "private=10.0.0.0/8 or private=10.1.0.0/16,[fd00::]/8";
+	struct sv rest = q->value;
+
+	if (!sorted_list(l, q->value, ret))
+		return bad_qual(l, s, q, example);
+	while (rest.n) {
+		struct cap_host h;
+
+		if (!cap_host_parse(sv_cut(&rest, ','), &h) ||
+		    (h.kind != CAP_HOST_V4 && h.kind != CAP_HOST_V6))
+			return bad_qual(l, s, q, example);
+	}
+	return true;
+}
+
 static bool methods_text(struct lower *l, const struct stmt *s, const struct qual *q,
 			 struct sv *ret)
 {
@@ -410,8 +445,8 @@ static bool net_params(struct lower *l, const struct stmt *s, const struct net_o
 
 	if (!lower_counters(l, s, p))
 		return false;
-	if (priv && !sorted_list(l, priv->value, &p->v[P_PRIV]))
-		return bad_qual(l, s, priv, "private=10.0.0.0/8 or private=10.1.0.0/16,[fd00::]/8");
+	if (priv && !private_text(l, s, priv, &p->v[P_PRIV]))
+		return false;
 	if (o->http)
 		return http_params(l, s, o, p);
 	for (size_t i = 0; i < ARRAY_LEN(web_only); i++) {
@@ -455,6 +490,10 @@ bool lower_net(struct lower *l, const struct stmt *s)
 		return deny_net(l, s, &o);
 	if (!net_params(l, s, &o, &p))
 		return false;
+	if (!o.any && !s->src->built_in && p.v[P_PRIV].n == 0 && policy_looks_internal(o.host))
+		diag_add(l->d, DIAG_WARNING, word_place(s, &s->object),
+			 "if it resolves to a private address, say which: private=10.0.0.0/8",
+			 "\"" SV_FMT "\" looks internal", SV_ARG(o.host));
 	if (o.any)
 		return tcp_text(l, SV("**"), 80, 80, &text) &&
 		       lower_add(l, s, CAP_NET_CONNECT, text, &p) &&

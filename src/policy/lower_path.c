@@ -19,17 +19,16 @@ static bool has_star(struct sv s)
 	return sv_find(s, '*') != SIZE_MAX;
 }
 
-/* The bytes a segment stands for: an escaped star becomes a star. */
-static bool seg_bytes(struct lower *l, struct sv seg, struct sv *ret)
+bool path_bytes(struct arena *a, struct sv path, struct sv *ret)
 {
-	char *p = arena_str(l->a, seg);
+	char *p = arena_str(a, path);
 
 	if (!p)
 		return false;
-	for (size_t i = 0; i < seg.n; i++)
+	for (size_t i = 0; i < path.n; i++)
 		if (p[i] == 0)
 			p[i] = '*';
-	*ret = (struct sv){ p, seg.n };
+	*ret = (struct sv){ p, path.n };
 	return true;
 }
 
@@ -136,7 +135,7 @@ static bool join(struct lower *l, const struct pieces *p, size_t n, struct sv *r
 	for (size_t i = 0; i < n; i++) {
 		struct sv raw;
 
-		if (!seg_bytes(l, p->segs[i], &raw)) {
+		if (!path_bytes(l->a, p->segs[i], &raw)) {
 			buf_clear(&b);
 			return false;
 		}
@@ -155,13 +154,13 @@ static bool put_pattern(struct lower *l, struct buf *b, struct sv seg)
 	const size_t star = sv_find(seg, '*');
 	struct sv pre, suf;
 
-	if (!seg_bytes(l, sv_sub(seg, 0, star), &pre))
+	if (!path_bytes(l->a, sv_sub(seg, 0, star), &pre))
 		return false;
 	cap_put_seg(b, pre);
 	if (star == SIZE_MAX)
 		return true;
 	buf_ch(b, '*');
-	if (!seg_bytes(l, sv_skip(seg, star + 1), &suf))
+	if (!path_bytes(l->a, sv_skip(seg, star + 1), &suf))
 		return false;
 	cap_put_seg(b, suf);
 	return true;
@@ -205,6 +204,16 @@ static bool check_stars(struct lower *l, const struct stmt *s, const struct piec
 	return true;
 }
 
+/* notes.csv but not .cache, logs/ or logs-2.0/x */
+static bool looks_like_file(struct sv path)
+{
+	const size_t slash = sv_rfind(path, '/');
+	const struct sv last = sv_skip(path, slash == SIZE_MAX ? 0 : slash + 1);
+	const size_t dot = sv_rfind(last, '.');
+
+	return dot != SIZE_MAX && dot > 0 && dot + 1 < last.n && sv_find(last, '*') == SIZE_MAX;
+}
+
 static bool report_missing(struct lower *l, const struct stmt *s, struct sv name, bool *ret_skip)
 {
 	const char *hint;
@@ -214,8 +223,9 @@ static bool report_missing(struct lower *l, const struct stmt *s, struct sv name
 		l->set->rules.v[l->rule].missing = true;
 		return true;
 	}
-	hint = arena_fmt(l->a, "mkdir -p " SV_FMT "   (or write ?" SV_FMT " if it may be missing)",
-			 SV_ARG(name), SV_ARG(s->object.text));
+	hint = arena_fmt(l->a, "%s" SV_FMT "   (or write ?" SV_FMT " if it may be missing)",
+			 looks_like_file(s->object.text) ? "create " : "mkdir -p ", SV_ARG(name),
+			 SV_ARG(s->object.text));
 	if (!l->env->missing_ok)
 		return lower_bad(l, s, hint, SV_FMT " does not exist", SV_ARG(name));
 	l->set->rules.v[l->rule].missing = true;
@@ -271,6 +281,15 @@ bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret,
 	q = (struct lowered_path){ .literal = found.physical,
 				   .kind = found.kind,
 				   .whole = literals == p.n };
+	/*
+	 * SECURITY: an earlier session may have planted a link here. What is named
+	 * below the workspace stays there, or is named by where it really is.
+	 */
+	if (!deny && is_below(name, l->env->workspace) &&
+	    !is_below(found.physical, l->env->workspace))
+		return lower_bad(l, s, "if you mean it, name that path itself",
+				 "a link leads out of the workspace, to " SV_FMT,
+				 SV_ARG(found.physical));
 	if (!deny && !check_there(l, s, &p, &q, name, ret_skip))
 		return false;
 	tail = deny || p.slash || (q.whole && q.kind == PATH_DIR);

@@ -52,7 +52,7 @@ struct lower {
 	struct cap_set *set; /* the policy's own or an agent's */
 	struct writ_err *err;
 	uint32_t rule;	/* index of the statement being lowered */
-	bool exec_none; /* shell none was said */
+	bool exec_said; /* an exec line or shell none: the default no longer holds */
 	VEC(struct lowered_rule) done;
 	VEC(const struct stmt *) tests;
 };
@@ -102,6 +102,12 @@ must_check bool net_parse(struct lower *l, const struct stmt *s, struct sv text,
 			  struct net_object *ret);
 must_check bool net_url_text(struct lower *l, const struct net_object *o, struct sv *ret);
 
+/* The bytes a word stands for as a path: an escaped star becomes a star. */
+must_check bool path_bytes(struct arena *a, struct sv path, struct sv *ret);
+
+/* Is @path the directory @dir or below it? Never for an empty @dir. */
+bool is_below(struct sv path, struct sv dir);
+
 /* Qualifiers that several verbs share: count rate up down. */
 must_check bool lower_counters(struct lower *l, const struct stmt *s, struct params *p);
 const struct qual *qual_find(const struct stmt *s, enum qual_id id);
@@ -130,6 +136,9 @@ void check_file(struct lower *l, size_t from);
 /* Every grant of @child's own rules must be within @parent; names those that are not. */
 void check_within(struct lower *child, const struct cap_set *parent, enum diag_level level,
 		  const char *fmt);
+
+/* A variable that passes what a secret keeps outside is an error. */
+void check_secrets(struct lower *l);
 
 /* Evaluates @l's test lines against @set; failures are errors. */
 void check_tests(struct lower *l, const struct cap_set *set);

@@ -33,6 +33,18 @@ bool lower_env(struct lower *l, const struct stmt *s)
 			 "\"" SV_FMT "\" is not a variable's name", SV_ARG(name));
 		return false;
 	}
+	for (size_t i = 0; i < l->policy->envs.n; i++) {
+		const struct policy_setenv *old = &l->policy->envs.v[i];
+
+		if (!sv_eq(old->name, name) || (old->pass == pass && sv_eq(old->value, value)))
+			continue;
+		/* What a person wrote stands before what a profile brings. */
+		if (s->src->built_in)
+			return true;
+		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]), "keep one of them",
+			 SV_FMT " already has another value", SV_ARG(name));
+		return false;
+	}
 	e = vec_push(l->a, &l->policy->envs);
 	if (!e)
 		return lower_bad(l, s, NULL, "out of memory");
@@ -76,6 +88,19 @@ static bool secret_source(struct lower *l, const struct stmt *s, struct policy_s
 	return false;
 }
 
+/* Letters, digits and the bytes of @more, at most 64. */
+static bool is_plain(struct sv s, const char *more)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = s.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) &&
+		    sv_find(sv_from(more), c) == SIZE_MAX)
+			return false;
+	}
+	return s.n > 0 && s.n <= 64;
+}
+
 /* header names are case-insensitive, so their canonical form is lower case. */
 static bool secret_form(struct lower *l, const struct stmt *s, struct policy_secret *out)
 {
@@ -90,7 +115,8 @@ static bool secret_form(struct lower *l, const struct stmt *s, struct policy_sec
 				p[i] = (char)(p[i] - 'A' + 'a');
 	out->form = (struct sv){ p, w->text.n };
 	if (sv_is(out->form, "bearer") || sv_is(out->form, "basic") || sv_is(out->form, "env") ||
-	    sv_starts(out->form, SV("header:")) || sv_starts(out->form, SV("query:")))
+	    (sv_starts(out->form, SV("header:")) && is_plain(sv_skip(out->form, 7), "-")) ||
+	    (sv_starts(out->form, SV("query:")) && is_plain(sv_skip(out->form, 6), "-._")))
 		return true;
 	diag_add(l->d, DIAG_ERROR, word_place(s, w),
 		 "bearer, basic, header:NAME, query:NAME or env", "\"" SV_FMT "\" is not a form",
@@ -158,6 +184,12 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 			       "syscall res.memory res.cpu res.pids res.disk res.time res.output "
 			       "cred audit",
 			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
+		return false;
+	}
+	if (value.n == 0) {
+		diag_add(l->d, DIAG_ERROR, word_place(s, w),
+			 arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
+			 "\"" SV_FMT "\" needs a level", SV_ARG(key));
 		return false;
 	}
 	if (!level_parse(value, ret_l)) {

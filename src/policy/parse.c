@@ -24,9 +24,9 @@ struct keyword {
 static const struct keyword keywords[] = {
 	{ "version",   STMT_VERSION,   2, 2,  "version 1", false },
 	{ "use",       STMT_USE,       2, 2,  "use NAME, use FILE or use none", false },
-	{ "allow",     STMT_RULE,      3, LEX_WORDS_MAX, "allow VERB OBJECT [key=value ...]", true },
-	{ "ask",       STMT_RULE,      3, LEX_WORDS_MAX, "ask VERB OBJECT [key=value ...]", true },
-	{ "deny",      STMT_RULE,      3, LEX_WORDS_MAX, "deny VERB OBJECT", true },
+	{ "allow",     STMT_RULE,      2, LEX_WORDS_MAX, "allow VERB OBJECT [key=value ...]", true },
+	{ "ask",       STMT_RULE,      2, LEX_WORDS_MAX, "ask VERB OBJECT [key=value ...]", true },
+	{ "deny",      STMT_RULE,      2, LEX_WORDS_MAX, "deny VERB OBJECT", true },
 	{ "open",      STMT_OPEN,      2, 2,  "open PATH, one built-in protection by name", false },
 	{ "env",       STMT_ENV,       2, 2,  "env NAME, env NAME=VALUE or env LC_*", true },
 	{ "secret",    STMT_SECRET,    8, 8,  "secret NAME from SOURCE to URL as FORM", true },
@@ -38,8 +38,8 @@ static const struct keyword keywords[] = {
 	{ "accept",    STMT_ACCEPT,    2, LEX_WORDS_MAX, "accept GUARANTEE=LEVEL ...", false },
 	{ "danger",    STMT_DANGER,    3, 3,  "danger unix PATH", false },
 	{ "agent",     STMT_AGENT,     2, 2,  "agent NAME, then an indented block", false },
-	{ "test",      STMT_TEST,      4, LEX_WORDS_MAX, "test allow|ask|deny VERB OBJECT", true },
-	{ "net",       STMT_NET_LEVEL, 3, 3,  "net level hosts, hosts+dns or signed", false },
+	{ "test",      STMT_TEST,      3, LEX_WORDS_MAX, "test allow|ask|deny VERB OBJECT", true },
+	{ "net",       STMT_NET_LEVEL, 2, LEX_WORDS_MAX,  "net level hosts, hosts+dns or signed", false },
 };
 /* clang-format on */
 
@@ -109,6 +109,11 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		return true;
 	}
 	names[n] = NULL;
+	if (w->text.n == 0) {
+		diag_add(p->d, DIAG_ERROR, word_place(s, w), NULL,
+			 "nothing behind the last semicolon");
+		return false;
+	}
 	diag_add(p->d, DIAG_ERROR, word_place(s, w),
 		 suggest(p, key, names,
 			 n ? "one object per rule; qualifiers are key=value"
@@ -219,6 +224,23 @@ static const struct keyword *find_keyword(struct parser *p, const struct stmt *s
 	return NULL;
 }
 
+/* An escaped star means something in a path, and nowhere else. */
+static bool check_escapes(struct parser *p, const struct stmt *s)
+{
+	const bool path = s->verb && (s->verb->id == VERB_READ || s->verb->id == VERB_WRITE ||
+				      s->verb->id == VERB_PUT || s->verb->id == VERB_EXEC ||
+				      s->verb->id == VERB_UNIX || s->verb->id == VERB_DEVICE);
+
+	for (size_t i = 0; i < s->n; i++)
+		if (sv_find(s->w[i].text, 0) != SIZE_MAX && s->kind != STMT_USE &&
+		    !(path && s->w[i].col == s->object.col)) {
+			diag_add(p->d, DIAG_ERROR, word_place(s, &s->w[i]), NULL,
+				 "\\* stands for a star in a path, not here");
+			return false;
+		}
+	return true;
+}
+
 static int parse_stmt(struct parser *p, struct stmt s, bool indented)
 {
 	const struct keyword *k = find_keyword(p, &s);
@@ -238,13 +260,16 @@ static int parse_stmt(struct parser *p, struct stmt s, bool indented)
 
 		diag_add(p->d, DIAG_ERROR,
 			 many ? word_place(&s, &s.w[k->max]) : word_place(&s, &s.w[s.n - 1]),
-			 k->usage, "%s \"%s\"", many ? "too many words for" : "more is needed for",
-			 k->name);
+			 many && s.kind == STMT_SECRET ? "put a source with blanks in quotes"
+						       : k->usage,
+			 "%s \"%s\"", many ? "too many words for" : "more is needed for", k->name);
 		return 0;
 	}
 	if (s.kind == STMT_RULE && !parse_rule(p, &s, 0))
 		return 0;
 	if (s.kind == STMT_TEST && !parse_rule(p, &s, 1))
+		return 0;
+	if (!check_escapes(p, &s))
 		return 0;
 	if (s.kind == STMT_USE && sv_is(s.w[1].text, "none"))
 		p->ast->drops_base = true;
@@ -309,9 +334,14 @@ static size_t split_token(const struct word *token, struct word *ret_w, size_t m
 	struct sv rest = token->text;
 	size_t n = 0;
 
-	while (n < max && (rest.n || n == 1)) {
+	bool more = true;
+
+	while (n < max && more) {
 		const uint32_t col = token->col + (uint32_t)(rest.p - token->text.p);
+		const size_t before = rest.n;
 		struct sv part = sv_cut(&rest, n == 0 ? ':' : ';');
+
+		more = part.n != before; /* a separator at the end makes an empty part */
 
 		if (n == 1 && sv_starts(part, SV("allow=")))
 			part = sv_skip(part, 6);
@@ -359,7 +389,7 @@ int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect
 	else
 		memcpy(words, line.w, line.n * sizeof(*words));
 	s.w = words;
-	if (!parse_rule_words(&p, &s, s.w, s.n))
+	if (!parse_rule_words(&p, &s, s.w, s.n) || !check_escapes(&p, &s))
 		return 0;
 	out = vec_push(d->arena, &ast->stmts);
 	if (!out)

@@ -15,9 +15,10 @@
 #include "policy/diag.h"
 
 enum {
-	POLICY_DEPTH_MAX = 16,	/* nested `use` */
-	POLICY_FILES_MAX = 64,	/* files in one policy */
-	POLICY_RULES_MAX = 4096 /* rules in one policy, all files together */
+	POLICY_DEPTH_MAX = 16,	 /* nested `use` */
+	POLICY_FILES_MAX = 64,	 /* files in one policy */
+	POLICY_RULES_MAX = 4096, /* rules in one policy, all files together */
+	POLICY_AGENTS_MAX = 64
 };
 #define POLICY_ARENA_MAX ((size_t)256 << 20)
 
@@ -83,9 +84,12 @@ struct policy_open {
 	uint32_t rule;
 };
 
+struct policy;
+
 struct policy_agent {
 	struct sv name;
 	struct cap_set set;
+	const struct policy *lists; /* its own envs and secrets; nothing else of it is used */
 };
 
 struct lower;
@@ -158,5 +162,8 @@ extern const struct policy_profile policy_profiles[]; /* sorted; ends with a NUL
 const struct policy_profile *profile_find(struct sv name);
 
 const char *const *policy_verb_names(void);
+
+/* A name that probably resolves to a private address: one label, .internal, .lan ... */
+bool policy_looks_internal(struct sv host);
 
 #endif

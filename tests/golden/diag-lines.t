@@ -72,10 +72,9 @@ A word that is missing, and one too many:
       2 | allow
         | ^~~~~
         = allow VERB OBJECT [key=value ...]
-  -:3:7: error: more is needed for "allow"
+  -:3:7: error: "read" needs a path
       3 | allow read
         |       ^~~~
-        = allow VERB OBJECT [key=value ...]
   -:4:7: error: more is needed for "limit"
       4 | limit memory
         |       ^~~~~~

@@ -11,6 +11,10 @@ Each line is judged by itself:
   > limit memory 2GB
   > test deny read /etc/shadow
   > E
+  -:2:5: error: no profile "pyton"
+      2 | use pyton
+        |     ^~~~~
+        = did you mean "python"?
   -:3:7: error: unknown verb "wite"
       3 | allow wite .
         |       ^~~~
@@ -23,10 +27,6 @@ Each line is judged by itself:
       5 | limit memory 2GB
         |              ^~~
         = for example: limit memory 2G
-  -:2:5: error: no profile "pyton"
-      2 | use pyton
-        |     ^~~~~
-        = did you mean "python"?
   [121]
 
 A broken line does not make a test fail:

@@ -97,9 +97,10 @@ Addresses and networks:
       3 | allow net 10.0.0.1/8:80
         |           ^~~~~~~~~~~~~
         = https://10.0.0.1/8:80
-  -:4:11: error: "2001:db8:" is not a host name or address
+  -:4:11: error: an IPv6 address stands in brackets
       4 | allow net 2001:db8::1
         |           ^~~~~~~~~~~
+        = [ADDRESS]:PORT
   -:5:11: error: "0.0.0.0/0" cannot be allowed: it covers loopback or reserved addresses
       5 | allow net 0.0.0.0/0:80
         |           ^~~~~~~~~~~~

@@ -28,7 +28,7 @@ Missing, as a directory, as a file, and behind a wildcard:
   -:3:12: error: $TMP/work/data/sales.csv does not exist
       3 | allow read ./data/sales.csv
         |            ^~~~~~~~~~~~~~~~
-        = mkdir -p $TMP/work/data/sales.csv   (or write ?./data/sales.csv if it may be missing)
+        = create $TMP/work/data/sales.csv   (or write ?./data/sales.csv if it may be missing)
   -:4:13: error: $TMP/work/cache does not exist
       4 | allow write ./cache/*
         |             ^~~~~~~~~

@@ -57,7 +57,7 @@ A command has blanks, so it needs quotes:
   -:2:66: error: too many words for "secret"
       2 | secret TOKEN from cmd:pass show token to https://api.example.com as bearer
         |                                                                  ^~
-        = secret NAME from SOURCE to URL as FORM
+        = put a source with blanks in quotes
   [121]
 
 Limits and their units:
@@ -146,6 +146,7 @@ Isolation, workspace, level, state:
   -:6:11: error: "high" is not a value for net
       6 | net level high
         |           ^~~~
+        = hosts, hosts+dns, signed
   -:7:7: error: a state's name is one plain word
       7 | state a/b
         |       ^~~
@@ -159,10 +160,10 @@ Guarantees:
   > require net=high
   > accept network=none
   > E
-  -:2:9: error: unknown level ""
+  -:2:9: error: "net" needs a level
       2 | require net
         |         ^~~
-        = exact, stricter, partial or none
+        = net=exact, stricter, partial or none
   -:3:9: error: unknown level "high"
       3 | require net=high
         |         ^~~~~~~~

@@ -81,7 +81,7 @@ A question that is none:
         = verbs: read write put exec net listen unix git device kernel tool agent shell
   [125]
   $ writ why write
-  question:1:6: error: "write" needs a path
+  question:1:1: error: "write" needs a path
       1 | write
-        |      ^
+        | ^~~~~
   [125]

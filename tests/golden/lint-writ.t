@@ -76,5 +76,5 @@ What lint says about writ policies: each rule once wrong and once right.
   writ: lint needs files, as in: writ lint docker-compose.yml .mcp.json
   nowhere: error: open nowhere: No such file or directory
   1 file, 0 findings
-  writ: no format "nope"; writ docker-run compose devcontainer dockerfile kubernetes claude srt mcp
+  writ: no format "nope"; writ docker compose devcontainer dockerfile kube claude srt mcp
   [125]

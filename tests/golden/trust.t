@@ -13,13 +13,13 @@ A workspace's own policy may only narrow, until a person has read it.
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ printf 'version 1\nallow write ./src\nallow net https://b.example.com\nsecret T from "cmd:touch pwned" to https://a.example.com as bearer\n' > agent.writ
   $ writ explain $facts
+  $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
+      3 | allow net https://b.example.com
+        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
   $TMP/work/app/agent.writ:4:1: warning: this has no effect here
       4 | secret T from "cmd:touch pwned" to https://a.example.com as bearer
         | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         = agent.writ may only narrow until you read it and type: writ trust
-  $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
-      3 | allow net https://b.example.com
-        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
   RULE                                       HERE    BY                            COST
   allow write ./src                          exact   bind + Landlock, create trap  creates ~2x
   and 45 built-in lines (--all shows them)
@@ -27,13 +27,13 @@ A workspace's own policy may only narrow, until a person has read it.
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ writ check
+  $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
+      3 | allow net https://b.example.com
+        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
   $TMP/work/app/agent.writ:4:1: warning: this has no effect here
       4 | secret T from "cmd:touch pwned" to https://a.example.com as bearer
         | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         = agent.writ may only narrow until you read it and type: writ trust
-  $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
-      3 | allow net https://b.example.com
-        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
   ok: 5 lines, 2 warnings
 
 Trusting shows the text and needs a person.

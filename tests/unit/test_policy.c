@@ -165,7 +165,7 @@ static void test_errors(void)
 		{ "version 1\nallow exec nope\n", 2, "no program" },
 		{ "version 1\nallow net 127.0.0.1:80\n", 2, "loopback" },
 		{ "version 1\nallow net 0x7f.1:80\n", 2, "not a host name" },
-		{ "version 1\nallow net fe80::1%eth0:80\n", 2, "not a" },
+		{ "version 1\nallow net fe80::1%eth0:80\n", 2, "in brackets" },
 		{ "version 1\nallow net b\xc3\xbc" "cher.example:443\n", 2, "ASCII form" },
 		{ "version 1\nallow net h.example.com:1-100\n", 2, "at most 64 ports" },
 		{ "version 1\nallow net tcp://h.example.com\n", 2, "port is missing" },
