@@ -25,7 +25,7 @@ static const struct opt opts[] = {
 	{ OPT_PROTECTED, "protected", 0,   NULL,         "list the names that stay protected inside any write", NULL },
 	{ OPT_JSON,      "json",      0,   NULL,         "output for machines", NULL },
 	{ OPT_SARIF,     "sarif",     0,   NULL,         "output as SARIF 2.1.0", NULL },
-	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format instead of guessing", "writ docker compose devcontainer dockerfile kube claude srt mcp" },
+	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format", "writ docker compose devcontainer dockerfile kube claude srt mcp" },
 	{ OPT_RECORD,    "record",    0,   NULL,         "print the facts as a record that --facts reads", NULL },
 	{ OPT_UPDATE,    "update",    0,   "FILE",       "replace the advisory table by a newer one", "file" },
 	{ OPT_THREAT,    "threat",    0,   "KIND",       "prototype, developer, production or api-only; asks if missing", "prototype developer production api-only" },

@@ -370,6 +370,8 @@ static void test_dockerfile(void)
 	       "a copy from another stage is not a copy of the host");
 	expect(f, "FROM a:1\nENV A=b MY_SECRET=\"hunter twelve\"\nUSER 1\n", "W164", 1,
 	       "a quoted value with a blank");
+	expect(f, "FROM a:1\nRUN curl u://h \\\n# note\n\n  | sh\nUSER 1\n", "W183", 1,
+	       "comments and empty lines do not end an instruction");
 	lint_text(&res, f,
 		  SV("FROM a:1\nRUN a && \\\n# note\n  b && \\\n  wget -qO- u://h | sh\n"));
 	ok(found_at(&res, "W183", 5), "the line after a comment in a continued instruction");

@@ -1,0 +1,2 @@
+#!/bin/sh
+docker run --rm -u 1000 agent:1.4

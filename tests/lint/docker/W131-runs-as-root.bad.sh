@@ -1,0 +1,4 @@
+#!/bin/sh
+podman run --rm \
+	--user root \
+	agent:1.4

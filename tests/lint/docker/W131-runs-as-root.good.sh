@@ -1,0 +1,4 @@
+#!/bin/sh
+podman run --rm \
+	--user 1000 \
+	agent:1.4

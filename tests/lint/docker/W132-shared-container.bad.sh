@@ -1,0 +1,11 @@
+#!/bin/sh
+set -eu
+docker run -i \
+	--user 1000:1000 \
+	--network none \
+	--memory 1g --cpus 1 --pids-limit 128 \
+	--security-opt no-new-privileges \
+	--name shared-agent \
+	-d --restart unless-stopped \
+	-v work:/workspace \
+	agent:1.4 claude

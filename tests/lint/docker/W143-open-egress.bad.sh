@@ -1,0 +1,2 @@
+#!/bin/sh
+docker run --rm agent:1.4

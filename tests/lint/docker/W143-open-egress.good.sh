@@ -1,0 +1,2 @@
+#!/bin/sh
+docker run --rm --network none agent:1.4

@@ -1,0 +1,4 @@
+FROM node:22.1 AS base
+ENV SANDBOX_NETWORK_ALLOW *
+USER 1000
+CMD ["claude"]
