@@ -82,7 +82,7 @@ static struct policy *load(struct arena *a, const struct source *src, struct pla
 	const struct policy_env env = { .ops = &fake_ops,
 					.workspace = SV("/home/me/app"),
 					.home = SV("/home/me"),
-					.realm = SV("l-aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+					.realm = SV("l-bench"),
 					.missing_ok = true };
 	const struct policy_input in = { .files = src, .files_n = 1 };
 	const struct plan_options opt = { 0 };
@@ -122,11 +122,10 @@ static double decide(struct arena *a, const struct cap_set *set, const char *tex
 int main(void)
 {
 	static const char *const requests[] = {
-		"fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/home/me/app/src/part294x.c",
-		"fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/etc/passwd",
-		"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v297/a/"
-		"b;m=GET;q=none",
-		"net.connect:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:tcp/evil.example.net:443;tls=sni",
+		"fs.read:l-bench:/home/me/app/src/part294x.c",
+		"fs.write:l-bench:/etc/passwd",
+		"http.request:l-bench:https://api.example.com:443/v297/a/b;m=GET;q=none",
+		"net.connect:l-bench:tcp/evil.example.net:443;tls=sni",
 	};
 	struct buf text = BUF_INIT(1 << 20);
 	struct writ_err err = { 0 };

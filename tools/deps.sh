@@ -11,7 +11,7 @@ case ${1:?usage: deps.sh build|test|fuzz|format} in
 build) ;;
 test) pkgs="$pkgs clang clang-tidy mandoc" ;;
 fuzz)
-	pkgs="$pkgs clang clang-tidy mandoc"
+	pkgs="$pkgs git clang clang-tidy mandoc"
 	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.
 	grep -q '^VERSION_ID="22.04"' /etc/os-release || pkgs="$pkgs libclang-rt-dev"
 	;;

@@ -35,12 +35,29 @@ enum cap_isolation { ISOLATION_PROCESS = 0, ISOLATION_GVISOR, ISOLATION_VM };
 enum cap_workspace { WORKSPACE_DIRECT = 0, WORKSPACE_COW };
 enum cap_net_level { NET_LEVEL_HOSTS = 0, NET_LEVEL_HOSTS_DNS, NET_LEVEL_SIGNED };
 
+/* What kind of line a rule is, where that matters beyond its capabilities. */
+enum cap_rule_kind {
+	RULE_GRANTS = 0,
+	RULE_ENV,
+	RULE_OPEN,
+	RULE_ACCEPT,
+	RULE_REQUIRE,
+	RULE_DANGER,
+	RULE_LIMIT,
+	RULE_SHELL,
+	RULE_SHELL_NONE,
+	RULE_SHELL_FULL,
+};
+
 /* One written rule: where it stands and how it reads. Caps point here by index. */
 struct cap_rule {
 	struct sv file;	  /* "agent.writ", "--allow", "base", "token 2" */
 	uint32_t line;	  /* 1-based; 0 if it has none */
 	struct sv text;	  /* as a person wrote it, in one line */
-	bool built_in;	  /* from base or a shipped profile */
+	enum cap_rule_kind kind;
+	bool built_in;	  /* from base: nobody wrote or chose it */
+	bool shipped;	  /* from a shipped profile, base included */
+	bool optional;	  /* its path may be missing */
 	bool missing;	  /* its path does not exist here */
 };
 
@@ -65,6 +82,7 @@ struct cap_set {
 	enum cap_workspace workspace;
 	enum cap_net_level net_level;
 	uint32_t isolation_rule, workspace_rule, net_level_rule; /* RULE_NONE: default */
+	struct cap root; /* fs.write on the whole workspace; action CAP_NONE: there is none */
 	struct digest rt; /* of the base profile */
 	bool has_rt;
 };

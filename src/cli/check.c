@@ -88,7 +88,7 @@ int cmd_check(struct args *a)
 	if (a->given[OPT_QUIET])
 		return EXIT_DONE;
 	for (size_t i = 0; i < l.policy->set.rules.n; i++)
-		rules += !l.policy->set.rules.v[i].built_in;
+		rules += !l.policy->set.rules.v[i].built_in && !l.policy->set.rules.v[i].shipped;
 	buf_fmt(&b, "ok: %zu line%s", rules, rules == 1 ? "" : "s");
 	if (l.policy->tests)
 		buf_fmt(&b, ", %zu test%s passed", l.policy->tests,

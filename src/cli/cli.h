@@ -28,6 +28,7 @@ enum { OUT_MAX = 64 << 20 };
 /* Everything a verb needs to know about where it runs. */
 struct place_info {
 	struct sv cwd, home, config, state; /* physical or as the environment says */
+	struct sv real_home;		    /* of this uid, whatever HOME says; may be empty */
 	struct sv workspace;		    /* empty: none */
 	const char *no_workspace;	    /* why there is none */
 	struct sv realm;
@@ -36,7 +37,7 @@ struct place_info {
 struct loaded {
 	struct place_info where;
 	struct policy_env env;
-	struct policy_ops ops;
+	struct sv own[2]; /* config and state: never writable inside */
 	struct diags diags;
 	struct policy *policy;	  /* NULL if the diagnostics hold errors */
 	struct sv workspace_file; /* agent.writ that was read, or empty */
@@ -59,8 +60,8 @@ must_check int load_policy(struct args *a, const char *operand, bool missing_ok,
 
 /* Facts of this machine, or the record given with --facts. Returns an exit code. */
 must_check int load_facts(struct args *a, bool tools, struct host_facts *ret);
-must_check int load_plan(struct args *a, struct loaded *l, const struct host_facts *f,
-			 struct plan **ret);
+must_check int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
+			 const struct host_facts *f, struct plan **ret);
 
 /* The advisory table: the installed one if it is newer than ours. */
 must_check int load_advisories(struct args *a, const struct place_info *w, struct advisory_db *ret,

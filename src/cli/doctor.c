@@ -88,7 +88,7 @@ static int plan_for_doctor(struct args *a, struct loaded *l, const struct host_f
 				      .missing_ok = true };
 	if (policy_new(&l->env, &in, &l->diags, &l->policy, &err) < 0)
 		return fail(&err, NULL);
-	return load_plan(a, l, f, ret);
+	return load_plan(a, l, &l->policy->set, f, ret);
 }
 
 static void put_row(struct buf *b, const char *mark, const char *what, const char *why,
@@ -191,8 +191,6 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 	}
 	buf_str(b, "]},\"plan\":");
 	plan_json(p, b);
-	while (b->n && b->p[b->n - 1] == '\n')
-		b->n--;
 	buf_str(b, "}\n");
 }
 

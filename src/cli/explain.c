@@ -27,12 +27,45 @@ static int show_protected(struct args *a)
 	return out(&b, EXIT_DONE);
 }
 
+static void put_json(const struct plan *main, const struct policy *p, struct plan *const *agents,
+		     struct buf *b)
+{
+	buf_ch(b, '{');
+	plan_json_members(main, b);
+	buf_str(b, ",\"agents\":[");
+	for (size_t i = 0; i < p->agents.n; i++) {
+		buf_str(b, i ? ",{\"name\":" : "{\"name\":");
+		json_put_str(b, p->agents.v[i].name);
+		buf_str(b, ",\"plan\":");
+		plan_json(agents[i], b);
+		buf_ch(b, '}');
+	}
+	buf_str(b, "]}\n");
+}
+
+static void put_text(struct args *a, const struct plan *main, const struct policy *p,
+		     struct plan *const *agents, struct buf *b)
+{
+	const struct explain_style style = { .colour = use_colour(STDOUT_FILENO),
+					     .all = a->given[OPT_ALL],
+					     .verbose = a->given[OPT_VERBOSE] };
+
+	plan_explain(main, &style, b);
+	for (size_t i = 0; i < p->agents.n; i++) {
+		buf_str(b, "\nagent ");
+		diag_put_safe(b, p->agents.v[i].name);
+		buf_ch(b, '\n');
+		plan_explain(agents[i], &style, b);
+	}
+}
+
 int cmd_explain(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
+	struct plan *plan, **agents;
 	struct host_facts f;
-	struct plan *plan;
 	struct loaded l;
+	size_t refused;
 	int code;
 
 	if (a->given[OPT_PROTECTED])
@@ -45,21 +78,26 @@ int cmd_explain(struct args *a)
 	if (code == 0)
 		code = load_facts(a, a->given[OPT_ADAPTER], &f);
 	if (code == 0)
-		code = load_plan(a, &l, &f, &plan);
+		code = load_plan(a, &l, &l.policy->set, &f, &plan);
 	if (code)
 		return code;
+	refused = plan->refused;
+	agents = arena_array(a->arena, struct plan *, l.policy->agents.n + 1);
+	for (size_t i = 0; agents && i < l.policy->agents.n; i++) {
+		code = load_plan(a, &l, &l.policy->agents.v[i].set, &f, &agents[i]);
+		if (code)
+			return code;
+		refused += agents[i]->refused;
+	}
+	if (!agents)
+		return EXIT_FAILED;
 	if (l.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
 		note("no workspace: %s", l.where.no_workspace);
-	if (a->given[OPT_JSON]) {
-		plan_json(plan, &b);
-	} else {
-		const struct explain_style style = { .colour = use_colour(STDOUT_FILENO),
-						     .all = a->given[OPT_ALL],
-						     .verbose = a->given[OPT_VERBOSE] };
-
-		plan_explain(plan, &style, &b);
-	}
-	return out(&b, plan->refused ? EXIT_GUARANTEE : EXIT_DONE);
+	if (a->given[OPT_JSON])
+		put_json(plan, l.policy, agents, &b);
+	else
+		put_text(a, plan, l.policy, agents, &b);
+	return out(&b, refused ? EXIT_GUARANTEE : EXIT_DONE);
 }
 
 /* --- why --- */
@@ -91,6 +129,9 @@ static void put_remedy(const struct policy_question *q, struct buf *b)
 	struct sv rest = q->text;
 	const struct sv verb = sv_cut(&rest, ' ');
 
+	/* People paste this: only what needs no quoting inside quotes is offered. */
+	if (sv_find(rest, '\'') != SIZE_MAX || sv_find(rest, '"') != SIZE_MAX)
+		return;
 	buf_str(b, "to allow  --allow '");
 	diag_put_safe(b, verb);
 	buf_ch(b, ':');
@@ -214,8 +255,6 @@ int cmd_why(struct args *a)
 	code = load_policy(a, NULL, true, &l);
 	if (code == 0)
 		code = load_facts(a, false, &f);
-	if (code == 0)
-		code = load_plan(a, &l, &f, &plan);
 	if (code)
 		return code;
 	set = set_of(a, &l);
@@ -225,15 +264,10 @@ int cmd_why(struct args *a)
 		return EXIT_FAILED;
 	}
 	code = ask(a, &l, &src, &q);
+	if (code == 0)
+		code = load_plan(a, &l, set, &f, &plan);
 	if (code)
 		return code;
-	if (set != &l.policy->set) {
-		l.policy->set = *set;
-		code = load_plan(a, &l, &f, &plan);
-		if (code)
-			return code;
-		set = &l.policy->set;
-	}
 	v = policy_answer(set, &q);
 	if (a->given[OPT_JSON])
 		why_json(set, plan, &q, v, &b);

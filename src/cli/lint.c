@@ -11,8 +11,8 @@
 
 struct results {
 	VEC(struct lint_file) files;
-	size_t bad; /* errors and warnings */
-	bool unreadable;
+	size_t bad;		/* errors and warnings */
+	bool unreadable, wrong; /* wrong: a writ policy with errors */
 };
 
 static int read_any(struct args *a, const char *path, struct sv *ret, struct writ_err *err)
@@ -27,27 +27,26 @@ static int read_any(struct args *a, const char *path, struct sv *ret, struct wri
 }
 
 /* A writ policy: its errors are shown as check does, its dangers as findings. */
-static int lint_writ(struct args *a, const char *path, struct sv text, struct lint_findings *f,
-		     struct writ_err *err)
+static int lint_writ(struct args *a, const struct place_info *w, const char *path, struct sv text,
+		     struct lint_findings *f, struct writ_err *err)
 {
 	const size_t slash = sv_rfind(sv_from(path), '/');
 	struct source *src = arena_new(a->arena, struct source);
 	struct diags d = { .arena = a->arena };
-	struct place_info w;
 	struct policy *p;
-	int r = where_find(a->arena, a->value[OPT_CWD], false, &w, err);
+	int r;
 
-	if (r < 0 || !src)
-		return r < 0 ? r : writ_nomem(err);
+	if (!src)
+		return writ_nomem(err);
 	*src = (struct source){ .name = sv_from(path),
 				.dir = sv_sub(sv_from(path), 0, slash == SIZE_MAX ? 0 : slash + 1),
 				.text = text };
 	{
 		const struct policy_env env = { .ops = &world_ops,
-						.workspace = w.workspace.n ? w.workspace
-									   : SV("/workspace"),
-						.home = w.home,
-						.realm = w.realm,
+						.workspace = w->workspace.n ? w->workspace
+									    : SV("/workspace"),
+						.home = w->home,
+						.realm = w->realm,
 						.vars = a->vars.v,
 						.vars_n = a->vars.n,
 						.missing_ok = true };
@@ -62,7 +61,8 @@ static int lint_writ(struct args *a, const char *path, struct sv text, struct li
 	}
 }
 
-static int lint_one(struct args *a, const char *path, struct results *res)
+static int lint_one(struct args *a, const struct place_info *w, const char *path,
+		    struct results *res)
 {
 	const struct sv name = sv_from(path);
 	struct lint_findings found = { 0 };
@@ -86,7 +86,7 @@ static int lint_one(struct args *a, const char *path, struct results *res)
 	if (r == 0 && !writ && format == LINT_UNKNOWN)
 		format = lint_detect(name, text);
 	if (r == 0)
-		r = writ ? lint_writ(a, path, text, &found, &err)
+		r = writ ? lint_writ(a, w, path, text, &found, &err)
 			 : lint_run(a->arena, format, name, text, &found, &err);
 	*file = (struct lint_file){
 		.name = name, .text = text, .format = format, .findings = found.v, .n = found.n
@@ -94,7 +94,8 @@ static int lint_one(struct args *a, const char *path, struct results *res)
 	if (r < 0) {
 		file->error = arena_fmt(a->arena, "%s%s%s", err.what, err.sys ? ": " : "",
 					err.sys ? strerror(err.sys) : "");
-		res->unreadable = true;
+		res->wrong = res->wrong || (writ && r == WRIT_E_SYNTAX);
+		res->unreadable = res->unreadable || !(writ && r == WRIT_E_SYNTAX);
 	}
 	for (size_t i = 0; i < found.n; i++)
 		res->bad += found.v[i].rule->severity != LINT_INFO;
@@ -105,6 +106,8 @@ int cmd_lint(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct results res = { 0 };
+	struct writ_err err = { 0 };
+	struct place_info w;
 	size_t all = 0;
 	int code;
 
@@ -112,8 +115,10 @@ int cmd_lint(struct args *a)
 		note("lint needs files, as in: writ lint docker-compose.yml .mcp.json");
 		return EXIT_FAILED;
 	}
+	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
+		return fail(&err, NULL);
 	for (size_t i = 0; i < a->operands.n; i++) {
-		code = lint_one(a, a->operands.v[i], &res);
+		code = lint_one(a, &w, a->operands.v[i], &res);
 		if (code)
 			return EXIT_FAILED;
 		all += res.files.v[i].n;
@@ -128,5 +133,8 @@ int cmd_lint(struct args *a)
 	if (!a->given[OPT_QUIET] && !a->given[OPT_JSON] && !a->given[OPT_SARIF])
 		buf_fmt(&b, "%zu file%s, %zu finding%s\n", res.files.n, res.files.n == 1 ? "" : "s",
 			all, all == 1 ? "" : "s");
-	return out(&b, res.unreadable ? EXIT_FAILED : res.bad ? EXIT_NO : EXIT_DONE);
+	return out(&b, res.unreadable ? EXIT_FAILED
+		       : res.wrong    ? EXIT_POLICY
+		       : res.bad      ? EXIT_NO
+				      : EXIT_DONE);
 }

@@ -151,6 +151,9 @@ static int add_workspace_mode(struct args *a, struct inputs *in, struct writ_err
 
 	if (!a->given[OPT_WORKSPACE])
 		return 0;
+	if (!sv_is(sv_from(a->value[OPT_WORKSPACE]), "direct") &&
+	    !sv_is(sv_from(a->value[OPT_WORKSPACE]), "cow"))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "--workspace is direct or cow");
 	s = vec_push(a->arena, &in->files);
 	if (!s)
 		return writ_nomem(err);
@@ -181,7 +184,11 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 	input.narrow = in.has_narrow ? &in.narrow : NULL;
 	input.args = a->rules.v;
 	input.args_n = a->rules.n;
+	l->own[0] = l->where.config;
+	l->own[1] = l->where.state;
 	l->env = (struct policy_env){ .ops = &world_ops,
+				      .own = l->own,
+				      .own_n = l->where.config.n && l->where.state.n ? 2 : 0,
 				      .workspace = l->where.workspace,
 				      .home = l->where.home,
 				      .realm = l->where.realm,
@@ -193,7 +200,12 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 		show_diags(&l->diags);
 	if (r == WRIT_E_SYNTAX)
 		return EXIT_POLICY;
-	return r < 0 ? fail(&err, NULL) : 0;
+	if (r < 0)
+		return fail(&err, NULL);
+	if (a->given[OPT_WORKSPACE] && sv_is(sv_from(a->value[OPT_WORKSPACE]), "direct") &&
+	    l->policy->set.workspace != WORKSPACE_DIRECT)
+		note("the policy says workspace cow, and that stands");
+	return 0;
 }
 
 int load_facts(struct args *a, bool tools, struct host_facts *ret)
@@ -214,7 +226,8 @@ int load_facts(struct args *a, bool tools, struct host_facts *ret)
 	return r < 0 ? fail(&err, "cannot look at this machine") : 0;
 }
 
-int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, struct plan **ret)
+int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
+	      const struct host_facts *f, struct plan **ret)
 {
 	struct plan_options opt = { 0 };
 	struct writ_err err = { 0 };
@@ -235,7 +248,7 @@ int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, stru
 			return EXIT_FAILED;
 		}
 	}
-	if (l->policy->set.workspace == WORKSPACE_COW) {
+	if (set->workspace == WORKSPACE_COW) {
 		const struct advisory *why;
 		struct advisory_db db;
 
@@ -244,5 +257,5 @@ int load_plan(struct args *a, struct loaded *l, const struct host_facts *f, stru
 		opt.overlay_advisory =
 			advisory_primitive_open(&db, f, SV("overlayfs"), &why) == ADVISORY_OPEN;
 	}
-	return plan_new(a->arena, &l->policy->set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;
+	return plan_new(a->arena, set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;
 }

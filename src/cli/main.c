@@ -76,6 +76,10 @@ static int run_verb(const struct cli_verb *v, int argc, char **argv, struct aren
 		opts_help(v, &b);
 		return out(&b, EXIT_DONE);
 	}
+	if (!*v->operands && args.operands.n) {
+		note("%s takes no operand; see writ help %s", v->name, v->name);
+		return EXIT_FAILED;
+	}
 	return v->run(&args);
 }
 

@@ -175,6 +175,22 @@ static int add_rule_arg(struct args *a, const struct opt *o, const char *value,
 	return 0;
 }
 
+/* Absolute, without empty, . or .. parts. */
+static bool is_clean_path(struct sv path)
+{
+	struct sv rest = sv_skip(path, 1);
+
+	if (!sv_starts(path, SV("/")) || (path.n > 1 && sv_ends(path, SV("/"))))
+		return false;
+	while (rest.n) {
+		const struct sv seg = sv_cut(&rest, '/');
+
+		if (seg.n == 0 || sv_is(seg, ".") || sv_is(seg, ".."))
+			return false;
+	}
+	return true;
+}
+
 static int take(struct args *a, const struct opt *o, const char *value, struct writ_err *err)
 {
 	a->given[o->id] = true;
@@ -194,7 +210,7 @@ static int take(struct args *a, const struct opt *o, const char *value, struct w
 			return writ_nomem(err);
 		var->name = sv_cut(&rest, '=');
 		var->value = rest;
-		if (var->name.n == 0 || !sv_starts(rest, SV("/")))
+		if (var->name.n == 0 || !is_clean_path(rest))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "--var wants NAME=/absolute/path");
 	}
 	return value ? add_rule_arg(a, o, value, err) : 0;

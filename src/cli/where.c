@@ -12,47 +12,115 @@
 
 #include "base/banned.h"
 
-/* A run from one of these has no workspace: granting it would grant the machine. */
-static const char *const system_dirs[] = { "/",	    "/bin",   "/boot", "/dev", "/etc", "/home",
-					   "/lib",  "/media", "/mnt",  "/nix", "/opt", "/proc",
-					   "/root", "/run",   "/sbin", "/srv", "/sys", "/tmp",
-					   "/usr",  "/var",   NULL };
-static const char *const system_trees[] = { "/bin/", "/boot/",	  "/dev/",     "/etc/",
-					    "/lib/", "/proc/",	  "/run/",     "/sbin/",
-					    "/sys/", "/usr/bin/", "/usr/lib/", NULL };
+/*
+ * A run from one of these has no workspace: granting it would grant the machine.
+ * Directories that are one themselves, and trees in which everything is.
+ */
+static const char *const system_dirs[] = { "/",	       "/home",	   "/media",   "/mnt",	   "/nix",
+					   "/opt",     "/root",	   "/srv",     "/tmp",	   "/var",
+					   "/var/lib", "/var/opt", "/var/tmp", "/var/www", NULL };
+static const char *const system_trees[] = { "/bin",	"/boot",      "/dev",	      "/efi",
+					    "/etc",	"/gnu",	      "/lib",	      "/lib32",
+					    "/lib64",	"/libx32",    "/lost+found",  "/proc",
+					    "/run",	"/sbin",      "/snap",	      "/sys",
+					    "/usr",	"/nix/store", "/var/backups", "/var/cache",
+					    "/var/log", "/var/mail",  "/var/run",     "/var/spool",
+					    NULL };
+/* Sources that people do work on, inside those trees. */
+static const char *const work_trees[] = { "/usr/src", "/usr/local/src", NULL };
 
-static bool is_system(struct sv path)
+static bool below(struct sv path, struct sv dir)
 {
-	for (size_t i = 0; system_dirs[i]; i++)
-		if (sv_is(path, system_dirs[i]))
-			return true;
-	for (size_t i = 0; system_trees[i]; i++)
-		if (sv_starts(path, sv_from(system_trees[i])))
+	return dir.n && sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
+}
+
+static bool in_list(struct sv path, const char *const *list, bool tree)
+{
+	for (size_t i = 0; list[i]; i++)
+		if (tree ? below(path, sv_from(list[i])) : sv_is(path, list[i]))
 			return true;
 	return false;
 }
 
-/* The nearest directory above @cwd that holds .git, or an empty view. */
+static bool is_system(struct sv path)
+{
+	struct sv rest = sv_skip(path, 9);
+
+	if (in_list(path, system_dirs, false))
+		return true;
+	/* /var/lib/dpkg is the system's; /var/lib/builds/app may be somebody's work. */
+	if (sv_starts(path, SV("/var/lib/")) && sv_find(rest, '/') == SIZE_MAX)
+		return true;
+	return in_list(path, system_trees, true) &&
+	       !(in_list(path, work_trees, true) && !in_list(path, work_trees, false));
+}
+
+/*
+ * SECURITY: a .git of somebody else above us must not widen the workspace. It
+ * counts if it and its directory are ours and it looks like a repository.
+ */
+static bool is_our_repository(struct arena *a, struct sv dir)
+{
+	const char *top = arena_str(a, dir);
+	const char *git = arena_fmt(a, SV_FMT "/.git", SV_ARG(dir));
+	const char *head = arena_fmt(a, SV_FMT "/.git/HEAD", SV_ARG(dir));
+	struct stat st;
+
+	if (!top || !git || !head || stat(top, &st) < 0 || st.st_uid != geteuid() ||
+	    lstat(git, &st) < 0 || st.st_uid != geteuid())
+		return false;
+	return S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && access(head, F_OK) == 0);
+}
+
+/* The nearest directory at or above @cwd that is a repository of ours, or empty. */
 static struct sv git_top(struct arena *a, struct sv cwd)
 {
 	for (struct sv dir = cwd; dir.n > 1;) {
-		const char *git = arena_fmt(a, SV_FMT "/.git", SV_ARG(dir));
 		const size_t slash = sv_rfind(dir, '/');
 
-		if (git && access(git, F_OK) == 0)
+		if (is_our_repository(a, dir))
 			return dir;
 		dir = sv_sub(dir, 0, slash == SIZE_MAX ? 0 : slash);
 	}
 	return SV("");
 }
 
+/* Field @n of the line of /etc/passwd whose third field is our uid. */
+static struct sv passwd_home(struct arena *a)
+{
+	struct writ_err err = { 0 };
+	struct source src;
+	struct sv rest;
+
+	if (read_text(a, "/etc/passwd", &src, &err) < 0)
+		return SV("");
+	rest = src.text;
+	while (rest.n) {
+		struct sv line = sv_cut(&rest, '\n');
+		struct sv field[7];
+		uint64_t uid;
+
+		for (size_t i = 0; i < ARRAY_LEN(field); i++)
+			field[i] = sv_cut(&line, ':');
+		if (sv_to_u64(field[2], UINT32_MAX, &uid) && uid == geteuid())
+			return field[5];
+	}
+	return SV("");
+}
+
+/* Is @path a home, or does it hold one? */
+static bool holds_home(const struct place_info *w, struct sv path)
+{
+	return (w->home.n && below(w->home, path)) || (w->real_home.n && below(w->real_home, path));
+}
+
 static void find_workspace(struct arena *a, struct place_info *w)
 {
 	const struct sv top = git_top(a, w->cwd);
 
-	w->workspace = top.n && !sv_eq(top, w->home) && !is_system(top) ? top : w->cwd;
-	if (sv_eq(w->workspace, w->home))
-		w->no_workspace = "your home directory is never a workspace";
+	w->workspace = top.n && !holds_home(w, top) && !is_system(top) ? top : w->cwd;
+	if (holds_home(w, w->workspace))
+		w->no_workspace = "your home directory is never a workspace, nor is what holds it";
 	else if (is_system(w->workspace))
 		w->no_workspace = "a system directory is never a workspace";
 	if (w->no_workspace)
@@ -169,6 +237,12 @@ int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_i
 	w.home = w.workspace = SV("");
 	if (home && home[0] == '/' && realpath(home, real) && !arena_sv(a, sv_from(real), &w.home))
 		return writ_nomem(err);
+	w.real_home = passwd_home(a);
+	/* Accounts of daemons live in places that hold everything. */
+	if (w.real_home.n <= 1)
+		w.real_home = SV("");
+	if (w.home.n == 0)
+		w.home = w.real_home;
 	w.config = xdg(a, "XDG_CONFIG_HOME", w.home, ".config");
 	w.state = xdg(a, "XDG_STATE_HOME", w.home, ".local/state");
 	find_workspace(a, &w);

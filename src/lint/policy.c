@@ -145,15 +145,14 @@ static bool covers_path(struct policy_linter *l, const struct cap *c, struct sv 
 
 static void lint_files(struct policy_linter *l, const struct cap *c, const struct cap_rule *r)
 {
-	static const char *const victims[] = { "/etc/passwd", "/usr/bin/env",
-					       "/bin/sh",     "/usr/lib/x",
-					       "/boot/x",     "/lib/x",
-					       "/var/lib/x",  NULL };
+	static const char *const victims[] = { "/etc/passwd",	   "/usr/bin/env", "/bin/sh",
+					       "/usr/local/bin/x", "/usr/lib/x",   "/boot/x",
+					       "/lib/x",	   "/var/lib/x",   NULL };
 	const char *keys = arena_fmt(l->a, SV_FMT "/.ssh/id_ed25519", SV_ARG(l->env->home));
 
 	if (c->action == CAP_FS_READ && keys && l->env->home.n && covers_path(l, c, sv_from(keys)))
 		found(l, P_HOME, r->line, c->path.n == 0 ? SV("the whole file system") : SV(""));
-	for (size_t i = 0; c->action == CAP_FS_WRITE && victims[i]; i++)
+	for (size_t i = 0; c->action != CAP_FS_READ && victims[i]; i++)
 		if (covers_path(l, c, sv_from(victims[i]))) {
 			found(l, P_SYSTEM_WRITE, r->line, SV(""));
 			return;
@@ -171,7 +170,7 @@ static void lint_net(struct policy_linter *l, const struct cap *c, const struct 
 		return;
 	if (h->kind == CAP_HOST_ANY) {
 		/* net * is two capabilities; say it once. */
-		if (c->action == CAP_HTTP_REQUEST || c->port_lo == 443)
+		if (c->action == CAP_HTTP_REQUEST || c->port_lo != 80)
 			found(l, P_WILDCARD, r->line, SV(""));
 		return;
 	}
@@ -186,13 +185,22 @@ static void lint_net(struct policy_linter *l, const struct cap *c, const struct 
 		found(l, P_PLAIN_HTTP, r->line, SV(""));
 }
 
+static bool host_covers(const struct cap_host *h, struct sv name)
+{
+	if (h->kind == CAP_HOST_NAME)
+		return sv_eq(h->name, name);
+	return h->kind == CAP_HOST_ANY ||
+	       ((h->kind == CAP_HOST_ONE || h->kind == CAP_HOST_MANY) && name.n > h->name.n &&
+		sv_ends(name, h->name) && name.p[name.n - h->name.n - 1] == '.');
+}
+
 static bool secret_reaches(const struct policy_linter *l, const struct cap *s)
 {
 	for (size_t i = 0; i < l->p->set.caps.n; i++) {
 		const struct cap *c = &l->p->set.caps.v[i].cap;
 
 		if (c->action == CAP_HTTP_REQUEST && c->url.tls && c->url.port == s->to.port &&
-		    (sv_eq(c->url.host.name, s->to.host.name) || c->url.host.kind == CAP_HOST_ANY))
+		    host_covers(&c->url.host, s->to.host.name))
 			return true;
 		if (c->action == CAP_NET_CONNECT && c->host.kind == CAP_HOST_ANY &&
 		    c->port_lo == s->to.port)
@@ -203,7 +211,7 @@ static bool secret_reaches(const struct policy_linter *l, const struct cap *s)
 
 static void lint_cap(struct policy_linter *l, const struct cap *c, const struct cap_rule *r)
 {
-	if (c->action == CAP_FS_READ || c->action == CAP_FS_WRITE)
+	if (c->action == CAP_FS_READ || c->action == CAP_FS_WRITE || c->action == CAP_FS_PUT)
 		lint_files(l, c, r);
 	else if (c->action == CAP_NET_CONNECT || c->action == CAP_HTTP_REQUEST)
 		lint_net(l, c, r);
@@ -242,7 +250,7 @@ static void lint_settings(struct policy_linter *l)
 	for (uint32_t i = 0; i < s->rules.n; i++) {
 		const struct cap_rule *r = own_rule(l, i);
 
-		if (r && sv_starts(r->text, SV("allow shell full")))
+		if (r && r->kind == RULE_SHELL_FULL)
 			found(l, P_SHELL_FULL, r->line, SV(""));
 	}
 	for (size_t i = 0; i < l->p->opens.n; i++) {

@@ -240,9 +240,11 @@ static int merge(struct yaml_read *y, struct node *map)
 
 static int on_close(struct yaml_read *y, const yaml_event_t *e)
 {
-	const struct frame *top = &y->stack[y->depth - 1];
+	const struct frame *top = y->depth ? &y->stack[y->depth - 1] : NULL;
 	int r;
 
+	if (!top || !top->node)
+		return writ_fail(y->err, WRIT_E_BUG, 0, "YAML events do not balance");
 	if (top->anchor)
 		y->anchors.v[top->anchor - 1].open = false;
 	if (top->node->kind == NODE_MAP) {

@@ -12,21 +12,20 @@ struct engine {
 	const char *name;
 	size_t version; /* offset of its version string in the facts; 0: always here */
 	enum cap_isolation isolation;
-	bool files, globs, names_out, limits; /* what the engine expresses exactly */
 	const char *by;
 };
 
 /* clang-format off */
 static const struct engine engines[] = {
-	[ADAPTER_HOST]   = { "host",   0, ISOLATION_PROCESS, true, true, true, true, "host" },
-	[ADAPTER_CRUN]   = { "crun",   offsetof(struct host_facts, crun), ISOLATION_PROCESS, true, false, false, true, "crun" },
-	[ADAPTER_RUNC]   = { "runc",   offsetof(struct host_facts, runc), ISOLATION_PROCESS, true, false, false, true, "runc" },
-	[ADAPTER_RUNSC]  = { "gvisor", offsetof(struct host_facts, runsc), ISOLATION_GVISOR, true, false, false, true, "gVisor" },
-	[ADAPTER_PODMAN] = { "podman", offsetof(struct host_facts, podman), ISOLATION_PROCESS, true, false, false, true, "podman" },
-	[ADAPTER_DOCKER] = { "docker", offsetof(struct host_facts, docker), ISOLATION_PROCESS, true, false, false, true, "docker" },
-	[ADAPTER_QEMU]   = { "qemu",   offsetof(struct host_facts, qemu), ISOLATION_VM, true, false, false, true, "a QEMU machine" },
-	[ADAPTER_FIRECRACKER] = { "firecracker", offsetof(struct host_facts, firecracker), ISOLATION_VM, true, false, false, true, "a Firecracker machine" },
-	[ADAPTER_WASM]   = { "wasm",   offsetof(struct host_facts, wasmtime), ISOLATION_PROCESS, true, false, false, true, "WASI" },
+	[ADAPTER_HOST]   = { "host",   0, ISOLATION_PROCESS, "host" },
+	[ADAPTER_CRUN]   = { "crun",   offsetof(struct host_facts, crun), ISOLATION_PROCESS, "crun" },
+	[ADAPTER_RUNC]   = { "runc",   offsetof(struct host_facts, runc), ISOLATION_PROCESS, "runc" },
+	[ADAPTER_RUNSC]  = { "gvisor", offsetof(struct host_facts, runsc), ISOLATION_GVISOR, "gVisor" },
+	[ADAPTER_PODMAN] = { "podman", offsetof(struct host_facts, podman), ISOLATION_PROCESS, "podman" },
+	[ADAPTER_DOCKER] = { "docker", offsetof(struct host_facts, docker), ISOLATION_PROCESS, "docker" },
+	[ADAPTER_QEMU]   = { "qemu",   offsetof(struct host_facts, qemu), ISOLATION_VM, "a QEMU machine" },
+	[ADAPTER_FIRECRACKER] = { "firecracker", offsetof(struct host_facts, firecracker), ISOLATION_VM, "a Firecracker machine" },
+	[ADAPTER_WASM]   = { "wasm",   offsetof(struct host_facts, wasmtime), ISOLATION_PROCESS, "WASI" },
 };
 /* clang-format on */
 _Static_assert(ARRAY_LEN(engines) == ADAPTER_COUNT, "every adapter has a row");

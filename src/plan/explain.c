@@ -36,6 +36,17 @@ static void put_cell(struct buf *b, struct sv s, size_t width)
 	buf_fill(b, ' ', w < width ? width - w : 2);
 }
 
+/* Base's lines are known; a profile's are shown where they say something. */
+static bool is_shown(const struct plan *p, const struct plan_rule *r,
+		     const struct explain_style *st)
+{
+	const struct cap_rule *rule = &p->set->rules.v[r->rule];
+
+	if (st->all || r->refused)
+		return true;
+	return !rule->built_in && !(rule->shipped && (rule->missing || rule->kind == RULE_ENV));
+}
+
 static size_t column(const struct plan *p, const struct explain_style *st)
 {
 	size_t w = RULE_WIDTH;
@@ -43,7 +54,7 @@ static size_t column(const struct plan *p, const struct explain_style *st)
 	for (size_t i = 0; i < p->rules.n; i++) {
 		const struct cap_rule *r = &p->set->rules.v[p->rules.v[i].rule];
 
-		if ((st->all || !r->built_in) && r->text.n + 2 > w)
+		if (is_shown(p, &p->rules.v[i], st) && r->text.n + 2 > w)
 			w = r->text.n + 2;
 	}
 	return w > 70 ? 70 : w;
@@ -54,10 +65,9 @@ static size_t by_column(const struct plan *p, const struct explain_style *st)
 	size_t w = BY_WIDTH;
 
 	for (size_t i = 0; i < p->rules.n; i++) {
-		const struct cap_rule *r = &p->set->rules.v[p->rules.v[i].rule];
 		const size_t n = sv_from(p->rules.v[i].hold.by).n + 2;
 
-		if ((st->all || !r->built_in) && n > w)
+		if (is_shown(p, &p->rules.v[i], st) && n > w)
 			w = n;
 	}
 	return w;
@@ -76,7 +86,8 @@ static void put_rule(const struct plan *p, const struct plan_rule *r,
 		last = r->refused ? "it does not exist: a run is refused" : "";
 
 	put_cell(b, rule->text, rule_w);
-	buf_str(b, colour_of(st, rule->missing && r->refused ? LEVEL_NONE : r->hold.level));
+	buf_str(b, colour_of(st,
+			     r->refused || rule->kind == RULE_DANGER ? LEVEL_NONE : r->hold.level));
 	put_cell(b, sv_from(level), LEVEL_WIDTH);
 	buf_str(b, plain(st));
 	put_cell(b, sv_from(r->hold.by), *last ? by_w : 0);
@@ -158,7 +169,7 @@ void plan_explain(const struct plan *p, const struct explain_style *st, struct b
 	put_cell(b, SV("BY"), by_w);
 	buf_str(b, "COST\n");
 	for (size_t i = 0; i < p->rules.n; i++) {
-		if (p->set->rules.v[p->rules.v[i].rule].built_in && !st->all) {
+		if (!is_shown(p, &p->rules.v[i], st)) {
 			hidden++;
 			continue;
 		}

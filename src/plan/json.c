@@ -65,7 +65,14 @@ static void put_guarantees(const struct plan *p, struct buf *b)
 
 void plan_json(const struct plan *p, struct buf *b)
 {
-	buf_str(b, "{\"version\":1,");
+	buf_ch(b, '{');
+	plan_json_members(p, b);
+	buf_ch(b, '}');
+}
+
+void plan_json_members(const struct plan *p, struct buf *b)
+{
+	buf_str(b, "\"version\":1,");
 	member(b, "adapter", sv_from(plan_adapter_name(p->opt.adapter)), true);
 	member(b, "tier", sv_from(plan_tier_name(p->tier)), false);
 	if (p->tier_why)
@@ -96,5 +103,5 @@ void plan_json(const struct plan *p, struct buf *b)
 		member(b, "why", sv_from(p->steps.v[i].why), false);
 		buf_ch(b, '}');
 	}
-	buf_str(b, "]}\n");
+	buf_ch(b, ']');
 }

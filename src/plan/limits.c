@@ -78,8 +78,10 @@ static struct hold hold_pids(const struct ground *g)
 
 static struct hold hold_disk(const struct ground *g)
 {
-	if (g->cow)
+	if (g->cow && g->tier == TIER_A)
 		return HOLD(EXACT, "size of the copy-on-write layer", "none", NULL);
+	if (g->tier != TIER_A)
+		return HOLD(NONE, "no quota without mounts of its own", "none", NULL);
 	return HOLD(NONE, "direct workspace: no quota", "none", "--workspace cow");
 }
 

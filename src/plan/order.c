@@ -18,7 +18,7 @@ enum {
 	PROBED = 1u << 11,
 };
 
-enum when { ALWAYS = 0, IN_A, IN_B, WITH_LANDLOCK, WITH_COW, WITH_NET };
+enum when { ALWAYS = 0, IN_A, WITH_LANDLOCK, WITH_COW, WITH_NET };
 
 /* Read top to bottom: this is the order, and there is no other one. */
 /* clang-format off */
@@ -50,8 +50,6 @@ static bool applies(const struct ground *g, enum when when)
 		return true;
 	case IN_A:
 		return g->tier == TIER_A;
-	case IN_B:
-		return g->tier == TIER_B;
 	case WITH_LANDLOCK:
 		return g->landlock_fs;
 	case WITH_COW:

@@ -1,5 +1,7 @@
 #include "plan/plan_priv.h"
 
+#include <string.h>
+
 #include "base/banned.h"
 
 enum guarantee plan_guarantee_of(enum cap_action action)
@@ -58,35 +60,62 @@ const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule)
 /* --- rows, one per rule --- */
 
 struct row {
-	bool used;
+	uint32_t touches; /* 0: nothing yet */
+	uint8_t levels[G_COUNT];
 	enum guarantee guarantee;
 	struct hold hold;
 };
 
+/* Every guarantee a rule touches keeps its own level; the weakest part is shown. */
 static void row_add(struct row *r, enum guarantee g, struct hold h)
 {
-	const struct hold before = r->hold;
+	const struct hold shown = r->touches ? hold_min(r->hold, h) : h;
 
-	r->hold = r->used ? hold_min(r->hold, h) : h;
-	/* The guarantee named in the row is that of the part which decided it. */
-	if (!r->used || r->hold.by != before.by)
+	if (!r->touches || shown.level != r->hold.level || shown.by != r->hold.by)
 		r->guarantee = g;
-	r->used = true;
+	r->hold = shown;
+	if (!(r->touches & 1u << g) || h.level < r->levels[g])
+		r->levels[g] = (uint8_t)h.level;
+	r->touches |= 1u << g;
 }
 
-static struct hold engine_rule(const struct ground *g, enum guarantee guarantee,
-			       const struct cap *c)
+static bool has_star(const struct cap *c)
 {
-	struct hold h = adapter_hold(g, guarantee);
-
-	if (h.level == LEVEL_STRICTER && (guarantee == G_NET || guarantee == G_DNS))
-		return (struct hold){ LEVEL_NONE, "this engine cannot filter by name", "none",
-				      h.fix };
-	for (size_t i = 0; c && i < c->path.n; i++)
+	for (size_t i = 0; i < c->path.n; i++)
 		if (c->path.segs[i].star)
-			return (struct hold){ LEVEL_NONE,
-					      "this engine mounts whole directories only", "none",
-					      "--adapter host" };
+			return true;
+	return false;
+}
+
+/* What another engine makes of one capability. */
+static struct hold engine_rule(const struct ground *g, const struct cap *c)
+{
+	const enum guarantee guarantee = plan_guarantee_of(c->action);
+	const struct hold h = adapter_hold(g, guarantee);
+	const bool file = c->action == CAP_FS_READ || c->action == CAP_FS_WRITE ||
+			  c->action == CAP_FS_PUT || c->action == CAP_PROC_EXEC;
+	const char *why = NULL;
+
+	if (h.level == LEVEL_NONE)
+		return h;
+	if (guarantee == G_NET || guarantee == G_DNS)
+		why = "this engine cannot filter by name";
+	else if (file && has_star(c))
+		why = "this engine mounts whole directories only";
+	else if (c->action == CAP_FS_PUT)
+		why = "a mount is no drop box";
+	else if (file && (c->approve_n || c->n || c->rate_n))
+		why = "this engine cannot ask or count";
+	if (why)
+		return (struct hold){ LEVEL_NONE, why, "none", "--adapter host" };
+	if (c->action == CAP_FS_WRITE && c->path.tail && !g->cow)
+		return (struct hold){ LEVEL_PARTIAL,
+				      "protected names that do not exist yet could be created",
+				      "engine start", "--workspace cow" };
+	if (c->action == CAP_PROC_EXEC &&
+	    (c->path.n || !c->path.tail || c->has_args || c->sha256_n))
+		return (struct hold){ LEVEL_PARTIAL, "the loader it needs runs anything readable",
+				      "engine start", "accept exec=partial" };
 	return h;
 }
 
@@ -97,7 +126,7 @@ static struct hold any_cap(const struct ground *g, const struct cap *c)
 	if (c->kind == CAP_DENIAL && c->action != CAP_NET_CONNECT && c->action != CAP_HTTP_REQUEST)
 		return (struct hold){ LEVEL_NONE, "this engine cannot take away inside a grant",
 				      "none", "--adapter host" };
-	return engine_rule(g, plan_guarantee_of(c->action), c);
+	return engine_rule(g, c);
 }
 
 static void rows_from_caps(const struct ground *g, struct row *rows)
@@ -109,15 +138,20 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 			any_cap(g, &s->caps.v[i].cap));
 	for (size_t i = 0; i < s->nots.n; i++) {
 		struct row *r = &rows[s->nots.v[i].rule];
-		const struct hold h = any_cap(g, &s->nots.v[i].cap);
+		const enum guarantee ge = plan_guarantee_of(s->nots.v[i].cap.action);
+		const struct hold shown = r->hold;
+		const enum guarantee shown_g = r->guarantee;
+		const bool first = r->touches == 0;
 
-		/* deny read also denies writing: the row speaks of reading unless that is better
-		 * held. */
-		if (!r->used || h.level < r->hold.level)
-			row_add(r, plan_guarantee_of(s->nots.v[i].cap.action), h);
+		row_add(r, ge, any_cap(g, &s->nots.v[i].cap));
+		/* deny read also denies writing: speak of reading unless that holds better. */
+		if (!first && r->hold.level == shown.level) {
+			r->hold = shown;
+			r->guarantee = shown_g;
+		}
 	}
 	for (unsigned i = 0; i < LIMIT_COUNT; i++)
-		if (s->limits[i])
+		if (s->limits[i] && s->limit_rule[i] != RULE_NONE)
 			row_add(&rows[s->limit_rule[i]], limit_guarantee((enum cap_limit)i),
 				hold_limit(g, (enum cap_limit)i));
 }
@@ -168,25 +202,27 @@ static void rows_from_settings(const struct ground *g, struct row *rows)
 }
 
 /* Lines that grant nothing and still say something. */
-static void rows_from_words(const struct ground *g, struct row *rows)
+static void rows_from_kinds(const struct ground *g, struct row *rows)
 {
 	/* clang-format off */
-	static const struct { const char *word; enum guarantee g; const char *by; } words[] = {
-		{ "env ",     G_CRED,     "environment built from nothing" },
-		{ "open ",    G_FS_WRITE, "this protection is lifted" },
-		{ "allow shell read-only", G_FS_WRITE, "writes go to its own /tmp and HOME" },
-		{ "allow shell none", G_EXEC, "it cannot start other programs" },
-		{ "accept ",  G_SYSCALL,  "taken as it is here" },
-		{ "require ", G_SYSCALL,  "compared with what holds here" },
+	static const struct { enum guarantee g; const char *by; } says[] = {
+		[RULE_ENV]        = { G_CRED,     "environment built from nothing" },
+		[RULE_OPEN]       = { G_FS_WRITE, "this protection is lifted" },
+		[RULE_ACCEPT]     = { G_AUDIT,    "taken as it is here, and on record" },
+		[RULE_REQUIRE]    = { G_AUDIT,    "compared with what holds here" },
+		[RULE_SHELL]      = { G_FS_WRITE, "writes go to its own /tmp and HOME" },
+		[RULE_SHELL_NONE] = { G_EXEC,     "seccomp: nothing is run after the first program" },
 	};
 	/* clang-format on */
 
-	for (size_t i = 0; i < g->set->rules.n; i++)
-		for (size_t k = 0; k < ARRAY_LEN(words) && !rows[i].used; k++)
-			if (sv_starts(g->set->rules.v[i].text, sv_from(words[k].word)) &&
-			    !g->set->rules.v[i].missing && !g->set->rules.v[i].built_in)
-				row_add(&rows[i], words[k].g,
-					(struct hold){ LEVEL_EXACT, words[k].by, "none", NULL });
+	for (size_t i = 0; i < g->set->rules.n; i++) {
+		const struct cap_rule *r = &g->set->rules.v[i];
+
+		if (rows[i].touches == 0 && !r->missing && !r->built_in &&
+		    (size_t)r->kind < ARRAY_LEN(says) && says[r->kind].by)
+			row_add(&rows[i], says[r->kind].g,
+				(struct hold){ LEVEL_EXACT, says[r->kind].by, "none", NULL });
+	}
 }
 
 /* --- what does not hold --- */
@@ -196,6 +232,24 @@ static bool is_accepted(const struct cap_set *s, enum guarantee g, enum level ha
 	return s->accepts[g] && have >= s->accept[g];
 }
 
+/*
+ * Does a line that somebody wrote, or chose by naming a profile, fail to hold?
+ * Limits that a profile brings are defaults.
+ */
+static bool is_refused(const struct cap_set *set, const struct cap_rule *rule,
+		       const struct row *row)
+{
+	if (rule->built_in || (rule->shipped && rule->kind == RULE_LIMIT))
+		return false;
+	if (rule->missing)
+		return !rule->optional;
+	for (unsigned g = 0; g < G_COUNT; g++)
+		if ((row->touches & 1u << g) && row->levels[g] < LEVEL_STRICTER &&
+		    !is_accepted(set, (enum guarantee)g, (enum level)row->levels[g]))
+			return true;
+	return false;
+}
+
 static bool add_rules(struct arena *a, const struct ground *g, const struct row *rows,
 		      struct plan *p)
 {
@@ -203,40 +257,40 @@ static bool add_rules(struct arena *a, const struct ground *g, const struct row 
 		const struct cap_rule *rule = &g->set->rules.v[i];
 		struct plan_rule *r;
 
-		if (!rows[i].used && !rule->missing)
+		if (rows[i].touches == 0 && !rule->missing)
 			continue;
 		r = vec_push(a, &p->rules);
 		if (!r)
 			return false;
-		*r = (struct plan_rule){ i, rows[i].guarantee, rows[i].hold, false };
-		if (rule->missing && !rows[i].used) {
-			/* It was optional: nothing is granted. */
-			r->hold = (struct hold){ LEVEL_EXACT, "optional, not on this machine",
+		*r = (struct plan_rule){ .rule = i,
+					 .guarantee = rows[i].guarantee,
+					 .hold = rows[i].hold,
+					 .touches = rows[i].touches,
+					 .refused = is_refused(g->set, rule, &rows[i]) };
+		memcpy(r->levels, rows[i].levels, sizeof(r->levels));
+		if (rows[i].touches == 0)
+			r->hold = (struct hold){ rule->optional ? LEVEL_EXACT : LEVEL_NONE,
+						 rule->optional ? "optional, not on this machine"
+								: "not on this machine",
 						 "none", NULL };
-		} else if (rule->missing) {
-			r->refused = !rule->built_in;
-		} else {
-			r->refused = r->hold.level < LEVEL_STRICTER && !rule->built_in &&
-				     !is_accepted(g->set, r->guarantee, r->hold.level);
-		}
 		p->refused += r->refused;
 	}
 	return true;
 }
 
-static void lower_guarantee(struct plan_guarantee *g, struct hold h, uint32_t rule)
+/* A rule that holds less well than its guarantee takes it down. */
+static void lower_guarantees(struct plan *p, const struct plan_rule *r)
 {
-	if (h.level >= g->level && g->by)
-		return;
-	*g = (struct plan_guarantee){ .level = h.level, .by = h.by, .rule = rule };
+	for (unsigned i = 0; i < G_COUNT; i++)
+		if ((r->touches & 1u << i) && r->levels[i] < (uint8_t)p->guarantees[i].level)
+			p->guarantees[i] = (struct plan_guarantee){
+				.level = (enum level)r->levels[i], .by = r->hold.by, .rule = r->rule
+			};
 }
 
 static void set_guarantees(const struct ground *g, struct plan *p)
 {
 	const bool host = g->opt->adapter == ADAPTER_HOST;
-	static const enum guarantee ended[] = { G_FS_READ, G_FS_WRITE, G_FS_METADATA, G_NET,
-						G_DNS,	   G_IPC,      G_PROC_SEE,    G_PROC_SIGNAL,
-						G_EXEC,	   G_SYSCALL,  G_CRED };
 
 	for (unsigned i = 0; i < G_COUNT; i++) {
 		const enum guarantee e = (enum guarantee)i;
@@ -260,13 +314,12 @@ static void set_guarantees(const struct ground *g, struct plan *p)
 	}
 	for (size_t i = 0; i < p->rules.n; i++)
 		if (!g->set->rules.v[p->rules.v[i].rule].missing)
-			lower_guarantee(&p->guarantees[p->rules.v[i].guarantee], p->rules.v[i].hold,
-					p->rules.v[i].rule);
+			lower_guarantees(p, &p->rules.v[i]);
 	/* A socket that delegates authority ends every boundary it can act across. */
 	for (size_t i = 0; i < g->set->caps.n; i++)
 		if (g->set->caps.v[i].cap.danger)
-			for (size_t k = 0; k < ARRAY_LEN(ended); k++)
-				p->guarantees[ended[k]] = (struct plan_guarantee){
+			for (size_t k = 0; k < G_COUNT; k++)
+				p->guarantees[k] = (struct plan_guarantee){
 					.level = LEVEL_NONE,
 					.by = "a dangerous socket is let in",
 					.rule = g->set->caps.v[i].rule
@@ -280,6 +333,14 @@ static void check_required(const struct ground *g, struct plan *p)
 		p->guarantees[i].refused = p->guarantees[i].level < g->set->require[i];
 		p->refused += p->guarantees[i].refused;
 	}
+}
+
+static bool may_exec(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
+			return true;
+	return false;
 }
 
 int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts *facts,
@@ -298,11 +359,13 @@ int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts
 	p->tier = g.tier;
 	rows_from_caps(&g, rows);
 	rows_from_settings(&g, rows);
-	rows_from_words(&g, rows);
+	rows_from_kinds(&g, rows);
 	if (!add_rules(a, &g, rows, p) || !plan_add_gaps(a, &g, p) ||
 	    (opt->adapter == ADAPTER_HOST && !plan_add_steps(a, &g, p)))
 		return writ_nomem(err);
 	set_guarantees(&g, p);
+	if (!may_exec(set) && opt->adapter == ADAPTER_HOST && p->tier != TIER_NONE)
+		p->guarantees[G_EXEC].by = "nothing is run after the first program";
 	check_required(&g, p);
 	*ret_plan = p;
 	return 0;

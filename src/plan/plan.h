@@ -49,10 +49,12 @@ struct hold {
 };
 
 struct plan_rule {
-	uint32_t rule; /* index into the set's rules */
-	enum guarantee guarantee;
+	uint32_t rule;		  /* index into the set's rules */
+	enum guarantee guarantee; /* of the part that is shown: the weakest */
 	struct hold hold;
-	bool refused; /* a person wrote it and it does not hold here */
+	uint32_t touches;	 /* bits of 1 << enum guarantee */
+	uint8_t levels[G_COUNT]; /* enum level, where touched */
+	bool refused;		 /* a person wrote it and it does not hold here */
 };
 
 struct plan_guarantee {
@@ -107,11 +109,11 @@ struct explain_style {
 	bool colour;
 	bool all;     /* base's rules too */
 	bool verbose; /* guarantees and steps */
-	size_t width; /* terminal columns, 0: do not shorten */
 };
 void plan_explain(const struct plan *p, const struct explain_style *style, struct buf *b);
 
-/* The effective-guarantees record. */
+/* The effective-guarantees record, and the same without its braces. */
 void plan_json(const struct plan *p, struct buf *b);
+void plan_json_members(const struct plan *p, struct buf *b);
 
 #endif

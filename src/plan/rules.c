@@ -14,8 +14,43 @@ static bool has_star(const struct cap_seq *s)
 	return false;
 }
 
+/* Is all of @c's path inside the workspace? Only there is anything copied on write. */
+static bool in_cow(const struct ground *g, const struct cap *c)
+{
+	const struct cap_seq *root = &g->set->root.path;
+
+	if (!g->cow || g->tier != TIER_A || g->set->root.action == CAP_NONE || c->path.n < root->n)
+		return false;
+	for (size_t i = 0; i < root->n; i++)
+		if (i >= c->path.hole || c->path.segs[i].star ||
+		    !sv_eq(c->path.segs[i].pre, root->segs[i].pre))
+			return false;
+	return true;
+}
+
+/* Directories of the host where sockets that delegate authority live. */
+static bool holds_sockets(const struct cap *c)
+{
+	const struct sv first = c->path.n ? c->path.segs[0].pre : SV("");
+
+	if (!c->path.tail)
+		return false;
+	return c->path.n == 0 || sv_is(first, "run") ||
+	       (sv_is(first, "var") && (c->path.n == 1 || sv_is(c->path.segs[1].pre, "run"))) ||
+	       (sv_is(first, "tmp") && c->path.n == 1);
+}
+
+/* Asking and counting happen where each use is seen: only mediation sees opens. */
+static struct hold hold_priced_file(const struct ground *g)
+{
+	if (g->mediate)
+		return HOLD(EXACT, "opens mediated, held while a person decides", "opens there ~6x",
+			    NULL);
+	return HOLD(NONE, no_notify, "none", "allow it or leave it out");
+}
+
 /* A pattern inside a directory: no mount and no Landlock rule can say it. */
-static struct hold hold_glob(const struct ground *g, bool write)
+static struct hold hold_glob(const struct ground *g, const struct cap *c, bool write)
 {
 	if (g->mediate && g->tier == TIER_A)
 		return HOLD(EXACT,
@@ -27,7 +62,7 @@ static struct hold hold_glob(const struct ground *g, bool write)
 			    write ? "Landlock, opens and creates mediated"
 				  : "Landlock, opens mediated",
 			    "opens there ~6x", NULL);
-	if (g->cow && write)
+	if (in_cow(g, c) && write)
 		return HOLD(EXACT, "commit gate of the copy-on-write workspace", "checked at apply",
 			    NULL);
 	return HOLD(PARTIAL, no_notify, "none", "grant the whole directory, or --workspace cow");
@@ -36,7 +71,10 @@ static struct hold hold_glob(const struct ground *g, bool write)
 static struct hold hold_read(const struct ground *g, const struct cap *c)
 {
 	if (has_star(&c->path))
-		return hold_glob(g, false);
+		return hold_glob(g, c, false);
+	if (holds_sockets(c) && !g->mediate && g->f->landlock_abi < 9)
+		return HOLD(PARTIAL, "sockets below it could be spoken to", "none",
+			    "grant less of it");
 	if (g->tier == TIER_A)
 		return HOLD(EXACT, g->landlock_fs ? "read-only bind + Landlock" : "read-only bind",
 			    "none", NULL);
@@ -48,10 +86,10 @@ static struct hold hold_read(const struct ground *g, const struct cap *c)
 static struct hold hold_write(const struct ground *g, const struct cap *c)
 {
 	if (has_star(&c->path))
-		return hold_glob(g, true);
+		return hold_glob(g, c, true);
 	if (!g->landlock_fs && g->tier == TIER_B)
 		return HOLD(NONE, "nothing without Landlock", "none", NULL);
-	if (g->cow && g->tier == TIER_A)
+	if (in_cow(g, c))
 		return HOLD(EXACT, "copy-on-write workspace, commit gate", "checked at apply",
 			    NULL);
 	if (!c->path.tail)
@@ -81,7 +119,10 @@ static struct hold hold_put(const struct ground *g)
 /* Everything readable may run, or a list that the loader can always walk around. */
 static struct hold hold_exec(const struct cap *c)
 {
-	if (c->path.n == 0 && c->path.tail)
+	if (c->approve_n || c->n || c->rate_n)
+		return HOLD(NONE, "nobody can run a program on behalf of another", "none",
+			    "allow it or leave it out");
+	if (c->path.n == 0 && c->path.tail && !c->has_args && !c->sha256_n)
 		return HOLD(EXACT, "what is readable may run", "none", NULL);
 	return HOLD(PARTIAL, "Landlock; the loader it needs runs anything readable", "none",
 		    "accept exec=partial, or hide programs by granting less to read");
@@ -116,8 +157,8 @@ static struct hold hold_net(const struct ground *g, const struct cap *c)
 	const char *cost =
 		inspected ? (c->url.tls ? "TLS intercepted" : "HTTP read") : "none, not inspected";
 
-	if (signed_level && c->action == CAP_NET_CONNECT)
-		return HOLD(NONE, "net level signed lets no raw tunnel through", "none",
+	if (signed_level && (c->action == CAP_NET_CONNECT || c->tls_pass))
+		return HOLD(NONE, "net level signed lets nothing through unread", "none",
 			    "use https:// rules, or a lower net level");
 	if (g->own_net)
 		return HOLD(EXACT, inspected ? "per-name listener, inspected" : "per-name listener",
@@ -200,13 +241,16 @@ struct hold hold_cap(const struct ground *g, const struct cap *c)
 {
 	if (g->tier == TIER_NONE)
 		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
+	if ((c->action == CAP_FS_READ || c->action == CAP_FS_WRITE || c->action == CAP_FS_PUT) &&
+	    (c->approve_n || c->n || c->rate_n))
+		return hold_priced_file(g);
 	switch (c->action) {
 	case CAP_FS_READ:
 		return hold_read(g, c);
 	case CAP_FS_WRITE:
 		return hold_write(g, c);
 	case CAP_FS_PUT:
-		return has_star(&c->path) ? hold_glob(g, true) : hold_put(g);
+		return has_star(&c->path) ? hold_glob(g, c, true) : hold_put(g);
 	case CAP_PROC_EXEC:
 		return hold_exec(c);
 	case CAP_NET_CONNECT:
@@ -260,13 +304,32 @@ static bool takes_from_a_grant(const struct ground *g, const struct cap *d)
 	return false;
 }
 
+/*
+ * Is everything a denial takes away inside the workspace? One by name reaches
+ * into every grant, so all that somebody wrote must be there.
+ */
+static bool denial_in_cow(const struct ground *g, const struct cap *d)
+{
+	if (d->path.hole == SIZE_MAX)
+		return in_cow(g, d);
+	for (size_t i = 0; i < g->set->caps.n; i++) {
+		const struct cap_entry *e = &g->set->caps.v[i];
+
+		if ((e->cap.action == CAP_FS_READ || e->cap.action == CAP_FS_WRITE ||
+		     e->cap.action == CAP_FS_PUT) &&
+		    !g->set->rules.v[e->rule].built_in && !in_cow(g, &e->cap))
+			return false;
+	}
+	return g->cow && g->tier == TIER_A;
+}
+
 static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 {
 	const bool by_name = d->path.hole != SIZE_MAX || has_star(&d->path);
 
 	if (!takes_from_a_grant(g, d))
 		return HOLD(EXACT, "nothing allows it anyway", "none", NULL);
-	if (g->cow && g->tier == TIER_A)
+	if (denial_in_cow(g, d))
 		return HOLD(EXACT,
 			    d->action == CAP_FS_READ ? "copy-on-write snapshot"
 						     : "commit gate of the copy-on-write workspace",

@@ -18,6 +18,13 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 		d->errors++;
 	if (level == DIAG_WARNING)
 		d->warnings++;
+	/* A full list still takes an error, in place of a warning. */
+	for (size_t i = d->list.n; d->list.n >= DIAG_MAX && level == DIAG_ERROR && i-- > 0;)
+		if (d->list.v[i].level != DIAG_ERROR) {
+			memmove(&d->list.v[i], &d->list.v[i + 1],
+				(d->list.n - i - 1) * sizeof(*d->list.v));
+			d->list.n--;
+		}
 	if (d->list.n >= DIAG_MAX)
 		return;
 	va_start(ap, fmt);
@@ -108,7 +115,8 @@ size_t diag_glyph(struct sv s, bool *ret_plain)
 		v = v << 6 | ((unsigned char)s.p[i] & 0x3f);
 	/* C1 controls, soft hyphen, zero width, bidi, line separators, BOM, tags. */
 	*ret_plain =
-		!((v >= 0x80 && v < 0xa0) || v == 0xad || v == 0x61c || v == 0x180e ||
+		!((v >= 0x80 && v < 0xa0) || v == 0xad || v == 0x34f || v == 0x61c || v == 0x115f ||
+		  v == 0x1160 || v == 0x2800 || v == 0x3164 || v == 0xffa0 || v == 0x180e ||
 		  (v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) ||
 		  (v >= 0x2060 && v <= 0x206f) || v == 0xfeff || (v >= 0xfe00 && v <= 0xfe0f) ||
 		  (v >= 0xfff9 && v <= 0xfffb) || (v >= 0xe0000 && v <= 0xe0fff));

@@ -21,6 +21,7 @@ struct source {
 	struct sv dir; /* where its `use` and relative names start; "" if nowhere */
 	struct sv text;
 	bool built_in; /* shipped with writ */
+	bool base;     /* the base profile itself */
 	bool alone;    /* may not use other files: only its own text is pinned by trust */
 };
 

@@ -1,36 +1,41 @@
-#include "policy/lower_priv.h"
+#include "policy/load_priv.h"
 
 #include <string.h>
 
-#include "crypto/crypto.h"
-
 #include "base/banned.h"
-
-/* One file in the chain of `use` that led to the current one. */
-struct loading {
-	const struct loading *up;
-	struct sv id;
-	unsigned depth;
-};
-
-struct loader {
-	struct lower l;
-	VEC(struct sv) seen; /* ids of files already in the set */
-	bool agents_ok;	     /* agent blocks are kept: not while narrowing */
-};
-
-static const char only_narrows[] =
-	"agent.writ may only narrow until you read it and type: writ trust";
 
 /* --- one statement --- */
 
-static void init_set(struct cap_set *s)
+void init_set(struct cap_set *s)
 {
 	s->isolation_rule = s->workspace_rule = s->net_level_rule = RULE_NONE;
 	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		s->limit_rule[i] = RULE_NONE;
 	for (size_t i = 0; i < G_COUNT; i++)
 		s->require_rule[i] = s->accept_rule[i] = RULE_NONE;
+}
+
+static enum cap_rule_kind rule_kind(const struct stmt *s)
+{
+	const bool shell = s->verb && s->verb->id == VERB_SHELL;
+
+	if (s->kind == STMT_ENV)
+		return RULE_ENV;
+	if (s->kind == STMT_OPEN)
+		return RULE_OPEN;
+	if (s->kind == STMT_ACCEPT)
+		return RULE_ACCEPT;
+	if (s->kind == STMT_REQUIRE)
+		return RULE_REQUIRE;
+	if (s->kind == STMT_DANGER)
+		return RULE_DANGER;
+	if (s->kind == STMT_LIMIT)
+		return RULE_LIMIT;
+	if (!shell)
+		return RULE_GRANTS;
+	if (sv_is(s->object.text, "none"))
+		return RULE_SHELL_NONE;
+	return sv_is(s->object.text, "full") ? RULE_SHELL_FULL : RULE_SHELL;
 }
 
 static bool add_rule(struct lower *l, const struct stmt *s)
@@ -44,15 +49,20 @@ static bool add_rule(struct lower *l, const struct stmt *s)
 	r = vec_push(l->a, &l->set->rules);
 	if (!r || !lower_rule_text(l, s, &text))
 		return lower_bad(l, s, NULL, "out of memory");
-	*r = (struct cap_rule){
-		.file = s->src->name, .line = s->line, .text = text, .built_in = s->src->built_in
-	};
+	*r = (struct cap_rule){ .file = s->src->name,
+				.line = s->line,
+				.text = text,
+				.kind = rule_kind(s),
+				.built_in = s->src->base,
+				.shipped = s->src->built_in,
+				.optional = s->optional };
 	l->rule = (uint32_t)(l->set->rules.n - 1);
 	return true;
 }
 
 static int take_stmt(struct lower *l, const struct stmt *s)
 {
+	const size_t errors = l->d->errors;
 	struct lowered_rule *done;
 
 	if (s->kind == STMT_TEST) {
@@ -73,6 +83,9 @@ static int take_stmt(struct lower *l, const struct stmt *s)
 				       .not_from = l->set->nots.n };
 	if (!add_rule(l, s) || !lower_stmt(l, s)) {
 		l->done.n--;
+		/* SECURITY: a line that was not understood must never just be gone. */
+		if (l->d->errors == errors)
+			(void)lower_bad(l, s, NULL, "this line cannot be read");
 		return 0;
 	}
 	done->rule = l->rule;
@@ -83,8 +96,6 @@ static int take_stmt(struct lower *l, const struct stmt *s)
 
 /* --- files and what they use --- */
 
-static int load_file(struct loader *o, const struct source *src, const struct loading *in);
-
 static int use_profile(struct loader *o, const struct policy_profile *p, const struct loading *in)
 {
 	struct source *src = arena_new(o->l.a, struct source);
@@ -94,7 +105,8 @@ static int use_profile(struct loader *o, const struct policy_profile *p, const s
 	*src = (struct source){ .name = sv_from(p->name),
 				.dir = SV(""),
 				.text = { p->text, p->len },
-				.built_in = true };
+				.built_in = true,
+				.base = strcmp(p->name, "base") == 0 };
 	return load_file(o, src, in);
 }
 
@@ -181,7 +193,7 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 /* --- agent blocks --- */
 
 /* A lower for another set, with everything else as in @l. */
-static int fork_lower(const struct lower *l, struct lower *ret)
+int fork_lower(const struct lower *l, struct lower *ret)
 {
 	struct cap_set *set = arena_new(l->a, struct cap_set);
 
@@ -253,7 +265,9 @@ static int load_ast(struct loader *o, const struct ast *ast, const struct loadin
 			r = take_stmt(&o->l, s);
 	if (r < 0)
 		return r;
-	check_file(&o->l, from);
+	/* Two names of a shipped profile may be one directory on this machine. */
+	if (!ast->stmts.v[0].src->built_in)
+		check_file(&o->l, from);
 	for (const struct stmt *s = ast->stmts.v; r == 0 && s < end; s++) {
 		for (const struct stmt *t = ast->stmts.v; s->kind == STMT_USE && t < s; t++)
 			if (t->kind == STMT_USE && sv_eq(t->w[1].text, s->w[1].text))
@@ -275,7 +289,7 @@ static int load_ast(struct loader *o, const struct ast *ast, const struct loadin
 	return r;
 }
 
-static int load_file(struct loader *o, const struct source *src, const struct loading *in)
+int load_file(struct loader *o, const struct source *src, const struct loading *in)
 {
 	struct sv *id = vec_push(o->l.a, &o->seen);
 	struct ast ast = { 0 };
@@ -290,13 +304,16 @@ static int load_file(struct loader *o, const struct source *src, const struct lo
 	if (ast.drops_base && in->depth > 0)
 		diag_add(o->l.d, DIAG_ERROR, (struct place){ src, 0, 0, 0 }, NULL,
 			 "only the policy itself can say use none, not a file it uses");
+	else if (ast.drops_base && !o->agents_ok)
+		diag_add(o->l.d, DIAG_WARNING, (struct place){ src, 0, 0, 0 }, only_narrows,
+			 "use none has no effect here");
 	else if (ast.drops_base)
 		o->l.policy->has_base = false;
 	return load_ast(o, &ast, in);
 }
 
 /* Lowers the base profile into @l's set. */
-static int load_base(struct lower *l)
+int load_base(struct lower *l)
 {
 	const struct policy_profile *p = profile_find(SV("base"));
 	struct loader o = { .l = *l };
@@ -309,7 +326,7 @@ static int load_base(struct lower *l)
 
 /* --- command-line rules --- */
 
-static int load_arg(struct loader *o, const struct policy_arg *arg)
+int load_arg(struct loader *o, const struct policy_arg *arg)
 {
 	static const char *const keywords[] = {
 		[ARG_LIMIT] = "limit", [ARG_SECRET] = "secret", [ARG_ENV] = "env", [ARG_USE] = "use"
@@ -341,264 +358,4 @@ static int load_arg(struct loader *o, const struct policy_arg *arg)
 	if (ast.drops_base)
 		o->l.policy->has_base = false;
 	return r < 0 ? r : load_ast(o, &ast, &in);
-}
-
-/* --- the whole --- */
-
-/* With no exec line anything readable runs: say so as a capability. */
-static int default_exec(struct lower *l)
-{
-	struct cap_entry *e;
-	struct cap_rule *r;
-	struct writ_err err = { 0 };
-	const char *text;
-
-	if (l->exec_said)
-		return 0;
-	text = arena_fmt(l->a, "proc.exec:" SV_FMT ":/**", SV_ARG(l->env->realm));
-	r = vec_push(l->a, &l->set->rules);
-	e = vec_push(l->a, &l->set->caps);
-	if (!text || !r || !e)
-		return writ_nomem(l->err);
-	*r = (struct cap_rule){ .file = SV("default"),
-				.text = SV("no exec line: what is readable may run"),
-				.built_in = true };
-	e->rule = (uint32_t)(l->set->rules.n - 1);
-	return cap_parse(l->a, CAP_GRANT, sv_from(text), &e->cap, &err) < 0
-		       ? writ_fail(l->err, WRIT_E_BUG, 0, "%s", err.what)
-		       : 0;
-}
-
-/* Adds @more behind @set: rule numbers shift, and its limits are only defaults. */
-static int append_set(struct arena *a, struct cap_set *set, const struct cap_set *more,
-		      struct writ_err *err)
-{
-	const uint32_t shift = (uint32_t)set->rules.n;
-
-	for (size_t i = 0; i < more->rules.n; i++) {
-		struct cap_rule *r = vec_push(a, &set->rules);
-
-		if (!r)
-			return writ_nomem(err);
-		*r = more->rules.v[i];
-	}
-	for (size_t i = 0; i < more->caps.n; i++) {
-		struct cap_entry *e = vec_push(a, &set->caps);
-
-		if (!e)
-			return writ_nomem(err);
-		*e = (struct cap_entry){ more->caps.v[i].cap, more->caps.v[i].rule + shift };
-	}
-	for (size_t i = 0; i < more->nots.n; i++) {
-		struct cap_entry *e = vec_push(a, &set->nots);
-
-		if (!e)
-			return writ_nomem(err);
-		*e = (struct cap_entry){ more->nots.v[i].cap, more->nots.v[i].rule + shift };
-	}
-	for (size_t i = 0; i < LIMIT_COUNT; i++)
-		if (set->limits[i] == 0 && more->limits[i]) {
-			set->limits[i] = more->limits[i];
-			set->limit_rule[i] = more->limit_rule[i] + shift;
-		}
-	return 0;
-}
-
-/* Lowers base apart, since its limits are only defaults, and adds it to @set. */
-static int add_base(struct lower *l, struct cap_set *set)
-{
-	const struct policy_profile *p = profile_find(SV("base"));
-	const size_t envs = l->policy->envs.n;
-	const uint32_t shift = (uint32_t)set->rules.n;
-	struct lower base;
-	int r = fork_lower(l, &base);
-
-	if (r == 0)
-		r = load_base(&base);
-	if (r < 0)
-		return r;
-	for (size_t i = envs; i < l->policy->envs.n; i++)
-		l->policy->envs.v[i].rule += shift;
-	if (p) {
-		set->rt = crypto_sha256((struct sv){ p->text, p->len });
-		set->has_rt = true;
-	}
-	return append_set(l->a, set, base.set, l->err);
-}
-
-/* What an untrusted file says beyond grants and limits has no effect; say so. */
-static void check_narrow_kinds(struct lower *l)
-{
-	for (size_t i = 0; i < l->done.n; i++) {
-		const enum stmt_kind k = l->done.v[i].s->kind;
-
-		if (k == STMT_ENV || k == STMT_SECRET || k == STMT_OPEN || k == STMT_DANGER ||
-		    k == STMT_ACCEPT || k == STMT_STATE)
-			diag_add(l->d, DIAG_WARNING, stmt_place(l->done.v[i].s), only_narrows,
-				 "this has no effect here");
-	}
-}
-
-/* Meets the operator's set with an untrusted workspace policy. */
-static int narrow(struct loader *o, const struct source *src, struct cap_set *ret)
-{
-	struct policy *scratch = arena_new(o->l.a, struct policy);
-	struct loading in = { .id = src->name };
-	struct loader ws = { 0 };
-	int r = fork_lower(&o->l, &ws.l);
-
-	if (r < 0 || !scratch)
-		return writ_nomem(o->l.err);
-	ws.l.policy = scratch; /* its secrets, variables and openings go nowhere */
-	r = load_file(&ws, src, &in);
-	if (r < 0 || o->l.d->errors)
-		return r;
-	check_narrow_kinds(&ws.l);
-	check_within(&ws.l, o->l.set, DIAG_WARNING,
-		     "this asks for more than your own policy allows, so it is cut down");
-	r = default_exec(&ws.l);
-	if (r == 0)
-		r = cap_set_meet(o->l.a, o->l.set, ws.l.set, ret, o->l.err);
-	for (size_t i = 0; r == 0 && i < ws.l.tests.n; i++) {
-		const struct stmt **t = vec_push(o->l.a, &o->l.tests);
-
-		if (!t)
-			return writ_nomem(o->l.err);
-		*t = ws.l.tests.v[i];
-	}
-	return r;
-}
-
-enum copy_to { COPY_GRANT = 0, COPY_DENIAL, COPY_PRICE };
-
-static int copy_entry(struct lower *agent, const struct cap_set *parent,
-		      const struct cap_entry *from, enum copy_to to)
-{
-	struct cap_rule *r = vec_push(agent->a, &agent->set->rules);
-	struct cap_entry *e = to == COPY_GRANT	  ? vec_push(agent->a, &agent->set->caps)
-			      : to == COPY_DENIAL ? vec_push(agent->a, &agent->set->nots)
-						  : vec_push(agent->a, &agent->set->prices);
-
-	if (!e || !r)
-		return writ_nomem(agent->err);
-	*r = parent->rules.v[from->rule];
-	*e = (struct cap_entry){ from->cap, (uint32_t)(agent->set->rules.n - 1) };
-	return 0;
-}
-
-/* An agent without exec lines may run what its parent may. */
-static int inherit_exec(struct lower *agent, const struct cap_set *parent)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < parent->caps.n && !agent->exec_said; i++)
-		if (parent->caps.v[i].cap.action == CAP_PROC_EXEC)
-			r = copy_entry(agent, parent, &parent->caps.v[i], COPY_GRANT);
-	return r;
-}
-
-/* What the parent may not do, or only after asking, its agent may not do freely. */
-static int inherit_refusals(struct lower *agent, const struct cap_set *parent)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < parent->nots.n; i++)
-		r = copy_entry(agent, parent, &parent->nots.v[i], COPY_DENIAL);
-	for (size_t i = 0; r == 0 && i < parent->caps.n; i++)
-		if (parent->caps.v[i].cap.approve_n)
-			r = copy_entry(agent, parent, &parent->caps.v[i], COPY_PRICE);
-	for (size_t i = 0; r == 0 && i < parent->prices.n; i++)
-		r = copy_entry(agent, parent, &parent->prices.v[i], COPY_PRICE);
-	return r;
-}
-
-static int finish_agents(struct policy *p)
-{
-	for (size_t i = 0; i < p->agents.n; i++) {
-		struct lower *l = p->agent_work.v[i];
-		int r;
-
-		check_within(l, &p->set, DIAG_ERROR,
-			     "an agent cannot have more than its parent, and no rule of the parent "
-			     "covers this");
-		r = inherit_exec(l, &p->set);
-		if (r == 0)
-			r = inherit_refusals(l, &p->set);
-		if (r == 0 && p->has_base)
-			r = add_base(l, l->set);
-		if (r < 0)
-			return r;
-		check_tests(l, l->set);
-		p->tests += l->policy->tests;
-		p->tests_failed += l->policy->tests_failed;
-		p->agents.v[i].set = *l->set;
-		p->agents.v[i].lists = l->policy;
-	}
-	return 0;
-}
-
-static int load_inputs(struct loader *o, const struct policy_input *in)
-{
-	struct policy_arg write_here = {
-		.kind = ARG_ALLOW,
-		.src = { .name = SV("default"), .text = SV("write:."), .dir = SV("") }
-	};
-	struct policy_arg *arg = arena_new(o->l.a, struct policy_arg);
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < in->files_n; i++) {
-		struct loading here = { .id = in->files[i].name };
-
-		r = load_file(o, &in->files[i], &here);
-	}
-	for (size_t i = 0; r == 0 && i < in->args_n; i++)
-		r = load_arg(o, &in->args[i]);
-	if (r == 0 && in->default_write && o->l.env->workspace.n) {
-		if (!arg)
-			return writ_nomem(o->l.err);
-		*arg = write_here;
-		r = load_arg(o, arg);
-	}
-	return r;
-}
-
-int policy_new(const struct policy_env *env, const struct policy_input *in, struct diags *d,
-	       struct policy **ret_policy, struct writ_err *err)
-{
-	struct policy *p = arena_new(d->arena, struct policy);
-	struct loader o = { .agents_ok = true };
-	struct cap_set own = { 0 };
-	struct cap_set met = { 0 };
-	int r;
-
-	if (!p)
-		return writ_nomem(err);
-	init_set(&own);
-	o.l = (struct lower){
-		.env = env, .d = d, .policy = p, .a = d->arena, .set = &own, .err = err
-	};
-	p->has_base = true;
-	r = load_inputs(&o, in);
-	if (r == 0)
-		r = default_exec(&o.l);
-	if (r == 0 && in->narrow && d->errors == 0)
-		r = narrow(&o, in->narrow, &met);
-	if (r < 0)
-		return r;
-	p->set = in->narrow && d->errors == 0 ? met : own;
-	if (p->has_base)
-		r = add_base(&o.l, &p->set);
-	if (r == 0 && d->errors == 0)
-		r = finish_agents(p);
-	if (r < 0)
-		return r;
-	if (d->errors == 0)
-		check_secrets(&o.l);
-	if (d->errors == 0)
-		check_tests(&o.l, &p->set);
-	diags_sort(d);
-	if (d->errors || d->lost)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
-	*ret_policy = p;
-	return 0;
 }

@@ -72,26 +72,21 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	return true;
 }
 
-static bool lower_files(struct lower *l, const struct stmt *s)
+static bool add_files(struct lower *l, const struct stmt *s, struct sv text)
 {
 	const bool deny = s->effect == EFFECT_DENY;
-	struct lowered_path p;
-	bool skip;
 
-	if (!lower_path(l, s, &p, &skip))
-		return false;
-	if (skip)
-		return true;
 	switch (s->verb->id) {
 	case VERB_READ:
 		/* What may not be read may not be renamed to where it may. */
-		return lower_add(l, s, CAP_FS_READ, p.text, NULL) &&
-		       (!deny || lower_add(l, s, CAP_FS_WRITE, p.text, NULL));
+		return lower_add(l, s, CAP_FS_READ, text, NULL) &&
+		       (!deny || lower_add(l, s, CAP_FS_WRITE, text, NULL));
 	case VERB_WRITE:
-		return (deny || lower_add(l, s, CAP_FS_READ, p.text, NULL)) &&
-		       lower_add(l, s, CAP_FS_WRITE, p.text, NULL);
+		return (deny || lower_add(l, s, CAP_FS_READ, text, NULL)) &&
+		       lower_add(l, s, CAP_FS_WRITE, text, NULL);
 	case VERB_PUT:
-		return lower_add(l, s, CAP_FS_PUT, p.text, NULL);
+		/* Writing includes putting, so to deny one is to deny the other. */
+		return lower_add(l, s, deny ? CAP_FS_WRITE : CAP_FS_PUT, text, NULL);
 	case VERB_NONE:
 	case VERB_EXEC:
 	case VERB_NET:
@@ -106,6 +101,19 @@ static bool lower_files(struct lower *l, const struct stmt *s)
 		break;
 	}
 	return false;
+}
+
+static bool lower_files(struct lower *l, const struct stmt *s)
+{
+	struct lowered_path p;
+	bool skip;
+
+	if (!lower_path(l, s, &p, &skip))
+		return false;
+	if (skip)
+		return true;
+	/* A denied link is denied by its own name too, else it could be replaced. */
+	return add_files(l, s, p.text) && (p.as_written.n == 0 || add_files(l, s, p.as_written));
 }
 
 /* Programs that are useless without others. A name brings these along if they exist. */
@@ -212,6 +220,45 @@ static bool sha256_check(struct lower *l, const struct stmt *s, const struct qua
 	return good;
 }
 
+static bool canonical_path(struct lower *l, struct sv raw, struct sv *ret)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	const bool good = cap_put_path(&b, raw, l->err) == 0 && !b.failed &&
+			  arena_sv(l->a, buf_view(&b), ret);
+
+	buf_clear(&b);
+	return good;
+}
+
+/* A program that must not run must not run from anywhere. */
+static bool deny_program(struct lower *l, const struct stmt *s)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct sv text;
+	bool good;
+
+	buf_str(&b, "/**/");
+	cap_put_seg(&b, s->object.text);
+	buf_str(&b, "/**");
+	good = !b.failed && arena_sv(l->a, buf_view(&b), &text);
+	buf_clear(&b);
+	return good ? lower_add(l, s, CAP_PROC_EXEC, text, NULL)
+		    : lower_bad(l, s, NULL, "this name is too long");
+}
+
+static bool missing_program(struct lower *l, const struct stmt *s)
+{
+	if (!s->optional && !l->env->missing_ok)
+		return lower_bad(l, s, "give its path, or ?NAME if it may be missing",
+				 "no program \"" SV_FMT "\" in PATH", SV_ARG(s->object.text));
+	l->set->rules.v[l->rule].missing = true;
+	if (!s->optional)
+		diag_add(l->d, DIAG_WARNING, word_place(s, &s->object), NULL,
+			 "no program \"" SV_FMT "\" in PATH here, so a run would be refused",
+			 SV_ARG(s->object.text));
+	return true;
+}
+
 static bool lower_exec(struct lower *l, const struct stmt *s)
 {
 	const struct qual *args = qual_find(s, QUAL_ARGS);
@@ -237,32 +284,14 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 	if (sv_find(s->object.text, '*') != SIZE_MAX)
 		return lower_bad(l, s, "without any exec line, everything readable may run",
 				 "exec names one program, or a directory with a slash");
+	if (s->effect == EFFECT_DENY)
+		return deny_program(l, s);
 	if (!l->env->ops->program(l->env->ops->ctx, l->a, s->object.text, &program))
 		return lower_bad(l, s, NULL, "out of memory");
-	if (program.n == 0) {
-		struct sv name = s->object.text;
-
-		if (s->optional || s->effect == EFFECT_DENY) {
-			l->set->rules.v[l->rule].missing = true;
-			return true;
-		}
-		if (!l->env->missing_ok)
-			return lower_bad(l, s, "give its path, or ?NAME if it may be missing",
-					 "no program \"" SV_FMT "\" in PATH", SV_ARG(name));
-		l->set->rules.v[l->rule].missing = true;
-		diag_add(l->d, DIAG_WARNING, word_place(s, &s->object), NULL,
-			 "no program \"" SV_FMT "\" in PATH here", SV_ARG(name));
-		return true;
-	}
-	{
-		struct buf b = BUF_INIT(CAP_TEXT_MAX);
-		const bool good = cap_put_path(&b, program, l->err) == 0 && !b.failed &&
-				  arena_sv(l->a, buf_view(&b), &text);
-
-		buf_clear(&b);
-		if (!good)
-			return lower_bad(l, s, NULL, "this path is too long");
-	}
+	if (program.n == 0)
+		return missing_program(l, s);
+	if (!canonical_path(l, program, &text))
+		return lower_bad(l, s, NULL, "this path is too long");
 	/* Helpers would run with other arguments, so a narrowed program brings none. */
 	return add_exec(l, s, text, &p) && (args || sha || add_helpers(l, s));
 }
@@ -270,15 +299,10 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw,
 		       struct sv *ret_text)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	bool good;
-
 	if (!lower_plain_path(l, s, ret_raw))
 		return false;
-	good = cap_put_path(&b, *ret_raw, l->err) == 0 && !b.failed &&
-	       arena_sv(l->a, buf_view(&b), ret_text);
-	buf_clear(&b);
-	return good || lower_bad(l, s, NULL, "this path is too long");
+	return canonical_path(l, *ret_raw, ret_text) ||
+	       lower_bad(l, s, NULL, "this path is too long");
 }
 
 static bool lower_unix(struct lower *l, const struct stmt *s, bool danger)
@@ -396,9 +420,9 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	static const char *const levels[] = { "none", "read-only", "read-write", "full", NULL };
 	struct stmt part = *s;
 
-	if (s->effect == EFFECT_DENY)
-		return lower_bad(l, s, "say what may run with exec lines",
-				 "a bundle cannot be denied");
+	if (s->effect != EFFECT_ALLOW)
+		return lower_bad(l, s, "say it for its parts: exec, write, net",
+				 "a bundle can only be allowed");
 	if (sv_is(s->object.text, "none")) {
 		l->exec_said = true;
 		return true;

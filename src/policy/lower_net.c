@@ -56,6 +56,11 @@ static bool ascii_only(struct sv s)
 	return true;
 }
 
+static bool is_denial(const struct stmt *s)
+{
+	return s->kind == STMT_RULE && s->effect == EFFECT_DENY;
+}
+
 /* A host as written -> its canonical pattern. */
 static bool host_text(struct lower *l, const struct stmt *s, struct sv host, struct sv *ret)
 {
@@ -70,7 +75,8 @@ static bool host_text(struct lower *l, const struct stmt *s, struct sv host, str
 	}
 	if (!lower_case(l, host, &host))
 		return lower_bad(l, s, NULL, "out of memory");
-	if (cap_host_parse(host, &h)) {
+	/* A denial may name what no grant can: loopback and whole address spaces. */
+	if (cap_host_parse(host, &h) || (is_denial(s) && cap_addr_parse(host, &addr))) {
 		*ret = host;
 		return true;
 	}
@@ -112,7 +118,7 @@ static bool ports_text(struct lower *l, const struct stmt *s, struct sv ports, s
 	if (!cap_ports_parse(ports, &o->lo, &o->hi))
 		return lower_bad(l, s, "443, or 8000-8010", "\"" SV_FMT "\" is not a port",
 				 SV_ARG(ports));
-	if (o->hi - o->lo >= PORTS_MAX)
+	if (o->hi - o->lo >= PORTS_MAX && !is_denial(s))
 		return lower_bad(l, s, NULL, "a range has at most %d ports", PORTS_MAX);
 	return true;
 }
@@ -245,8 +251,16 @@ static bool parse_host(struct lower *l, const struct stmt *s, struct sv rest, bo
 				 "a path needs a URL with its scheme");
 	if (!host_text(l, s, host, &o->host))
 		return false;
+	if (sv_is(o->host, "**") && !is_denial(s))
+		return lower_bad(l, s, "* alone is every public name on ports 80 and 443",
+				 "name the host");
 	if (port)
 		return ports_text(l, s, sv_skip(rest, colon + 1), o);
+	if (is_denial(s)) {
+		o->lo = 1; /* without a port, every port */
+		o->hi = 65535;
+		return true;
+	}
 	if (tcp || sv_is(o->host, "localhost"))
 		return lower_bad(l, s, arena_fmt(l->a, SV_FMT ":PORT", SV_ARG(s->object.text)),
 				 "a port is missing");
@@ -467,11 +481,9 @@ static bool deny_net(struct lower *l, const struct stmt *s, const struct net_obj
 {
 	struct sv text;
 
-	if (o->any || o->bare) {
-		if (!tcp_text(l, o->any ? SV("**") : o->host, 1, 65535, &text))
-			return lower_bad(l, s, NULL, "out of memory");
-		return lower_add(l, s, CAP_NET_CONNECT, text, NULL);
-	}
+	if (o->any)
+		return tcp_text(l, SV("**"), 1, 65535, &text) &&
+		       lower_add(l, s, CAP_NET_CONNECT, text, NULL);
 	if (o->http)
 		return net_url_text(l, o, &text) && lower_add(l, s, CAP_HTTP_REQUEST, text, NULL);
 	return tcp_text(l, o->host, o->lo, o->hi, &text) &&
@@ -529,8 +541,10 @@ static bool repo_text(struct lower *l, const struct stmt *s, struct sv *ret)
 		struct sv port = host;
 
 		host = sv_cut(&port, ':');
-		if (!ports_text(l, s, port, &o) || o.lo != o.hi)
+		if (!ports_text(l, s, port, &o))
 			return false;
+		if (o.lo != o.hi)
+			return lower_bad(l, s, NULL, "a repository has one port");
 	}
 	if (!lower_case(l, host, &host) || !cap_name_check(host) || rest.n == 0 ||
 	    sv_starts(rest, SV("/")))

@@ -214,6 +214,33 @@ static bool looks_like_file(struct sv path)
 	return dot != SIZE_MAX && dot > 0 && dot + 1 < last.n && sv_find(last, '*') == SIZE_MAX;
 }
 
+/* SECURITY: people paste what a hint says, and a stranger may have chosen the name. */
+static const char *shell_word(struct arena *a, struct sv s)
+{
+	struct buf b = BUF_INIT(65536);
+	bool plain = true;
+	const char *out;
+
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = s.p[i];
+
+		plain = plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				  (c >= '0' && c <= '9') || sv_find(SV("/._-+@=,"), c) != SIZE_MAX);
+	}
+	if (!plain)
+		buf_ch(&b, '\'');
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] == '\'')
+			buf_str(&b, "'\\''");
+		else
+			buf_ch(&b, s.p[i]);
+	if (!plain)
+		buf_ch(&b, '\'');
+	out = b.failed ? NULL : arena_str(a, buf_view(&b));
+	buf_clear(&b);
+	return out ? out : "DIRECTORY";
+}
+
 static bool report_missing(struct lower *l, const struct stmt *s, struct sv name, bool *ret_skip)
 {
 	const char *hint;
@@ -223,9 +250,9 @@ static bool report_missing(struct lower *l, const struct stmt *s, struct sv name
 		l->set->rules.v[l->rule].missing = true;
 		return true;
 	}
-	hint = arena_fmt(l->a, "%s" SV_FMT "   (or write ?" SV_FMT " if it may be missing)",
-			 looks_like_file(s->object.text) ? "create " : "mkdir -p ", SV_ARG(name),
-			 SV_ARG(s->object.text));
+	hint = arena_fmt(l->a, "%s%s   (or write ?" SV_FMT " if it may be missing)",
+			 looks_like_file(s->object.text) ? "create " : "mkdir -p ",
+			 shell_word(l->a, name), SV_ARG(s->object.raw));
 	if (!l->env->missing_ok)
 		return lower_bad(l, s, hint, SV_FMT " does not exist", SV_ARG(name));
 	l->set->rules.v[l->rule].missing = true;
@@ -253,6 +280,12 @@ static bool check_there(struct lower *l, const struct stmt *s, const struct piec
 		return true;
 	}
 	return false;
+}
+
+static bool is_kernel_tree(struct sv path)
+{
+	return is_below(path, SV("/proc")) || is_below(path, SV("/dev")) ||
+	       is_below(path, SV("/sys"));
 }
 
 bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret, bool *ret_skip)
@@ -290,10 +323,16 @@ bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret,
 		return lower_bad(l, s, "if you mean it, name that path itself",
 				 "a link leads out of the workspace, to " SV_FMT,
 				 SV_ARG(found.physical));
+	if (!deny && is_kernel_tree(found.physical))
+		return lower_bad(l, s, "devices: allow device PATH; sockets: allow unix PATH",
+				 "every session has its own /proc, /dev and /sys");
 	if (!deny && !check_there(l, s, &p, &q, name, ret_skip))
 		return false;
 	tail = deny || p.slash || (q.whole && q.kind == PATH_DIR);
 	if (!put_path(l, s, &p, literals, found.physical, tail, &q.text))
+		return false;
+	if (deny && !sv_eq(name, found.physical) &&
+	    !put_path(l, s, &p, literals, name, tail, &q.as_written))
 		return false;
 	*ret = q;
 	return true;

@@ -59,10 +59,11 @@ struct lower {
 
 /* A resolved path as canonical text, and what it is now. */
 struct lowered_path {
-	struct sv text;	     /* canonical, with wildcards */
-	struct sv literal;   /* raw physical name of the part before any wildcard */
-	enum path_kind kind; /* of the literal part */
-	bool whole;	     /* the literal part is all there is */
+	struct sv text;	      /* canonical, with wildcards */
+	struct sv as_written; /* a denied path that leads over links: by its own names */
+	struct sv literal;    /* raw physical name of the part before any wildcard */
+	enum path_kind kind;  /* of the literal part */
+	bool whole;	      /* the literal part is all there is */
 };
 
 /* Reports at the object of @s; returns false so that callers can `return bad(...)`. */

@@ -16,12 +16,21 @@ static bool is_env_name(struct sv s, bool star)
 		else if (!letter && !(digit && i))
 			return false;
 	}
-	return s.n > 0 && s.n < 256 && stars <= (star ? 1 : 0);
+	/* env * would pass whatever happens to be there. */
+	return s.n > 0 && s.n < 256 && stars <= (star ? 1 : 0) && s.n - stars >= 2 - !stars;
+}
+
+static bool pass_variable(struct lower *l, const struct stmt *s, struct sv name)
+{
+	struct stmt as_rule = *s;
+
+	as_rule.object = s->w[1];
+	return lower_add(l, &as_rule, CAP_ENV_PASS,
+			 sv_from(arena_fmt(l->a, "/" SV_FMT, SV_ARG(name))), NULL);
 }
 
 bool lower_env(struct lower *l, const struct stmt *s)
 {
-	struct stmt as_rule = *s;
 	struct sv value = s->w[1].text;
 	const struct sv name = sv_cut(&value, '=');
 	const bool pass = name.n == s->w[1].text.n;
@@ -34,13 +43,17 @@ bool lower_env(struct lower *l, const struct stmt *s)
 		return false;
 	}
 	for (size_t i = 0; i < l->policy->envs.n; i++) {
-		const struct policy_setenv *old = &l->policy->envs.v[i];
+		struct policy_setenv *old = &l->policy->envs.v[i];
 
 		if (!sv_eq(old->name, name) || (old->pass == pass && sv_eq(old->value, value)))
 			continue;
-		/* What a person wrote stands before what a profile brings. */
+		/* What a person wrote stands before what a profile brings, in any order. */
 		if (s->src->built_in)
 			return true;
+		if (old->shipped) {
+			*old = (struct policy_setenv){ name, value, pass, false, l->rule };
+			return !pass || pass_variable(l, s, name);
+		}
 		diag_add(l->d, DIAG_ERROR, word_place(s, &s->w[1]), "keep one of them",
 			 SV_FMT " already has another value", SV_ARG(name));
 		return false;
@@ -48,12 +61,8 @@ bool lower_env(struct lower *l, const struct stmt *s)
 	e = vec_push(l->a, &l->policy->envs);
 	if (!e)
 		return lower_bad(l, s, NULL, "out of memory");
-	*e = (struct policy_setenv){ name, value, pass, l->rule };
-	if (!pass)
-		return true;
-	as_rule.object = s->w[1];
-	return lower_add(l, &as_rule, CAP_ENV_PASS,
-			 sv_from(arena_fmt(l->a, "/" SV_FMT, SV_ARG(name))), NULL);
+	*e = (struct policy_setenv){ name, value, pass, s->src->built_in, l->rule };
+	return !pass || pass_variable(l, s, name);
 }
 
 /* Is @w the word @want? The statement's grammar in one line, for the hint. */
@@ -150,7 +159,8 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 		return lower_bad(l, s, NULL, "out of memory");
 	for (size_t i = 0; i < l->policy->secrets.n; i++)
 		if (sv_eq(l->policy->secrets.v[i].name, out.name) &&
-		    !sv_eq(l->policy->secrets.v[i].source, out.source))
+		    (l->policy->secrets.v[i].kind != out.kind ||
+		     !sv_eq(l->policy->secrets.v[i].source, out.source)))
 			return lower_bad(l, s, NULL, "secret " SV_FMT " has two sources",
 					 SV_ARG(out.name));
 	slot = vec_push(l->a, &l->policy->secrets);

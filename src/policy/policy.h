@@ -56,9 +56,11 @@ struct policy_var {
 
 struct policy_env {
 	const struct policy_ops *ops;
-	struct sv workspace;	       /* physical; empty if there is none */
-	struct sv home;		       /* the operator's real home, physical; may be empty */
-	struct sv realm;	       /* "l-..." */
+	struct sv workspace;  /* physical; empty if there is none */
+	struct sv home;	      /* the operator's real home, physical; may be empty */
+	struct sv realm;      /* "l-..." */
+	const struct sv *own; /* physical directories where writ keeps its own files */
+	size_t own_n;
 	const struct policy_var *vars; /* $NAME in paths */
 	size_t vars_n;
 	bool missing_ok; /* a missing path is a warning: we only look, we do not run */
@@ -68,6 +70,7 @@ struct policy_setenv {
 	struct sv name;	 /* may hold one star when passing */
 	struct sv value; /* only if !pass */
 	bool pass;
+	bool shipped; /* from a profile: gives way to what a person wrote */
 	uint32_t rule;
 };
 
@@ -102,7 +105,7 @@ struct policy {
 	VEC(struct policy_open) opens;
 	VEC(struct policy_agent) agents;
 	VEC(struct lower *) agent_work; /* parallel to agents, while loading */
-	size_t tests, tests_failed;
+	size_t tests;
 	bool has_base;
 };
 

@@ -57,10 +57,10 @@ Neither file nor directory:
   $ check <<'E'
   > allow read /dev/null
   > E
-  -:2:12: error: /dev/null is neither a file nor a directory
+  -:2:12: error: every session has its own /proc, /dev and /sys
       2 | allow read /dev/null
         |            ^~~~~~~~~
-        = sockets: allow unix PATH; devices: allow device PATH
+        = devices: allow device PATH; sockets: allow unix PATH
   [121]
 
 Stars that say too much:

@@ -118,10 +118,10 @@ A bundle cannot be denied, and deny takes no qualifiers:
   > deny shell full
   > deny net api.example.com methods=DELETE
   > E
-  -:2:12: error: a bundle cannot be denied
+  -:2:12: error: a bundle can only be allowed
       2 | deny shell full
         |            ^~~~
-        = say what may run with exec lines
+        = say it for its parts: exec, write, net
   -:3:26: error: deny takes no qualifiers
       3 | deny net api.example.com methods=DELETE
         |                          ^~~~~~~~~~~~~~

@@ -61,7 +61,7 @@ What lint says about writ policies: each rule once wrong and once right.
         = did you mean "allow"?
   p.writ: error: not a right policy, see above
   1 file, 0 findings
-  [125]
+  [121]
   $ printf 'version 1\nlimit memory 1G\nlimit session 1h\nallow net *\n' > p.writ; writ lint p.writ
   p.writ:4:1: warning: Any public host can be reached [W201 any-host]
       4 | allow net *

@@ -24,11 +24,11 @@ What holds on default-container, line by line.
   limit memory 2G                                                       partial address space per process; their sum is not bounded  none
   limit cpu 1.5                                                         none    no cgroup to put it in                               none
   limit pids 256                                                        none    root's processes are not counted without a cgroup    none
-  limit disk 5G                                                         none    direct workspace: no quota                           try --workspace cow
+  limit disk 5G                                                         none    no quota without mounts of its own                   none
   limit session 2h                                                      exact   clock of the supervisor                              none
   limit idle 10m                                                        exact   clock of the supervisor                              none
   limit up 10M                                                          exact   counted on the way out                               none
-  and 43 built-in lines (--all shows them)
+  and 45 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
   5 lines cannot be enforced here: a run ends with 122 before it starts
@@ -49,7 +49,7 @@ What holds on default-container, line by line.
   res.memory     partial   address space per process; their sum is not bounded
   res.cpu        none      no cgroup to put it in
   res.pids       none      root's processes are not counted without a cgroup
-  res.disk       none      direct workspace: no quota
+  res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
   cred           exact     none inside; environment built from nothing
@@ -73,11 +73,11 @@ In a copy-on-write workspace:
   workspace cow                              none    copy-on-write needs mounts of its own  none
   allow write .                              exact   Landlock, create and attribute traps   creates ~2x
   deny read **/.env                          exact   opens mediated                         opens ~6x
-  limit disk 1G                              exact   size of the copy-on-write layer        none
-  and 45 built-in lines (--all shows them)
+  limit disk 1G                              none    no quota without mounts of its own     none
+  and 47 built-in lines (--all shows them)
 
-  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu
-  1 line cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
+  2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
@@ -87,7 +87,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/default-container.facts
   RULE                                       HERE    BY                                    COST
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
-  and 45 built-in lines (--all shows them)
+  and 47 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later

@@ -24,11 +24,11 @@ What holds on nested-sandbox, line by line.
   limit memory 2G                                                       partial address space per process; their sum is not bounded         none
   limit cpu 1.5                                                         none    no cgroup to put it in                                      none
   limit pids 256                                                        none    the limit would count your other processes too              none
-  limit disk 5G                                                         none    direct workspace: no quota                                  try --workspace cow
+  limit disk 5G                                                         none    no quota without mounts of its own                          none
   limit session 2h                                                      exact   clock of the supervisor                                     none
   limit idle 10m                                                        exact   clock of the supervisor                                     none
   limit up 10M                                                          none    connections cannot be counted here                          none
-  and 43 built-in lines (--all shows them)
+  and 45 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
   17 lines cannot be enforced here: a run ends with 122 before it starts
@@ -49,7 +49,7 @@ What holds on nested-sandbox, line by line.
   res.memory     partial   address space per process; their sum is not bounded
   res.cpu        none      no cgroup to put it in
   res.pids       none      the limit would count your other processes too
-  res.disk       none      direct workspace: no quota
+  res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
   cred           none      no way to look into connections here
@@ -73,11 +73,11 @@ In a copy-on-write workspace:
   workspace cow                              none    copy-on-write needs mounts of its own                       none
   allow write .                              partial protected names that do not exist yet could be created      none
   deny read **/.env                          none    needs seccomp notification, which this place does not give  none
-  limit disk 1G                              exact   size of the copy-on-write layer                             none
-  and 45 built-in lines (--all shows them)
+  limit disk 1G                              none    no quota without mounts of its own                          none
+  and 47 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu
-  3 lines cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu
+  4 lines cannot be enforced here: a run ends with 122 before it starts
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
@@ -87,7 +87,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts
   RULE                                       HERE    BY                                                      COST
   allow write .                              partial protected names that do not exist yet could be created  none
-  and 45 built-in lines (--all shows them)
+  and 47 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts

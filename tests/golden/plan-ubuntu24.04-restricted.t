@@ -24,11 +24,11 @@ What holds on ubuntu24.04-restricted, line by line.
   limit memory 2G                                                       exact   systemd scope                                  start +10 ms
   limit cpu 1.5                                                         exact   systemd scope                                  start +10 ms
   limit pids 256                                                        exact   systemd scope                                  start +10 ms
-  limit disk 5G                                                         none    direct workspace: no quota                     try --workspace cow
+  limit disk 5G                                                         none    no quota without mounts of its own             none
   limit session 2h                                                      exact   clock of the supervisor                        none
   limit idle 10m                                                        exact   clock of the supervisor                        none
   limit up 10M                                                          exact   counted on the way out                         none
-  and 43 built-in lines (--all shows them)
+  and 45 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 12 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk
   2 lines cannot be enforced here: a run ends with 122 before it starts
@@ -50,7 +50,7 @@ What holds on ubuntu24.04-restricted, line by line.
   res.memory     exact     systemd scope
   res.cpu        exact     systemd scope
   res.pids       exact     systemd scope
-  res.disk       none      direct workspace: no quota
+  res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
   cred           exact     none inside; environment built from nothing
@@ -74,11 +74,11 @@ In a copy-on-write workspace:
   workspace cow                              none    copy-on-write needs mounts of its own  none
   allow write .                              exact   Landlock, create and attribute traps   creates ~2x
   deny read **/.env                          exact   opens mediated                         opens ~6x
-  limit disk 1G                              exact   size of the copy-on-write layer        none
-  and 45 built-in lines (--all shows them)
+  limit disk 1G                              none    no quota without mounts of its own     none
+  and 47 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 11 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal; nothing asked of res.memory, res.cpu
-  1 line cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk; nothing asked of res.memory, res.cpu
+  2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
@@ -89,7 +89,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/ubuntu24.04-restricted.facts
   RULE                                       HERE    BY                                    COST
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
-  and 45 built-in lines (--all shows them)
+  and 47 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 11 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal; nothing asked of res.memory, res.cpu, res.disk
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ

@@ -14,7 +14,7 @@ REALM = "l-" + "a" * 26
 FOLDERS = ("src", "logs", "data", "data/weekly report", "tests", "tools", "notes/archive", "reports",
            "downloads", "migrations", ".git")
 FILES = {"README.md": "", "Makefile": "", "pyproject.toml": "", ".env": "", "src/main.c": "", "data/a.csv": "",
-         "data/sales 2024.csv": "", "data/100* true.txt": "", "tools/check": "#!/bin/sh\n"}
+         "data/sales 2024.csv": "", "data/100* true.txt": "", "tools/check": "#!/bin/sh\n", ".git/HEAD": "ref: refs/heads/main\n"}
 HOME_FOLDERS = ("outbox", "datasets/sales", "datasets/people")
 PROGRAMS = ("git", "node", "npm", "python3", "claude", "codex")
 

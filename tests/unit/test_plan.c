@@ -231,6 +231,60 @@ static void test_accept(void)
 	unmake(&m);
 }
 
+/* @line is refused on @f although nothing else is. */
+static void refused(const char *text, const struct host_facts *f, size_t n, const char *why)
+{
+	const struct plan_options opt = { 0 };
+	struct made m;
+
+	ok(make(&m, text, f, &opt) && m.plan->refused == n, "%s (%zu)", why, n);
+	unmake(&m);
+}
+
+/* What was once called exact and is not. */
+static void test_overclaims(void)
+{
+	const struct host_facts f = best();
+	struct host_facts no_notify = best();
+	struct host_facts docker = best();
+	struct made m;
+
+	no_notify.seccomp_notify = false;
+	(void)snprintf(docker.docker, sizeof(docker.docker), "24.0");
+	refused("version 1\nallow write ./logs/*.txt\naccept fs.read=partial\n", &no_notify, 1,
+		"accepting one guarantee does not accept the other of the same line");
+	refused("version 1\nallow write ./logs/*.txt\naccept fs.read=partial\naccept "
+		"fs.write=partial\n",
+		&no_notify, 0, "accepting both does");
+	refused("version 1\nworkspace cow\nallow read /usr\ndeny read /usr/bin\n", &no_notify, 1,
+		"a copy-on-write workspace does not hold outside of it");
+	refused("version 1\nworkspace cow\nallow write .\ndeny read **/.env\n", &no_notify, 0,
+		"inside it does");
+	refused("version 1\nask read ./logs\n", &no_notify, 1, "a mount cannot ask");
+	refused("version 1\nask read ./logs\n", &f, 0, "mediation can");
+	refused("version 1\nask exec git\n", &f, 1, "nobody can ask about programs");
+	refused("version 1\nallow exec / args=\"sh -c **\"\n", &f, 1,
+		"arguments make an exec list");
+	refused("version 1\nnet level signed\nallow net https://a.example.com tls=passthrough\n",
+		&f, 1, "signed lets nothing through unread");
+	refused("version 1\nallow agent a\nallow exec git\naccept exec=partial\nagent a\n  allow "
+		"exec git\n",
+		&f, 0, "what the parent accepts its agent may need");
+	refused("version 1\nallow write ./logs\nallow put ./logs\ndeny put ./logs/x\n", &no_notify,
+		2, "a denied put inside a write needs watching");
+
+	ok(make(&m, "version 1\nallow put ./data/\nallow exec git\nallow write .\n", &docker,
+		&(struct plan_options){ .adapter = ADAPTER_DOCKER }) &&
+		   m.plan->refused == 3,
+	   "another engine claims no more than it can do");
+	unmake(&m);
+	ok(make(&m, "version 1\nuse claude\n", &no_notify,
+		&(struct plan_options){ .tier = TIER_B }) &&
+		   m.plan->refused > 0,
+	   "a profile that somebody chose is refused like a line");
+	unmake(&m);
+}
+
 static void test_tiers(void)
 {
 	const struct host_facts f = best();
@@ -313,6 +367,7 @@ int main(void)
 	test_best();
 	test_monotone();
 	test_accept();
+	test_overclaims();
 	test_tiers();
 	test_hosts();
 	return tap_done();

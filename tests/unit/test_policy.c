@@ -175,6 +175,13 @@ static void test_errors(void)
 		{ "version 1\nallow net https://h.example.com/%2e%2e/\n", 2, "not a path pattern" },
 		{ "version 1\nallow net https://h.example.com/x tls=passthrough\n", 2, "cannot be looked into" },
 		{ "version 1\ndeny net https://h.example.com methods=GET\n", 2, "deny takes no qualifiers" },
+		{ "version 1\nallow net *:22\n", 2, "name the host" },
+		{ "version 1\nallow read /proc/1\n", 2, "its own /proc" },
+		{ "version 1\nask shell read-only\n", 2, "only be allowed" },
+		{ "version 1\nenv *\n", 2, "not a variable's name" },
+		{ "version 1\nenv A=1\nenv A=2\n", 3, "another value" },
+		{ "version 1\nsecret T from env:T to https://h.example.com as bearer\nenv T\n", 3, "stays outside" },
+		{ "version 1\nallow net https://h.example.com tls=passthrough\nsecret T from env:T to https://h.example.com as bearer\n", 3, "passed through" },
 		{ "version 1\nallow unix /run/docker.sock\n", 2, "root on this machine" },
 		{ "version 1\nallow git https://github.com/a/b.git\n", 2, "what may it do" },
 		{ "version 1\nopen .git/confg\n", 2, "not a protected name" },
@@ -330,6 +337,83 @@ static void test_narrow(void)
 	unload(&l);
 }
 
+/* --- nothing is lost and nothing slips in --- */
+
+static void test_review(void)
+{
+	static const struct sv own[] = { SV_INIT("/home/me/.config/writ"),
+					 SV_INIT("/home/me/app/state") };
+	struct policy_env env = FAKE_ENV(&fake_ops);
+	struct source src = { .name = SV("p"), .dir = SV("") };
+	struct source ws = { .name = SV("agent.writ"), .dir = SV("") };
+	struct policy_input in = { .files = &src, .files_n = 1 };
+	struct load l;
+
+	load_text(&l, "version 1\ndeny git https://h.example.com:80-90/a/b\n");
+	ok(l.r == WRIT_E_SYNTAX && said(&l, DIAG_ERROR, 2, "one port"),
+	   "a denial is never dropped in silence");
+	unload(&l);
+
+	env.own = own;
+	env.own_n = 2;
+	src.text = SV("version 1\nallow write .\nallow write ~\ntest deny write "
+		      "~/.config/writ/policy.writ\n"
+		      "test deny write ./state/realm\ntest allow write ./logs/x\n");
+	load_in(&l, &env, &in);
+	ok(l.r == 0, "writ's own files stay out of reach, whatever is granted");
+	unload(&l);
+
+	ws.text = SV("version 1\nallow write .\nlimit session 9999d\nlimit pids 1000000\n");
+	src.text =
+		SV("version 1\nallow write .\nenv FOO\nstate s\nagent a\n  allow write ./logs\n");
+	in.narrow = &ws;
+	load_in(&l, &env, &in);
+	ok(l.r == 0 && l.p->set.limits[LIMIT_SESSION] == 86400 &&
+		   l.p->set.limits[LIMIT_PIDS] == 4096,
+	   "an untrusted file cannot raise base's limits");
+	ok(l.r == 0 && has_cap(&l.p->set, "env.pass:r:/FOO") &&
+		   has_cap(&l.p->set, "state.use:r:/s"),
+	   "nor take away what it cannot speak about");
+	unload(&l);
+	ws.text = SV("version 1\nallow write ./src\n");
+	load_in(&l, &env, &in);
+	ok(l.r == 0 && !has_cap(&l.p->agents.v[0].set, "fs.write:r:/home/me/app/logs/**"),
+	   "and it cuts agents down instead of breaking them");
+	unload(&l);
+	in.narrow = NULL;
+
+	load_text(&l,
+		  "version 1\nisolation >= vm\nworkspace cow\nnet level signed\nrequire net=exact\n"
+		  "limit session 20m\nlimit memory 1G\nallow net https://x.example.com count=5\n"
+		  "agent a\n  allow read ./src\n");
+	ok(l.r == 0 && l.p->agents.v[0].set.isolation == ISOLATION_VM &&
+		   l.p->agents.v[0].set.workspace == WORKSPACE_COW &&
+		   l.p->agents.v[0].set.net_level == NET_LEVEL_SIGNED &&
+		   l.p->agents.v[0].set.require[G_NET] == LEVEL_EXACT &&
+		   l.p->agents.v[0].set.limits[LIMIT_SESSION] == 1200 &&
+		   l.p->agents.v[0].set.limits[LIMIT_MEMORY] == 1 << 30,
+	   "an agent stays inside its parent's walls");
+	ok(l.r == 0 && l.p->agents.v[0].set.prices.n == 1, "and pays its parent's prices");
+	unload(&l);
+
+	load_text(&l, "version 1\ndeny write ~/link\n");
+	ok(l.r == 0 && has_not(&l.p->set, "fs.write:r:/home/me/link/**") &&
+		   has_not(&l.p->set, "fs.write:r:/home/me/app/logs/**"),
+	   "a denied link is denied by both names");
+	unload(&l);
+	load_text(&l, "version 1\ndeny exec nosuch\n");
+	ok(l.r == 0 && has_not(&l.p->set, "proc.exec:r:/**/nosuch/**"),
+	   "a denied program is denied everywhere");
+	unload(&l);
+	load_text(&l, "version 1\ndeny net 10.0.0.0/8\ndeny net localhost\ndeny net 127.0.0.1:80\n"
+		      "deny net example.com:1-65535\n");
+	ok(l.r == 0 && has_not(&l.p->set, "net.connect:r:tcp/10.0.0.0/8:1-65535") &&
+		   has_not(&l.p->set, "net.connect:r:tcp/localhost:1-65535") &&
+		   has_not(&l.p->set, "net.connect:r:tcp/127.0.0.1:80"),
+	   "networks, loopback and all ports can be denied");
+	unload(&l);
+}
+
 /* --- laws --- */
 
 static const char *const pool[] = {
@@ -421,6 +505,7 @@ int main(void)
 	test_meaning();
 	test_use();
 	test_narrow();
+	test_review();
 	test_laws();
 	return tap_done();
 }

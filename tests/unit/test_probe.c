@@ -142,7 +142,8 @@ static void test_clean(void)
 	ok(!cgroup_left("/sys/fs/cgroup", 0), "no cgroup left");
 	ok(entries("/proc/self/fd") == fds, "no descriptor left");
 	ok(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 ||
-	   !mentioned("/proc/self/status", "NoNewPrivs:\t0"), "we are as we were");
+		   !mentioned("/proc/self/status", "NoNewPrivs:\t0"),
+	   "we are as we were");
 	ok(host_probe(&g, &err) == 0, "a second time");
 	facts_print(&f, &a);
 	facts_print(&g, &b);
@@ -180,10 +181,14 @@ static void test_second_opinion(const struct host_facts *f)
 		const char *options;
 		bool fact;
 	} cases[] = {
-		{ "-Ur", f->ns_user },	      { "-Urm", f->ns_mount },
-		{ "-Urpf", f->ns_pid },	      { "-Urn", f->ns_net },
-		{ "-Uri", f->ns_ipc },	      { "-Uru", f->ns_uts },
-		{ "-UrC", f->ns_cgroup },     { "-UrT", f->ns_time },
+		{ "-Ur", f->ns_user },
+		{ "-Urm", f->ns_mount },
+		{ "-Urpf", f->ns_pid },
+		{ "-Urn", f->ns_net },
+		{ "-Uri", f->ns_ipc },
+		{ "-Uru", f->ns_uts },
+		{ "-UrC", f->ns_cgroup },
+		{ "-UrT", f->ns_time },
 		{ "-Urmpf --mount-proc", f->proc_mount },
 	};
 
@@ -487,7 +492,8 @@ static void test_callers(const struct host_facts *free)
 	same_facts(ignore_children, free, "with SIGCHLD ignored");
 	(void)sigaction(SIGCHLD, &now, NULL);
 	ok(host_probe(&f, &err) == 0 && sigaction(SIGCHLD, NULL, &old) == 0 &&
-	   old.sa_handler == SIG_IGN, "the caller's SIGCHLD is given back");
+		   old.sa_handler == SIG_IGN,
+	   "the caller's SIGCHLD is given back");
 	(void)signal(SIGCHLD, SIG_DFL);
 	ok(host_probe_at("/nonexistent", &f, &err) == 0 && f.ns_user == free->ns_user,
 	   "a directory that is not there is passed over");
@@ -551,7 +557,8 @@ static void test_trial(void)
 	p.deadline_ms = probe_now_ms() + 5000;
 	ok(!trial_ok(&p, crash, 0), "a crash is a no");
 	ok(trial_start(&p, leave_one, 0, &t) == 0 && trial_finish(&t, &r) == 0 && r.v[0] > 1 &&
-	   gone((pid_t)r.v[0]), "what a trial started is ended with it");
+		   gone((pid_t)r.v[0]),
+	   "what a trial started is ended with it");
 }
 
 /* ---- text ---- */
@@ -572,7 +579,11 @@ static void test_texts(void)
 		{ "Docker version 28.2.2, build e6534b4", "28.2.2" },
 		{ "Firecracker v1.7.0\n\nSupported", "1.7.0" },
 		{ "runsc version release-20221219.0\nspec: 1.0", "20221219.0" },
-		{ "version 12", "" }, { "", "" }, { ".", "" }, { "1.", "" }, { "a1.b", "" },
+		{ "version 12", "" },
+		{ "", "" },
+		{ ".", "" },
+		{ "1.", "" },
+		{ "a1.b", "" },
 		{ "x 10 20 3.4.", "3.4" },
 	};
 
@@ -625,7 +636,8 @@ static void test_places(void)
 		struct cgroup_trial c = { 0 };
 
 		ok(cgroup_locate(sv_from(places[i].mountinfo), sv_from(places[i].self), &c) ==
-		   places[i].version, "cgroups %zu: which", i);
+			   places[i].version,
+		   "cgroups %zu: which", i);
 		is_str(c.v2_dir[0], places[i].own, "our own");
 		is_str(c.v2_dir[1], places[i].parent, "its parent");
 		is_str(c.v1_dir[0], places[i].memory, "that of the memory controller");
@@ -646,8 +658,9 @@ static void script(const char *name, const char *body)
 
 static void test_tools(void)
 {
-	static const char *const names[] = { "crun",   "runc",  "podman",
-					     "docker", "bwrap", "wasmtime" };
+	static const char *const names[] = {
+		"crun", "runc", "podman", "docker", "bwrap", "wasmtime"
+	};
 	struct host_facts f = { .qemu = "9.9" };
 	struct writ_err err = { 0 };
 	char path[256], *keep = strdup(getenv("PATH") ? getenv("PATH") : "");
