@@ -9,7 +9,7 @@ pkgs='meson ninja-build pkg-config gcc libc6-dev python3
 libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev'
 case ${1:?usage: deps.sh build|test|fuzz|format} in
 build) ;;
-test) pkgs="$pkgs clang clang-tidy mandoc" ;;
+test) pkgs="$pkgs git clang clang-tidy mandoc" ;;
 fuzz)
 	pkgs="$pkgs git clang clang-tidy mandoc"
 	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.

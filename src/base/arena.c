@@ -98,6 +98,22 @@ char *arena_fmt(struct arena *a, const char *fmt, ...)
 	return p;
 }
 
+bool vec_reserve_raw(struct arena *a, void **v, size_t n, size_t *room, size_t more, size_t size)
+{
+	void *p;
+
+	if (*room - n >= more)
+		return true;
+	p = arena_alloc(a, n + more, size);
+	if (!p)
+		return false;
+	if (n)
+		memcpy(p, *v, n * size);
+	*v = p;
+	*room = n + more;
+	return true;
+}
+
 void *vec_push_raw(struct arena *a, void **v, size_t *n, size_t *room,
 		   size_t size)
 {

@@ -44,4 +44,10 @@ printf_like(2, 3) must_check char *arena_fmt(struct arena *a, const char *fmt, .
 must_check void *vec_push_raw(struct arena *a, void **v, size_t *n,
 			      size_t *room, size_t size);
 
+/* Room for @more elements behind those there are: spares the copies of growing. */
+#define vec_reserve(a, vec, more)                                                               \
+	vec_reserve_raw((a), (void **)&(vec)->v, (vec)->n, &(vec)->room, (more), sizeof(*(vec)->v))
+must_check bool vec_reserve_raw(struct arena *a, void **v, size_t n, size_t *room, size_t more,
+				size_t size);
+
 #endif

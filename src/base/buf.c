@@ -29,7 +29,7 @@ static bool buf_reserve(struct buf *b, size_t n)
 	want = b->n + n + 1;
 	if (want <= b->room)
 		return true;
-	room = b->room ? b->room : 64;
+	room = b->room ? b->room : 256;
 	while (room < want)
 		room *= 2;
 	p = realloc(b->p, room);

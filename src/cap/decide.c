@@ -28,13 +28,13 @@ static struct probe make_probe(const struct cap *req)
  * comparison. Eight bytes always lie before the place: any action is six long
  * and has a colon, a realm and a colon behind it.
  */
-static inline bool worth_a_look(const struct probe *p, const struct cap *c)
+static inline bool worth_a_look(const struct probe *p, const struct cap_hint *h,
+				enum cap_action action)
 {
-	const struct cap_hint *h = &c->hint;
 	const char *end;
 	uint64_t got;
 
-	if (!(p->actions >> c->action & 1) || (h->need & ~p->has))
+	if (!(p->actions >> action & 1) || (h->need & ~p->has))
 		return false;
 	if (h->mask == 0)
 		return true;
@@ -45,21 +45,54 @@ static inline bool worth_a_look(const struct probe *p, const struct cap *c)
 	return ((got ^ h->want) & h->mask) == 0;
 }
 
+static const struct cap_look *index_of(struct arena *a, const struct cap_entry *v, size_t n)
+{
+	struct cap_look *look = arena_array(a, struct cap_look, n + 1);
+
+	for (size_t i = 0; look && i < n; i++)
+		look[i] = (struct cap_look){ v[i].cap.hint, v[i].cap.action };
+	return look;
+}
+
+bool cap_set_index(struct arena *a, struct cap_set *s)
+{
+	s->look_caps = index_of(a, s->caps.v, s->caps.n);
+	s->look_nots = index_of(a, s->nots.v, s->nots.n);
+	s->look_caps_n = s->caps.n;
+	s->look_nots_n = s->nots.n;
+	return s->look_caps && s->look_nots;
+}
+
+/* The first of @v at or after @i that may match, by the index if there is one. */
+static size_t next_worth(const struct probe *p, const struct cap_entry *v, size_t n,
+			 const struct cap_look *look, size_t i)
+{
+	if (look)
+		while (i < n && !worth_a_look(p, &look[i].hint, look[i].action))
+			i++;
+	else
+		while (i < n && !worth_a_look(p, &v[i].cap.hint, v[i].cap.action))
+			i++;
+	return i;
+}
+
 struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req)
 {
+	const struct cap_look *caps = s->look_caps_n == s->caps.n ? s->look_caps : NULL;
+	const struct cap_look *nots = s->look_nots_n == s->nots.n ? s->look_nots : NULL;
 	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
 	struct probe p;
 
 	if (req->kind != CAP_REQUEST)
 		return v;
 	p = make_probe(req);
-	for (size_t i = 0; i < s->nots.n; i++)
-		if (worth_a_look(&p, &s->nots.v[i].cap) && cap_denies(&s->nots.v[i].cap, req))
+	for (size_t i = 0; (i = next_worth(&p, s->nots.v, s->nots.n, nots, i)) < s->nots.n; i++)
+		if (cap_denies(&s->nots.v[i].cap, req))
 			return (struct cap_verdict){ CAP_DENY, s->nots.v[i].rule, i };
-	for (size_t i = 0; i < s->caps.n; i++) {
+	for (size_t i = 0; (i = next_worth(&p, s->caps.v, s->caps.n, caps, i)) < s->caps.n; i++) {
 		const struct cap_entry *e = &s->caps.v[i];
 
-		if (!worth_a_look(&p, &e->cap) || !cap_matches(&e->cap, req))
+		if (!cap_matches(&e->cap, req))
 			continue;
 		if (e->cap.approve_n)
 			return (struct cap_verdict){ CAP_ASK, e->rule, i };
@@ -69,7 +102,7 @@ struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req
 	for (size_t i = 0; v.answer == CAP_ALLOW && i < s->prices.n; i++) {
 		const struct cap_entry *e = &s->prices.v[i];
 
-		if (e->cap.approve_n && worth_a_look(&p, &e->cap) && cap_matches(&e->cap, req))
+		if (e->cap.approve_n && cap_matches(&e->cap, req))
 			return (struct cap_verdict){ CAP_ASK, e->rule, v.entry };
 	}
 	return v;

@@ -85,6 +85,15 @@ struct cap_set {
 	struct cap root; /* fs.write on the whole workspace; action CAP_NONE: there is none */
 	struct digest rt; /* of the base profile */
 	bool has_rt;
+	/* cap_set_index(): the hints of caps and nots close together; NULL if there is none. */
+	const struct cap_look *look_caps, *look_nots;
+	size_t look_caps_n, look_nots_n;
+};
+
+/* What cap_set_decide() reads of an entry before it looks at it. */
+struct cap_look {
+	struct cap_hint hint;
+	enum cap_action action;
 };
 
 #define RULE_NONE UINT32_MAX
@@ -99,6 +108,12 @@ struct cap_verdict {
 
 const char *cap_limit_name(enum cap_limit l);
 must_check bool cap_limit_parse(struct sv s, enum cap_limit *ret_l);
+
+/*
+ * Makes decisions on @s quicker. Entries may still be added afterwards: an index
+ * that does not fit any more is not used.
+ */
+must_check bool cap_set_index(struct arena *a, struct cap_set *s);
 
 /* Section 7. @req was parsed as CAP_REQUEST. No allocation, no failure. */
 struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req);

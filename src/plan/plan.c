@@ -71,6 +71,8 @@ static void row_add(struct row *r, enum guarantee g, struct hold h)
 {
 	const struct hold shown = r->touches ? hold_min(r->hold, h) : h;
 
+	if (g >= G_COUNT)
+		return;
 	if (!r->touches || shown.level != r->hold.level || shown.by != r->hold.by)
 		r->guarantee = g;
 	r->hold = shown;
@@ -253,6 +255,8 @@ static bool is_refused(const struct cap_set *set, const struct cap_rule *rule,
 static bool add_rules(struct arena *a, const struct ground *g, const struct row *rows,
 		      struct plan *p)
 {
+	if (!vec_reserve(a, &p->rules, g->set->rules.n))
+		return false;
 	for (uint32_t i = 0; i < g->set->rules.n; i++) {
 		const struct cap_rule *rule = &g->set->rules.v[i];
 		struct plan_rule *r;

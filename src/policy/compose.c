@@ -94,6 +94,9 @@ static int append_set(struct arena *a, struct cap_set *set, const struct cap_set
 {
 	const uint32_t shift = (uint32_t)set->rules.n;
 
+	if (!vec_reserve(a, &set->rules, more->rules.n) ||
+	    !vec_reserve(a, &set->caps, more->caps.n))
+		return writ_nomem(err);
 	for (size_t i = 0; i < more->rules.n; i++) {
 		struct cap_rule *r = vec_push(a, &set->rules);
 
@@ -396,6 +399,8 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		return r;
 	if (d->errors == 0)
 		check_secrets(&o.l);
+	if (!cap_set_index(d->arena, &p->set))
+		return writ_nomem(err);
 	if (d->errors == 0)
 		check_tests(&o.l, &p->set);
 	diags_sort(d);

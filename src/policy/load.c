@@ -259,6 +259,11 @@ static int load_ast(struct loader *o, const struct ast *ast, const struct loadin
 	if (ast->stmts.n == 0)
 		return 0;
 	end = ast->stmts.v + ast->stmts.n;
+	/* Most lines make one or two capabilities, which are large. */
+	if (!vec_reserve(o->l.a, &o->l.set->caps, ast->stmts.n + ast->stmts.n / 2) ||
+	    !vec_reserve(o->l.a, &o->l.set->rules, ast->stmts.n) ||
+	    !vec_reserve(o->l.a, &o->l.done, ast->stmts.n))
+		return writ_nomem(o->l.err);
 
 	for (const struct stmt *s = ast->stmts.v; r == 0 && s < end; s++)
 		if (!s->inner && s->kind != STMT_AGENT)

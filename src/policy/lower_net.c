@@ -311,11 +311,19 @@ bool net_parse(struct lower *l, const struct stmt *s, struct sv text, struct net
 
 bool net_url_text(struct lower *l, const struct net_object *o, struct sv *ret)
 {
-	const char *p = arena_fmt(l->a, "%s://" SV_FMT ":%u" SV_FMT, o->tls ? "https" : "http",
-				  SV_ARG(o->host), o->lo, SV_ARG(o->path));
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	bool good;
 
-	*ret = sv_from(p);
-	return p != NULL;
+	buf_str(&b, o->tls ? "https://" : "http://");
+	buf_sv(&b, o->host);
+	if (o->lo == 443)
+		buf_str(&b, ":443");
+	else
+		buf_fmt(&b, ":%u", o->lo);
+	buf_sv(&b, o->path);
+	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
+	buf_clear(&b);
+	return good;
 }
 
 static bool tcp_text(struct lower *l, struct sv host, unsigned lo, unsigned hi, struct sv *ret)

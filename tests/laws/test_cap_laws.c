@@ -202,7 +202,17 @@ static struct cap_verdict naive(const struct cap_set *s, const struct cap *req)
 
 static struct cap_verdict decide(struct run *r, const struct cap_set *s, const struct cap *req)
 {
+	struct cap_set indexed = *s;
 	const struct cap_verdict v = cap_set_decide(s, req), w = naive(s, req);
+	struct cap_verdict x;
+
+	if (!cap_set_index(r->g.a, &indexed)) {
+		printf("Bail out! out of memory\n");
+		exit(2);
+	}
+	x = cap_set_decide(&indexed, req);
+	(void)holds(r, DECIDE_IS_NAIVE, x.answer == w.answer && x.rule == w.rule && x.entry == w.entry,
+		    req->text, SV("indexed"), SV(""));
 
 	(void)holds(r, DECIDE_IS_NAIVE,
 		    v.answer == w.answer && v.rule == w.rule && v.entry == w.entry, req->text,

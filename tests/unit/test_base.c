@@ -73,6 +73,14 @@ static void test_arena(void)
 	for (int i = 0; i < (int)v.n; i++)
 		same = same && v.v[i] == i;
 	ok(v.n == 1000 && same, "a vector keeps its elements as it grows");
+	{
+		const int *before;
+
+		ok(vec_reserve(&a, &v, 500) && v.room >= 1500 && v.n == 1000 && v.v[999] == 999,
+		   "reserving keeps what is there");
+		before = v.v;
+		ok(vec_push(&a, &v) && v.v == before, "and the next push does not move it");
+	}
 	ok(!arena_alloc(&a, 200000, 1), "the arena's maximum holds");
 	ok(!arena_alloc(&a, SIZE_MAX / 2, 3), "overflowing sizes are refused");
 	is_str(arena_fmt(&a, "%s/%d", "x", 3), "x/3", "formatted string");
