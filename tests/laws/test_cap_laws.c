@@ -211,8 +211,9 @@ static struct cap_verdict decide(struct run *r, const struct cap_set *s, const s
 		exit(2);
 	}
 	x = cap_set_decide(&indexed, req);
-	(void)holds(r, DECIDE_IS_NAIVE, x.answer == w.answer && x.rule == w.rule && x.entry == w.entry,
-		    req->text, SV("indexed"), SV(""));
+	(void)holds(r, DECIDE_IS_NAIVE,
+		    x.answer == w.answer && x.rule == w.rule && x.entry == w.entry, req->text,
+		    SV("indexed"), SV(""));
 
 	(void)holds(r, DECIDE_IS_NAIVE,
 		    v.answer == w.answer && v.rule == w.rule && v.entry == w.entry, req->text,
