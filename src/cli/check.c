@@ -106,7 +106,8 @@ static bool shown(const struct args *a, const struct cap_set *set, const struct 
 	const struct cap_rule *r = &set->rules.v[e->rule];
 
 	/* That everything may run is a grant, though nobody wrote it. */
-	return a->given[OPT_ALL] || !r->built_in || sv_is(r->file, "default");
+	return a->given[OPT_ALL] || !r->built_in ||
+	       (sv_is(r->file, "default") && e->cap.kind == CAP_GRANT);
 }
 
 /* The set as a token would carry it: base is named by its digest only. */

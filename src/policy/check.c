@@ -7,12 +7,12 @@
 
 static const struct cap_entry *caps_of(const struct lower *l, const struct lowered_rule *r)
 {
-	return l->set->caps.v + r->cap_from;
+	return l->set->caps.v ? l->set->caps.v + r->cap_from : NULL;
 }
 
 static const struct cap_entry *nots_of(const struct lower *l, const struct lowered_rule *r)
 {
-	return l->set->nots.v + r->not_from;
+	return l->set->nots.v ? l->set->nots.v + r->not_from : NULL;
 }
 
 /* --- the same thing said twice in one file --- */

@@ -42,19 +42,15 @@ Canonical capabilities.
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**
-  not fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.config/writ/**
-  not fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.local/state/writ/**
   rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
   digest sha256:[0-9a-f]{64} (re)
   $ writ caps --json --allow write:./logs/* --deny 'read:**/.env' --limit pids=10
-  {"caps":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**"],"limits":{"pids":10},"not":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.config/writ/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.local/state/writ/**"],"prices":[],"require":{},"rt":"e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3"}
+  {"caps":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**"],"limits":{"pids":10},"not":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**"],"prices":[],"require":{},"rt":"e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3"}
   $ writ caps --allow shell:read-only --allow net:allow=https://api.example.com --allow write:./logs/*
   http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/**;m=*;q=any
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**
-  not fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.config/writ/**
-  not fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/home/.local/state/writ/**
   rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
   digest sha256:[0-9a-f]{64} (re)
 
