@@ -115,6 +115,17 @@ bool sv_to_u64(struct sv s, uint64_t max, uint64_t *ret_v)
 	return true;
 }
 
+int sv_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
 bool sv_is_graph(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)

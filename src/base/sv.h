@@ -46,6 +46,9 @@ struct sv sv_cut(struct sv *in, char sep);
 /* Decimal, no sign, no blanks, no leading zero; *@ret_v set on success only. */
 must_check bool sv_to_u64(struct sv s, uint64_t max, uint64_t *ret_v);
 
+/* The value of a hexadecimal digit of either case, or -1. */
+int sv_hex(char c);
+
 /* True if every byte is printable ASCII without blanks (0x21..0x7e). */
 bool sv_is_graph(struct sv s);
 

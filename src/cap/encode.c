@@ -65,23 +65,12 @@ int cap_put_path(struct buf *b, struct sv raw, struct writ_err *err)
 	return buf_check(b, err);
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* The byte at the start of *@s, decoded, or -1; *@s moves past it. */
 static int http_byte(struct sv *s)
 {
 	const char c = s->p[0];
-	const int hi = s->n >= 3 ? hex_value(s->p[1]) : -1;
-	const int lo = s->n >= 3 ? hex_value(s->p[2]) : -1;
+	const int hi = s->n >= 3 ? sv_hex(s->p[1]) : -1;
+	const int lo = s->n >= 3 ? sv_hex(s->p[2]) : -1;
 
 	if (c != '%') {
 		*s = sv_skip(*s, 1);

@@ -48,17 +48,6 @@ static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Decodes the escape at @s (just behind the backslash). Returns its length, or 0. */
 static size_t escape(struct sv s, char *ret_c)
 {
@@ -83,8 +72,8 @@ static size_t escape(struct sv s, char *ret_c)
 	case 'x':
 		if (s.n < 3)
 			return 0;
-		hi = hex_digit(s.p[1]);
-		lo = hex_digit(s.p[2]);
+		hi = sv_hex(s.p[1]);
+		lo = sv_hex(s.p[2]);
 		if (hi < 0 || lo < 0 || (hi == 0 && lo == 0))
 			return 0;
 		*ret_c = (char)(hi << 4 | lo);

@@ -123,17 +123,6 @@ static bool ports_text(struct lower *l, const struct stmt *s, struct sv ports, s
 	return true;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Decodes a part of a URL path segment without wildcard into *@b's canonical text. */
 static bool put_url_part(struct buf *b, struct sv part)
 {
@@ -143,8 +132,8 @@ static bool put_url_part(struct buf *b, struct sv part)
 		if (c == '\\' || c == ';')
 			return false;
 		if (c == '%') {
-			const int hi = i + 2 < part.n ? hex_value(part.p[i + 1]) : -1;
-			const int lo = i + 2 < part.n ? hex_value(part.p[i + 2]) : -1;
+			const int hi = i + 2 < part.n ? sv_hex(part.p[i + 1]) : -1;
+			const int lo = i + 2 < part.n ? sv_hex(part.p[i + 2]) : -1;
 
 			if (hi < 0 || lo < 0)
 				return false;

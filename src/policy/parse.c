@@ -8,7 +8,6 @@ struct parser {
 	struct diags *d;
 	struct ast *ast;
 	struct writ_err *err;
-	bool cli; /* a command line: no version needed, one-token forms allowed */
 	bool in_agent;
 };
 
@@ -371,7 +370,7 @@ static int cli_words(struct diags *d, const struct source *src, struct lex_line 
 int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect effect,
 		   enum stmt_kind kind, struct ast *ast, struct writ_err *err)
 {
-	struct parser p = { .d = d, .ast = ast, .err = err, .cli = true };
+	struct parser p = { .d = d, .ast = ast, .err = err };
 	struct stmt s = { .kind = kind, .src = src, .line = 1, .effect = effect };
 	struct lex_line line;
 	struct word *words;
@@ -401,7 +400,7 @@ int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect
 int ast_parse_statement(struct diags *d, const struct source *src, const char *keyword,
 			struct ast *ast, struct writ_err *err)
 {
-	struct parser p = { .d = d, .ast = ast, .err = err, .cli = true };
+	struct parser p = { .d = d, .ast = ast, .err = err };
 	struct lex_line line;
 	struct word *words;
 	size_t n = 1;
