@@ -185,7 +185,7 @@ int policy_ask(const struct policy_env *env, const struct source *src, struct di
 	l.set = &scratch.set;
 	if (r < 0)
 		return r;
-	if (ast.stmts.n == 0 || !ask_lower(&l, &ast.stmts.v[0], &q))
+	if (ast.stmts.n == 0 || !ask_lower(&l, &ast.stmts.v[0], &q) || d->errors)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "this is not a question about one act");
 	*ret_q = q;
 	return 0;

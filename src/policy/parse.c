@@ -354,14 +354,15 @@ static int cli_words(struct diags *d, const struct source *src, struct lex_line 
 		     struct writ_err *err)
 {
 	struct lex_lines lines = { 0 };
+	const size_t errors = d->errors;
 	int r = lex(d, src, &lines, err);
 
 	*ret = (struct lex_line){ 0 };
-	if (r < 0)
+	if (r < 0 || d->errors != errors)
 		return r;
 	if (lines.list.n == 1)
 		*ret = lines.list.v[0];
-	else if (d->errors == 0)
+	else
 		diag_add(d, DIAG_ERROR, (struct place){ src, 1, 1, 1 }, NULL,
 			 "expected one rule, as in write:./logs/*");
 	return 0;
