@@ -164,6 +164,30 @@ int cap_meet(struct arena *a, const struct cap *x, const struct cap *y,
 
 const char *cap_action_name(enum cap_action action); /* "fs.read" */
 
+/* In the byte order of the keys, which is the order they must have. */
+enum cap_param {
+	P_APPROVE = 0,
+	P_ARGS,
+	P_AS,
+	P_DANGER,
+	P_M,
+	P_MAX_IN,
+	P_MAX_OUT,
+	P_N,
+	P_O,
+	P_OP,
+	P_PRIV,
+	P_Q,
+	P_RATE,
+	P_REF,
+	P_SHA256,
+	P_TLS,
+	P_TO,
+	/* keep last */
+	P_COUNT
+};
+struct sv cap_param_key(enum cap_param param); /* "max-in" */
+
 /* --- Building canonical text from raw bytes; the results are parts of a cap. --- */
 
 /* Appends one segment's canonical text for literal bytes @raw ("a b" -> "a%20b"). */

@@ -418,3 +418,8 @@ const struct cap_param_rule cap_params[P_COUNT] = {
 	[P_TO]      = { SV_INIT("to"),      to_parse,      to_print },
 };
 /* clang-format on */
+
+struct sv cap_param_key(enum cap_param param)
+{
+	return param < P_COUNT ? cap_params[param].key : SV("");
+}

@@ -87,29 +87,6 @@ bool cap_action_within(enum cap_action child, enum cap_action parent);
 
 /* --- param.c --- */
 
-/* In the byte order of the keys, which is the order they must have. */
-enum cap_param {
-	P_APPROVE = 0,
-	P_ARGS,
-	P_AS,
-	P_DANGER,
-	P_M,
-	P_MAX_IN,
-	P_MAX_OUT,
-	P_N,
-	P_O,
-	P_OP,
-	P_PRIV,
-	P_Q,
-	P_RATE,
-	P_REF,
-	P_SHA256,
-	P_TLS,
-	P_TO,
-	/* keep last */
-	P_COUNT
-};
-
 struct cap_param_rule {
 	struct sv key;
 	int (*parse)(struct arena *a, struct sv value, struct cap *c);

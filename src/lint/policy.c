@@ -6,82 +6,82 @@
 #define G_ALL ((1u << G_COUNT) - 1)
 
 enum {
-	P_WILDCARD = 0,
-	P_EXFILTRATION,
-	P_HOME,
-	P_SYSTEM_WRITE,
-	P_DANGER,
-	P_SECRET_ENV,
-	P_SECRET_IDLE,
-	P_SHELL_FULL,
-	P_NO_LIMITS,
-	P_OPEN,
-	P_ACCEPT,
-	P_KERNEL,
-	P_AGENT_IDLE,
-	P_INTERNAL,
-	P_PLAIN_HTTP,
+	PL_WILDCARD = 0,
+	PL_EXFILTRATION,
+	PL_HOME,
+	PL_SYSTEM_WRITE,
+	PL_DANGER,
+	PL_SECRET_ENV,
+	PL_SECRET_IDLE,
+	PL_SHELL_FULL,
+	PL_NO_LIMITS,
+	PL_OPEN,
+	PL_ACCEPT,
+	PL_KERNEL,
+	PL_AGENT_IDLE,
+	PL_INTERNAL,
+	PL_PLAIN_HTTP,
 };
 
 /* clang-format off */
 static const struct lint_rule rules[] = {
-[P_WILDCARD] = { "W201", "any-host", LINT_WARNING, G(NET) | G(DNS),
+[PL_WILDCARD] = { "W201", "any-host", LINT_WARNING, G(NET) | G(DNS),
 	"Any public host can be reached",
 	"Whatever the agent can read it can send anywhere, and what it fetches may carry instructions.",
 	"Name the hosts it needs, one net line each; `ask net *` decides case by case." },
-[P_EXFILTRATION] = { "W202", "publishing-host", LINT_WARNING, G(NET),
+[PL_EXFILTRATION] = { "W202", "publishing-host", LINT_WARNING, G(NET),
 	"Anyone can publish on this host",
 	"An allowed paste, wiki, storage or webhook host is a way out for everything the agent reads.",
 	"Narrow the rule to the path and methods that are needed, or leave the host out." },
-[P_HOME] = { "W203", "home-readable", LINT_WARNING, G(FS_READ) | G(CRED),
+[PL_HOME] = { "W203", "home-readable", LINT_WARNING, G(FS_READ) | G(CRED),
 	"The home directory, or more, is readable",
 	"It holds ssh keys, browser profiles, tokens of other tools and shell history.",
 	"Grant the directories that are needed, for example `allow read ~/.pyenv`." },
-[P_SYSTEM_WRITE] = { "W204", "system-writable", LINT_ERROR, G(FS_WRITE) | G(EXEC),
+[PL_SYSTEM_WRITE] = { "W204", "system-writable", LINT_ERROR, G(FS_WRITE) | G(EXEC),
 	"A system directory is writable",
 	"Programs, libraries and settings there are run and obeyed by everybody on this machine.",
 	"Write below the workspace, or use `state NAME` for what must be kept." },
-[P_DANGER] = { "W205", "dangerous-socket", LINT_ERROR, G_ALL,
+[PL_DANGER] = { "W205", "dangerous-socket", LINT_ERROR, G_ALL,
 	"A socket that hands out authority is let in",
 	"Whoever speaks to it can act outside the sandbox, so no other line of the policy holds.",
 	"Remove it; run the engine itself inside a virtual machine if the agent must have one." },
-[P_SECRET_ENV] = { "W206", "secret-inside", LINT_WARNING, G(CRED),
+[PL_SECRET_ENV] = { "W206", "secret-inside", LINT_WARNING, G(CRED),
 	"The agent itself holds this secret",
 	"It can print it, store it in the workspace or send it to any host it can reach.",
 	"Use `as bearer`, `basic`, `header:NAME` or `query:NAME`: then it is set outside." },
-[P_SECRET_IDLE] = { "W207", "secret-unused", LINT_WARNING, G(CRED),
+[PL_SECRET_IDLE] = { "W207", "secret-unused", LINT_WARNING, G(CRED),
 	"No rule reaches the host of this secret",
 	"`to` grants no network by itself, so the secret can never be used.",
 	"Add `allow net` for that host." },
-[P_SHELL_FULL] = { "W208", "shell-full", LINT_WARNING, G(FS_WRITE) | G(NET),
+[PL_SHELL_FULL] = { "W208", "shell-full", LINT_WARNING, G(FS_WRITE) | G(NET),
 	"The widest shell is granted",
 	"It may run anything, write the whole workspace and reach any public host.",
 	"Use `shell read-write` and name the hosts." },
-[P_NO_LIMITS] = { "W209", "no-limits", LINT_INFO, G(RES_MEMORY) | G(RES_TIME),
+[PL_NO_LIMITS] = { "W209", "no-limits", LINT_INFO, G(RES_MEMORY) | G(RES_TIME),
 	"No limit on memory or on time",
 	"A runaway build or a loop takes the machine with it; the built-in limits only stop the worst.",
 	"Add `limit memory 4G` and `limit session 2h`, or what fits." },
-[P_OPEN] = { "W210", "protection-lifted", LINT_WARNING, G(FS_WRITE) | G(EXEC),
+[PL_OPEN] = { "W210", "protection-lifted", LINT_WARNING, G(FS_WRITE) | G(EXEC),
 	"A built-in protection is lifted",
 	"Other tools execute or obey this file later, outside the sandbox.",
 	"Leave it out and let a person make that change, or use `workspace cow` and look at the diff." },
-[P_ACCEPT] = { "W211", "weaker-accepted", LINT_INFO, 0,
+[PL_ACCEPT] = { "W211", "weaker-accepted", LINT_INFO, 0,
 	"A weaker guarantee is accepted",
 	"A run goes on where it would have been refused, and this boundary may not hold.",
 	"Leave it out where the machine can do better; `writ doctor` says what is missing." },
-[P_KERNEL] = { "W212", "kernel-switch", LINT_WARNING, G(SYSCALL),
+[PL_KERNEL] = { "W212", "kernel-switch", LINT_WARNING, G(SYSCALL),
 	"A part of the kernel is opened that is closed by default",
 	"io_uring and nested user namespaces have been the way into the kernel many times.",
 	"Leave it out; most programs fall back to something else." },
-[P_AGENT_IDLE] = { "W213", "agent-unused", LINT_INFO, 0,
+[PL_AGENT_IDLE] = { "W213", "agent-unused", LINT_INFO, 0,
 	"This agent is described but nobody may start it",
 	"A block says what an agent may do; starting it is a right of its own.",
 	"Add `allow agent NAME`." },
-[P_INTERNAL] = { "W214", "internal-name", LINT_WARNING, G(NET),
+[PL_INTERNAL] = { "W214", "internal-name", LINT_WARNING, G(NET),
 	"This name looks internal",
 	"Names that resolve to private addresses are refused unless the rule says which network.",
 	"Add `private=10.0.0.0/8`, or whatever the network is." },
-[P_PLAIN_HTTP] = { "W215", "plain-http", LINT_INFO, G(NET) | G(CRED),
+[PL_PLAIN_HTTP] = { "W215", "plain-http", LINT_INFO, G(NET) | G(CRED),
 	"This goes over the network unencrypted",
 	"Anyone on the way can read and change it, and a secret is never sent there.",
 	"Use https://." },
@@ -151,10 +151,10 @@ static void lint_files(struct policy_linter *l, const struct cap *c, const struc
 	const char *keys = arena_fmt(l->a, SV_FMT "/.ssh/id_ed25519", SV_ARG(l->env->home));
 
 	if (c->action == CAP_FS_READ && keys && l->env->home.n && covers_path(l, c, sv_from(keys)))
-		found(l, P_HOME, r->line, c->path.n == 0 ? SV("the whole file system") : SV(""));
+		found(l, PL_HOME, r->line, c->path.n == 0 ? SV("the whole file system") : SV(""));
 	for (size_t i = 0; c->action != CAP_FS_READ && victims[i]; i++)
 		if (covers_path(l, c, sv_from(victims[i]))) {
-			found(l, P_SYSTEM_WRITE, r->line, SV(""));
+			found(l, PL_SYSTEM_WRITE, r->line, SV(""));
 			return;
 		}
 }
@@ -171,18 +171,18 @@ static void lint_net(struct policy_linter *l, const struct cap *c, const struct 
 	if (h->kind == CAP_HOST_ANY) {
 		/* net * is two capabilities; say it once. */
 		if (c->action == CAP_HTTP_REQUEST || c->port_lo != 80)
-			found(l, P_WILDCARD, r->line, SV(""));
+			found(l, PL_WILDCARD, r->line, SV(""));
 		return;
 	}
 	if (h->kind != CAP_HOST_NAME && !wild)
 		return;
 	what = narrow ? NULL : lint_exfiltration_host(h->name, wild);
 	if (what)
-		found(l, P_EXFILTRATION, r->line, sv_from(what));
+		found(l, PL_EXFILTRATION, r->line, sv_from(what));
 	if (policy_looks_internal(h->name) && c->priv_n == 0)
-		found(l, P_INTERNAL, r->line, h->name);
+		found(l, PL_INTERNAL, r->line, h->name);
 	if (c->action == CAP_HTTP_REQUEST && !c->url.tls && !sv_is(h->name, "localhost"))
-		found(l, P_PLAIN_HTTP, r->line, SV(""));
+		found(l, PL_PLAIN_HTTP, r->line, SV(""));
 }
 
 static bool host_covers(const struct cap_host *h, struct sv name)
@@ -216,13 +216,13 @@ static void lint_cap(struct policy_linter *l, const struct cap *c, const struct 
 	else if (c->action == CAP_NET_CONNECT || c->action == CAP_HTTP_REQUEST)
 		lint_net(l, c, r);
 	else if (c->action == CAP_UNIX_CONNECT && c->danger)
-		found(l, P_DANGER, r->line, SV(""));
+		found(l, PL_DANGER, r->line, SV(""));
 	else if (c->action == CAP_KERNEL_USE && !sv_is(c->path.segs[0].pre, "ptrace-own"))
-		found(l, P_KERNEL, r->line, c->path.segs[0].pre);
+		found(l, PL_KERNEL, r->line, c->path.segs[0].pre);
 	else if (c->action == CAP_SECRET_USE && sv_is(c->as, "env"))
-		found(l, P_SECRET_ENV, r->line, c->path.segs[0].pre);
+		found(l, PL_SECRET_ENV, r->line, c->path.segs[0].pre);
 	else if (c->action == CAP_SECRET_USE && !secret_reaches(l, c))
-		found(l, P_SECRET_IDLE, r->line, c->path.segs[0].pre);
+		found(l, PL_SECRET_IDLE, r->line, c->path.segs[0].pre);
 }
 
 static void lint_agents(struct policy_linter *l)
@@ -239,7 +239,7 @@ static void lint_agents(struct policy_linter *l)
 				   (c->path.segs[0].star || sv_eq(c->path.segs[0].pre, name)));
 		}
 		if (!started)
-			found(l, P_AGENT_IDLE, 0, name);
+			found(l, PL_AGENT_IDLE, 0, name);
 	}
 }
 
@@ -251,24 +251,24 @@ static void lint_settings(struct policy_linter *l)
 		const struct cap_rule *r = own_rule(l, i);
 
 		if (r && r->kind == RULE_SHELL_FULL)
-			found(l, P_SHELL_FULL, r->line, SV(""));
+			found(l, PL_SHELL_FULL, r->line, SV(""));
 	}
 	for (size_t i = 0; i < l->p->opens.n; i++) {
 		const struct cap_rule *r = own_rule(l, l->p->opens.v[i].rule);
 
 		if (r)
-			found(l, P_OPEN, r->line, l->p->opens.v[i].path);
+			found(l, PL_OPEN, r->line, l->p->opens.v[i].path);
 	}
 	for (size_t i = 0; i < G_COUNT; i++) {
 		const struct cap_rule *r = s->accepts[i] ? own_rule(l, s->accept_rule[i]) : NULL;
 
 		if (r)
-			found(l, P_ACCEPT, r->line, sv_from(guarantee_name((enum guarantee)i)));
+			found(l, PL_ACCEPT, r->line, sv_from(guarantee_name((enum guarantee)i)));
 	}
 	if (s->limits[LIMIT_MEMORY] == 0 ||
 	    (s->limit_rule[LIMIT_SESSION] != RULE_NONE &&
 	     !own_rule(l, s->limit_rule[LIMIT_SESSION]) && s->limits[LIMIT_COMMAND] == 0))
-		found(l, P_NO_LIMITS, 1, SV(""));
+		found(l, PL_NO_LIMITS, 1, SV(""));
 }
 
 int lint_policy(struct arena *a, const struct policy *p, const struct source *src,

@@ -7,16 +7,6 @@
 
 #include "base/banned.h"
 
-static const char *const param_names[] = {
-	[P_APPROVE] = "approve", [P_ARGS] = "args", [P_AS] = "as",
-	[P_DANGER] = "danger",	 [P_M] = "m",	    [P_MAX_IN] = "max-in",
-	[P_MAX_OUT] = "max-out", [P_N] = "n",	    [P_O] = "o",
-	[P_OP] = "op",		 [P_PRIV] = "priv", [P_Q] = "q",
-	[P_RATE] = "rate",	 [P_REF] = "ref",   [P_SHA256] = "sha256",
-	[P_TLS] = "tls",	 [P_TO] = "to",
-};
-_Static_assert(ARRAY_LEN(param_names) == P_COUNT, "every param has a name");
-
 bool lower_bad(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...)
 {
 	const struct word *w = s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
@@ -53,7 +43,7 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 		if (p.v[i].n == 0)
 			continue;
 		buf_ch(&b, ';');
-		buf_str(&b, param_names[i]);
+		buf_sv(&b, cap_param_key((enum cap_param)i));
 		buf_ch(&b, '=');
 		buf_sv(&b, p.v[i]);
 	}

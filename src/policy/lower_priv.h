@@ -10,29 +10,7 @@
 
 #include "policy/ast_priv.h"
 
-/* Canonical params in the byte order that a capability wants. */
-enum param {
-	P_APPROVE = 0,
-	P_ARGS,
-	P_AS,
-	P_DANGER,
-	P_M,
-	P_MAX_IN,
-	P_MAX_OUT,
-	P_N,
-	P_O,
-	P_OP,
-	P_PRIV,
-	P_Q,
-	P_RATE,
-	P_REF,
-	P_SHA256,
-	P_TLS,
-	P_TO,
-	/* keep last */
-	P_COUNT
-};
-
+/* Values of canonical params, by enum cap_param. */
 struct params {
 	struct sv v[P_COUNT]; /* empty: absent */
 };
