@@ -17,8 +17,9 @@ static char at(const struct shell *sh, size_t i)
 /* Past the quoted part that starts at @i; the end of the text if it is open. */
 static size_t past_quote(struct sv t, size_t i)
 {
-	const char quote = t.p[i++];
+	const char quote = i < t.n ? t.p[i] : 0;
 
+	i++;
 	while (i < t.n && t.p[i] != quote)
 		i += t.p[i] == '\\' && quote != '\'' ? 2 : 1;
 	return i < t.n ? i + 1 : t.n;
@@ -27,7 +28,7 @@ static size_t past_quote(struct sv t, size_t i)
 /* Past the bracket that closes the one at @i, quotes respected. */
 static size_t past_bracket(struct sv t, size_t i)
 {
-	const char open = t.p[i], close = open == '(' ? ')' : '}';
+	const char open = i < t.n ? t.p[i] : 0, close = open == '(' ? ')' : '}';
 	size_t depth = 0;
 
 	while (i < t.n) {
@@ -192,7 +193,7 @@ static bool read_word(struct shell *sh, struct node_list *argv)
 	const struct node **slot;
 	const struct node *n;
 
-	if (at(sh, sh->at) == '<') /* <(...) */
+	if (at(sh, sh->at) == '<' && at(sh, sh->at + 1) == '(')
 		read_raw(sh, past_bracket(sh->text, sh->at + 1), &b);
 	while (read_part(sh, &b))
 		;
