@@ -38,6 +38,7 @@ struct loaded {
 	struct place_info where;
 	struct policy_env env;
 	struct sv own[2]; /* config and state: never writable inside */
+	size_t own_n;
 	struct diags diags;
 	struct policy *policy;	  /* NULL if the diagnostics hold errors */
 	struct sv workspace_file; /* agent.writ that was read, or empty */

@@ -184,11 +184,13 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 	input.narrow = in.has_narrow ? &in.narrow : NULL;
 	input.args = a->rules.v;
 	input.args_n = a->rules.n;
-	l->own[0] = l->where.config;
-	l->own[1] = l->where.state;
+	if (l->where.config.n)
+		l->own[l->own_n++] = l->where.config;
+	if (l->where.state.n)
+		l->own[l->own_n++] = l->where.state;
 	l->env = (struct policy_env){ .ops = &world_ops,
 				      .own = l->own,
-				      .own_n = l->where.config.n && l->where.state.n ? 2 : 0,
+				      .own_n = l->own_n,
 				      .workspace = l->where.workspace,
 				      .home = l->where.home,
 				      .realm = l->where.realm,

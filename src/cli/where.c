@@ -132,8 +132,13 @@ static struct sv xdg(struct arena *a, const char *name, struct sv home, const ch
 {
 	const char *dir = getenv(name);
 
-	if (dir && dir[0] == '/')
-		return sv_from(arena_fmt(a, "%s/writ", dir));
+	if (dir && dir[0] == '/') {
+		struct sv top = sv_from(dir);
+
+		while (top.n && top.p[top.n - 1] == '/')
+			top.n--;
+		return sv_from(arena_fmt(a, SV_FMT "/writ", SV_ARG(top)));
+	}
 	return home.n ? sv_from(arena_fmt(a, SV_FMT "/%s/writ", SV_ARG(home), fallback)) : SV("");
 }
 

@@ -35,23 +35,36 @@ static int default_exec(struct lower *l)
  * SECURITY: where writ keeps policies, pins and keys is never writable inside,
  * whatever a policy says: an agent must not be able to widen its next session.
  */
+static int protect_path(struct lower *l, struct sv path)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	int r = 0;
+
+	buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(l->env->realm));
+	if (cap_put_path(&b, path, l->err) < 0)
+		r = l->err->code;
+	buf_str(&b, "/**");
+	if (r == 0 && b.failed)
+		r = writ_nomem(l->err);
+	if (r == 0)
+		r = add_own(l, arena_str(l->a, buf_view(&b)), "writ's own files stay out of reach", true);
+	buf_clear(&b);
+	return r;
+}
+
+/* By the name they are known by, and by where that leads. */
 static int protect_own_files(struct lower *l)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < l->env->own_n; i++) {
-		struct buf b = BUF_INIT(CAP_TEXT_MAX);
+		struct policy_path found;
 
-		buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(l->env->realm));
-		if (cap_put_path(&b, l->env->own[i], l->err) < 0)
-			r = l->err->code;
-		buf_str(&b, "/**");
-		if (r == 0 && b.failed)
-			r = writ_nomem(l->err);
-		if (r == 0)
-			r = add_own(l, arena_str(l->a, buf_view(&b)),
-				    "writ's own files stay out of reach", true);
-		buf_clear(&b);
+		if (!l->env->ops->lookup(l->env->ops->ctx, l->a, l->env->own[i], &found))
+			return writ_nomem(l->err);
+		r = protect_path(l, l->env->own[i]);
+		if (r == 0 && !sv_eq(found.physical, l->env->own[i]))
+			r = protect_path(l, found.physical);
 	}
 	return r;
 }

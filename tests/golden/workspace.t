@@ -57,3 +57,13 @@ What a hint says can be pasted.
   $ writ check --var 'X=/a/../b' --allow 'read:$X'
   writ: --var wants NAME=/absolute/path
   [125]
+
+Where writ keeps its own files stays closed, also over links and with only one of them known.
+
+  $ mkdir -p $HOME/elsewhere && rm -rf $HOME/.config && ln -s $HOME/elsewhere $HOME/.config
+  $ writ why $facts --allow write:~ write $HOME/elsewhere/writ/policy.writ | head -2
+  denied: write $TMP/home/elsewhere/writ/policy.writ
+  rule      default: writ's own files stay out of reach
+  $ XDG_CONFIG_HOME=$HOME/elsewhere/ XDG_STATE_HOME=relative writ why $facts --allow write:~ write $HOME/elsewhere/writ/x | head -2
+  denied: write $TMP/home/elsewhere/writ/x
+  rule      default: writ's own files stay out of reach
