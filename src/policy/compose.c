@@ -47,7 +47,8 @@ static int protect_path(struct lower *l, struct sv path)
 	if (r == 0 && b.failed)
 		r = writ_nomem(l->err);
 	if (r == 0)
-		r = add_own(l, arena_str(l->a, buf_view(&b)), "writ's own files stay out of reach", true);
+		r = add_own(l, arena_str(l->a, buf_view(&b)), "writ's own files stay out of reach",
+			    true);
 	buf_clear(&b);
 	return r;
 }
