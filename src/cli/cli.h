@@ -43,11 +43,19 @@ struct loaded {
 	struct policy *policy;	  /* NULL if the diagnostics hold errors */
 	struct sv workspace_file; /* agent.writ that was read, or empty */
 	bool workspace_trusted;
+	struct sv program;	  /* where the command really lies, or empty */
 };
 
 /* Where are we? @make_realm writes the realm file at first use. */
 must_check int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_info *ret,
 			  struct writ_err *err);
+
+/*
+ * Where a shell would find @name, physically, and the tree it is installed in: a
+ * directory that may be shown with it. Empty if it lies where everything is shown.
+ */
+must_check int program_find(struct arena *a, const struct place_info *w, const char *name,
+			    struct sv *ret_file, struct sv *ret_tree);
 
 /* The real file system behind struct policy_ops. */
 extern const struct policy_ops world_ops;
@@ -58,9 +66,14 @@ extern const struct policy_ops world_ops;
  */
 must_check int load_policy(struct args *a, const char *operand, bool missing_ok,
 			   struct loaded *ret);
+/* The same for a run of @program, whose own files become readable. May be NULL. */
+must_check int load_policy_for(struct args *a, const char *operand, bool missing_ok,
+			       const char *program, struct loaded *ret);
 
 /* Facts of this machine, or the record given with --facts. Returns an exit code. */
 must_check int load_facts(struct args *a, bool tools, struct host_facts *ret);
+/* The same from what was found earlier since this machine started, if it still fits. */
+must_check int load_facts_kept(struct args *a, struct sv state, struct host_facts *ret);
 must_check int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 			 const struct host_facts *f, struct plan **ret);
 
@@ -85,6 +98,7 @@ must_check int fail(const struct writ_err *err, const char *what); /* EXIT_FAILE
 bool use_colour(int fd);
 void show_diags(const struct diags *d); /* on standard error */
 
+int cmd_allow(struct args *a);
 int cmd_caps(struct args *a);
 int cmd_check(struct args *a);
 int cmd_completion(struct args *a);
@@ -95,6 +109,11 @@ int cmd_init(struct args *a);
 int cmd_lint(struct args *a);
 int cmd_man(struct args *a);
 int cmd_profile(struct args *a);
+int cmd_ps(struct args *a);
+int cmd_revoke(struct args *a);
+int cmd_run(struct args *a);
+int cmd_session(struct args *a);
+int cmd_stop(struct args *a);
 int cmd_trust(struct args *a);
 int cmd_version(struct args *a);
 int cmd_why(struct args *a);

@@ -165,6 +165,12 @@ static int add_workspace_mode(struct args *a, struct inputs *in, struct writ_err
 
 int load_policy(struct args *a, const char *operand, bool missing_ok, struct loaded *l)
 {
+	return load_policy_for(a, operand, missing_ok, NULL, l);
+}
+
+int load_policy_for(struct args *a, const char *operand, bool missing_ok, const char *program,
+		    struct loaded *l)
+{
 	struct writ_err err = { 0 };
 	struct inputs in = { 0 };
 	struct policy_input input = { 0 };
@@ -197,6 +203,8 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 				      .vars = a->vars.v,
 				      .vars_n = a->vars.n,
 				      .missing_ok = missing_ok };
+	if (program && program_find(a->arena, &l->where, program, &l->program, &l->env.program) < 0)
+		return fail(&(struct writ_err){ .what = "out of memory" }, NULL);
 	r = policy_new(&l->env, &input, &l->diags, &l->policy, &err);
 	if (!a->given[OPT_JSON] || (l->diags.errors && a->verb->run != cmd_check))
 		show_diags(&l->diags);

@@ -35,6 +35,9 @@ static const struct opt opts[] = {
 	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
 	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "guarantees and steps too", NULL },
 	{ OPT_QUIET,     "quiet",     'q', NULL,         "only what is wrong", NULL },
+	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
+	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences in the output harmless", NULL },
+	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -44,6 +47,30 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 #define PLAN_OPTS (O(ADAPTER) | O(TIER) | O(FACTS))
 
 const struct cli_verb cli_verbs[] = {
+	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
+	  RULE_OPTS | O(TIER) | O(ADAPTER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(QUIET) | O(VERBOSE),
+	  "writ run --allow write:./logs/* -- python3 job.py",
+	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
+	  "a policy it may write the workspace and nothing else. 121 is an error in the policy, 122 a guarantee that this "
+	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells.",
+	  cmd_run, false, true },
+	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | stop SESSION", "a sandbox that stays",
+	  RULE_OPTS | O(TIER) | O(ADAPTER) | O(FACTS) | O(QUIET) | O(VERBOSE),
+	  "writ session start --allow write:./logs/*",
+	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
+	  "terminal; stop ends it and everything in it. Options come before the first word of the command.",
+	  cmd_session, false, false },
+	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
+	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },
+	{ "stop", "[SESSION]", "end a session and everything in it", O(ALL), "writ stop 7f3a",
+	  "SESSION is an id or its beginning. With --all every session of this user is ended.", cmd_stop, false, false },
+	{ "allow", "SESSION#N | SESSION RULE", "grant one more thing to a running session",
+	  O(ALWAYS) | O(YES), "writ allow 7f3a#1",
+	  "Grants what denial N of the session was about, or a read or write rule of your own, without restarting anything. "
+	  "With --always the rule is also written into your own policy for this project, after showing it.",
+	  cmd_allow, false, false },
+	{ "revoke", "SESSION NUMBER", "take a live grant back", 0, "writ revoke 7f3a 1",
+	  "What is open already stays open; nothing new can be opened.", cmd_revoke, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
 	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "
@@ -286,6 +313,7 @@ int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *
 			if (!p)
 				return writ_nomem(err);
 			*p = argv[i];
+			only_operands |= verb->command;
 		}
 		if (r < 0)
 			return r;

@@ -44,6 +44,9 @@ enum opt_id {
 	OPT_AGENT,
 	OPT_VERBOSE,
 	OPT_QUIET,
+	OPT_STATUS_FD,
+	OPT_NEUTRAL,
+	OPT_ALWAYS,
 	/* keep last */
 	OPT_COUNT
 };
@@ -68,6 +71,7 @@ struct cli_verb {
 	const char *about; /* a paragraph for the man page and --help */
 	int (*run)(struct args *a);
 	bool hidden;
+	bool command; /* takes a command: options end at the first operand */
 };
 
 extern const struct cli_verb cli_verbs[]; /* ends with a NULL name */

@@ -70,6 +70,28 @@ static int protect_own_files(struct lower *l)
 	return r;
 }
 
+/* `writ run -- ~/tools/bin/x`: x has to be able to read itself. */
+static int grant_program(struct lower *l, struct cap_set *set)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct cap_set *const own = l->set;
+	int r;
+
+	if (l->env->program.n == 0)
+		return 0;
+	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(l->env->realm));
+	r = cap_put_path(&b, l->env->program, l->err);
+	buf_str(&b, "/**");
+	l->set = set;
+	if (r == 0)
+		r = b.failed ? writ_nomem(l->err)
+			     : add_own(l, arena_str(l->a, buf_view(&b)), "the command's own files",
+				       false);
+	l->set = own;
+	buf_clear(&b);
+	return r;
+}
+
 static int set_root(struct lower *l, struct cap_set *set)
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
@@ -407,6 +429,8 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 	r = set_root(&o.l, &p->set);
 	if (r == 0 && p->has_base)
 		r = add_base(&o.l, &p->set);
+	if (r == 0 && p->has_base)
+		r = grant_program(&o.l, &p->set);
 	if (r == 0 && d->errors == 0)
 		r = finish_agents(p, in->narrow != NULL);
 	if (r < 0)

@@ -63,6 +63,7 @@ struct policy_env {
 	size_t own_n;
 	const struct policy_var *vars; /* $NAME in paths */
 	size_t vars_n;
+	struct sv program; /* physical tree of the command's own files; base grants reading it */
 	bool missing_ok; /* a missing path is a warning: we only look, we do not run */
 };
 

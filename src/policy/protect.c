@@ -8,8 +8,14 @@ const struct protect_name protect_names[] = {
 	{ ".git/config",           PROTECT_DEPTH, "can name programs git runs" },
 	{ ".git/config.worktree",  PROTECT_DEPTH, "can name programs git runs" },
 	{ ".git/info/attributes",  PROTECT_DEPTH, "can attach filters that git runs" },
-	{ ".git/modules",          PROTECT_DEPTH, "hooks and config of submodules" },
-	{ ".git/worktrees",        PROTECT_DEPTH, "config of linked worktrees" },
+	{ ".git/modules/**/hooks", PROTECT_DEPTH, "git runs these in a submodule" },
+	{ ".git/modules/**/config", PROTECT_DEPTH, "can name programs git runs in a submodule" },
+	{ ".git/modules/**/config.worktree", PROTECT_DEPTH, "can name programs git runs in a submodule" },
+	{ ".git/modules/**/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" },
+	{ ".git/worktrees/*/hooks", PROTECT_DEPTH, "hooks of a linked worktree" },
+	{ ".git/worktrees/*/config", PROTECT_DEPTH, "can name programs git runs in a worktree" },
+	{ ".git/worktrees/*/config.worktree", PROTECT_DEPTH, "can name programs git runs in a worktree" },
+	{ ".git/worktrees/*/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" },
 	{ ".gitmodules",           PROTECT_DEPTH, "where submodules are fetched from" },
 	{ ".gitattributes",        PROTECT_DEPTH, "can attach filters that git runs" },
 	{ ".githooks",             PROTECT_DEPTH, "common core.hooksPath" },
@@ -108,6 +114,142 @@ static bool seg_matches(struct sv pattern, struct sv seg)
 		return sv_eq(pattern, seg);
 	return seg.n + 1 >= pattern.n && sv_starts(seg, sv_sub(pattern, 0, star)) &&
 	       sv_ends(seg, sv_skip(pattern, star + 1));
+}
+
+/* --- Protected names in a path --- */
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/*
+ * May a folding directory take @s for @p? SECURITY: says yes when in doubt. Some
+ * characters beyond ASCII fold to ASCII ones and some are ignored, so each stands
+ * for one byte of @p or for none.
+ */
+static bool folds_to(struct sv p, struct sv s)
+{
+	while (s.n) {
+		if ((unsigned char)s.p[0] >= 0x80) {
+			do
+				s = sv_skip(s, 1);
+			while (s.n && ((unsigned char)s.p[0] & 0xc0) == 0x80);
+			if (folds_to(p, s))
+				return true;
+			if (p.n == 0)
+				return false;
+			p = sv_skip(p, 1);
+			continue;
+		}
+		if (p.n == 0 || lower(p.p[0]) != lower(s.p[0]))
+			return false;
+		p = sv_skip(p, 1);
+		s = sv_skip(s, 1);
+	}
+	return p.n == 0;
+}
+
+/* "GIT~1" is what a FAT volume calls ".git". */
+static bool is_short_for(struct sv p, struct sv s)
+{
+	const size_t tilde = sv_find(s, '~');
+	const struct sv head = sv_sub(s, 0, tilde);
+
+	if (tilde == SIZE_MAX || tilde + 1 >= s.n || s.p[tilde + 1] < '0' || s.p[tilde + 1] > '9')
+		return false;
+	while (p.n && p.p[0] == '.')
+		p = sv_skip(p, 1);
+	return head.n > 0 && folds_to(sv_sub(p, 0, head.n), head);
+}
+
+static bool name_matches(struct sv p, struct sv s, bool fold)
+{
+	if (sv_is(p, "*") || sv_eq(p, s))
+		return true;
+	if (!fold)
+		return false;
+	if (is_short_for(p, s))
+		return true;
+	while (s.n > 1 && (s.p[s.n - 1] == '.' || s.p[s.n - 1] == ' '))
+		s = sv_sub(s, 0, s.n - 1);
+	return folds_to(p, s);
+}
+
+static enum protect_rel match_here(struct sv pat, struct sv path, bool fold)
+{
+	while (pat.n) {
+		const struct sv p = sv_cut(&pat, '/');
+		enum protect_rel best = PROTECT_ABOVE;
+
+		if (path.n == 0)
+			return PROTECT_ABOVE;
+		if (!sv_is(p, "**")) {
+			if (!name_matches(p, sv_cut(&path, '/'), fold))
+				return PROTECT_CLEAR;
+			continue;
+		}
+		while (path.n) {
+			enum protect_rel rel;
+
+			(void)sv_cut(&path, '/');
+			rel = match_here(pat, path, fold);
+			if (rel > best)
+				best = rel;
+		}
+		return best;
+	}
+	return path.n ? PROTECT_BELOW : PROTECT_AT;
+}
+
+static bool is_lifted(const struct protect_name *n, const struct sv *opens, size_t opens_n)
+{
+	for (size_t i = 0; i < opens_n; i++)
+		if (sv_is(opens[i], n->name))
+			return true;
+	return false;
+}
+
+static void look_here(struct sv path, bool top, bool fold, const struct protect_open *open,
+		      struct protect_hit *hit)
+{
+	for (const struct protect_name *n = protect_names; n->name; n++) {
+		enum protect_rel rel;
+
+		if ((n->where == PROTECT_TOP && !top) || (!fold && n->name[0] != path.p[0]))
+			continue;
+		rel = match_here(sv_from(n->name), path, fold);
+		if (rel > hit->rel && !is_lifted(n, open->v, open->n))
+			*hit = (struct protect_hit){ rel, n };
+	}
+}
+
+struct protect_hit protect_match(struct sv path, bool fold, const struct protect_open *open)
+{
+	struct protect_hit hit = { PROTECT_CLEAR, NULL };
+	bool top = true;
+
+	while (path.n) {
+		/* Names that count at any depth begin with a dot; a short name does not. */
+		if (top || fold || path.p[0] == '.')
+			look_here(path, top, fold, open, &hit);
+		(void)sv_cut(&path, '/');
+		top = false;
+	}
+	return hit;
+}
+
+bool protect_may_fold(struct sv path)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		const unsigned char c = (unsigned char)path.p[i];
+		const bool end = i + 1 == path.n || path.p[i + 1] == '/';
+
+		if ((c >= 'A' && c <= 'Z') || c >= 0x80 || c == '~' ||
+		    (end && (c == '.' || c == ' ')))
+			return true;
+	}
+	return false;
 }
 
 const struct protect_socket *protect_socket_find(struct sv path)

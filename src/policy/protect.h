@@ -19,7 +19,11 @@ enum protect_where {
 };
 
 struct protect_name {
-	const char *name; /* relative path, "/" separated */
+	/*
+	 * Relative path, "/" separated. A "*" alone stands for one segment, a "**"
+	 * for one or more. What counts at any depth begins with a dot.
+	 */
+	const char *name;
 	enum protect_where where;
 	const char *why;
 };
@@ -34,6 +38,33 @@ struct protect_socket {
 extern const struct protect_socket protect_sockets[]; /* ends with a NULL pattern */
 
 const struct protect_name *protect_find(struct sv name);
+
+/* How a path stands to the strongest row it meets; the order is the strength. */
+enum protect_rel {
+	PROTECT_CLEAR = 0,
+	PROTECT_ABOVE, /* a directory that may hold a protected name */
+	PROTECT_AT,
+	PROTECT_BELOW,
+};
+
+struct protect_hit {
+	enum protect_rel rel;
+	const struct protect_name *row; /* NULL if clear */
+};
+
+/* Rows lifted by name. */
+struct protect_open {
+	const struct sv *v;
+	size_t n;
+};
+
+/*
+ * @path is relative to the top of a writable tree, without empty or dot segments.
+ * With @fold, names count that a directory which ignores case might take for ours.
+ */
+struct protect_hit protect_match(struct sv path, bool fold, const struct protect_open *open);
+/* False if @path means the same to every directory, so that @fold cannot matter. */
+bool protect_may_fold(struct sv path);
 /* NULL if @path (physical) is none of them. */
 const struct protect_socket *protect_socket_find(struct sv path);
 

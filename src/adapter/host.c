@@ -1,0 +1,348 @@
+#include "adapter/host_priv.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "filter/filter.h"
+#include "limit/rlimit.h"
+
+#include "base/banned.h"
+
+enum { COPY_MAX = 128 << 10 };
+
+/* --- what this adapter cannot carry out yet, or ever --- */
+
+static int refuse(struct compile *c, uint32_t rule, const char *why)
+{
+	if (rule == RULE_NONE)
+		return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0, "%s", why);
+	return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0, SV_FMT ": %s",
+			 SV_ARG(sv_sub(c->set->rules.v[rule].text, 0, 60)), why);
+}
+
+static const char *cannot(const struct cap *cap)
+{
+	switch (cap->action) {
+	case CAP_NET_CONNECT:
+	case CAP_NET_BIND:
+	case CAP_HTTP_REQUEST:
+	case CAP_GIT_USE:
+		return "this version has no way out to the network";
+	case CAP_SECRET_USE:
+		return "this version cannot set secrets outside";
+	case CAP_TOOL_CALL:
+	case CAP_AGENT_SPAWN:
+		return "this version starts no tools or agents";
+	case CAP_FS_READ:
+	case CAP_FS_WRITE:
+	case CAP_FS_PUT:
+		return cap->approve_n || cap->n || cap->rate_n
+			       ? "this version cannot ask or count yet"
+			       : NULL;
+	case CAP_NONE:
+	case CAP_PROC_EXEC:
+	case CAP_UNIX_CONNECT:
+	case CAP_ENV_PASS:
+	case CAP_DEV_USE:
+	case CAP_KERNEL_USE:
+	case CAP_STATE_USE:
+	case CAP_ACTION_COUNT:
+		break;
+	}
+	return NULL;
+}
+
+static int check(struct compile *c)
+{
+	if (c->plan->opt.adapter != ADAPTER_HOST)
+		return refuse(c, RULE_NONE, "this version runs on the host adapter only");
+	if (c->set->workspace == WORKSPACE_COW)
+		return refuse(c, c->set->workspace_rule,
+			      "this version has no copy-on-write workspaces");
+	for (size_t i = 0; i < c->set->caps.n; i++) {
+		const struct cap_entry *e = &c->set->caps.v[i];
+		const char *why = cannot(&e->cap);
+
+		if (why && !c->set->rules.v[e->rule].built_in)
+			return refuse(c, e->rule, why);
+	}
+	return 0;
+}
+
+/* --- switches --- */
+
+static bool asks_kernel(const struct cap_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
+		    sv_is(c->path.segs[0].pre, name))
+			return true;
+	}
+	return false;
+}
+
+static bool has_exec_list(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if (c->action == CAP_PROC_EXEC && c->path.n == 0 && c->path.tail)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t switches(const struct compile *c)
+{
+	return (c->a_tier ? 0 : FILTER_TIER_B) |
+	       (asks_kernel(c->set, "nested-userns") ? FILTER_NESTED_USERNS : 0) |
+	       (asks_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
+	       (asks_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
+	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
+}
+
+static void find_traps(struct compile *c)
+{
+	const struct host_facts *f = c->plan->facts;
+
+	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
+		     !asks_kernel(c->set, "io_uring");
+	if (!c->mediate)
+		return;
+	for (size_t i = 0; i < c->roots.n; i++)
+		c->read_traps |= c->roots.v[i].by_name;
+	c->view->traps = TRAP_EXEC | TRAP_WRITE;
+	if (c->read_traps)
+		c->view->traps |= TRAP_READ;
+	if (!c->a_tier)
+		c->view->traps |= TRAP_META | TRAP_NET;
+}
+
+/* --- parts --- */
+
+/* SECURITY: a Landlock rule on a directory also covers what is mounted below it. */
+static bool add_private(struct compile *c, struct sv path)
+{
+	bool shared = false;
+	struct sv *p;
+
+	for (size_t i = 0; i < c->roots.n; i++)
+		shared |= path_below(c->roots.v[i].path, path);
+	p = shared ? vec_push(c->a, &c->view->shared_dirs) : vec_push(c->a, &c->view->private_dirs);
+	if (p)
+		*p = path;
+	return p != NULL;
+}
+
+static int set_view(struct compile *c)
+{
+	static const char *const own[] = { "/tmp", "/var/agent/tmp", "/var/agent/home", NULL };
+	struct host_view *v = c->view;
+
+	v->own_mounts = c->a_tier;
+	if (c->a_tier) {
+		v->home = SV("/var/agent/home");
+		v->tmp = SV("/tmp");
+		v->info = SV("/run/writ");
+		v->state = SV("/var/agent/state");
+		for (size_t i = 0; own[i]; i++)
+			if (!add_private(c, sv_from(own[i])))
+				return writ_nomem(c->err);
+		return 0;
+	}
+	v->home = c->place->home;
+	v->tmp = c->place->tmp;
+	v->info = c->place->info;
+	v->state = c->place->state;
+	return add_private(c, v->home) && add_private(c, v->tmp) ? 0 : writ_nomem(c->err);
+}
+
+/* `state NAME`: one directory each, kept, and writable by the session alone. */
+static int put_states(struct compile *c)
+{
+	for (size_t i = 0; i < c->set->caps.n; i++) {
+		const struct cap *cap = &c->set->caps.v[i].cap;
+		const char *host, *inside;
+		bool ok;
+
+		if (cap->action != CAP_STATE_USE || cap->path.n != 1)
+			continue;
+		host = arena_fmt(c->a, SV_FMT "/" SV_FMT, SV_ARG(c->place->state),
+				 SV_ARG(cap->path.segs[0].pre));
+		inside = arena_fmt(c->a, SV_FMT "/" SV_FMT, SV_ARG(c->view->state),
+				   SV_ARG(cap->path.segs[0].pre));
+		ok = host && inside && add_private(c, sv_from(inside));
+		if (ok && c->a_tier)
+			ok = jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(host), sv_from(inside),
+					    READ_WRITE, JAIL_TARGET);
+		if (!ok)
+			return writ_nomem(c->err);
+	}
+	return 0;
+}
+
+/* Is @r shown already, with all its rights, by what is mounted above it? */
+static const struct root *covered_by(const struct compile *c, size_t at)
+{
+	const struct root *best = NULL;
+
+	for (size_t i = 0; i < at; i++)
+		if (c->roots.v[i].whole && path_below(c->roots.v[at].path, c->roots.v[i].path))
+			best = &c->roots.v[i];
+	return best;
+}
+
+/*
+ * A small file of /etc is copied: that is a third of the work of a mount, and
+ * what is read there does not change while a session runs. True if it was.
+ */
+static bool put_copy(struct compile *c, const struct root *root)
+{
+	struct buf b = BUF_INIT(COPY_MAX);
+	struct writ_err err = { 0 };
+	struct stat st;
+	bool done = false;
+
+	if (root->whole || root->write || root->device || root->socket || root->by_name ||
+	    !path_below(root->path, SV("/etc")) || lstat(root->path.p, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || st.st_size >= COPY_MAX || skeleton_made(root->path))
+		return false;
+	if (skeleton_dirs(c, root->path) == 0 && fd_read_file(root->path.p, &b, &err) == 0)
+		done = jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(&b), root->path, 0444, 0);
+	buf_clear(&b);
+	return done;
+}
+
+static int put_roots(struct compile *c)
+{
+	for (size_t i = 0; i < c->roots.n; i++) {
+		const struct root *root = &c->roots.v[i];
+		const struct root *above = covered_by(c, i);
+		uint64_t attr = root->write ? READ_WRITE : READ_ONLY;
+		unsigned flags = root->optional ? JAIL_OPTIONAL : 0;
+		int r = 0;
+
+		if (above && above->write >= root->write && !root->device)
+			continue;
+		if (!above && put_copy(c, root))
+			continue;
+		if (root->device)
+			attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+		if (!above) {
+			r = skeleton_dirs(c, root->path);
+			flags |= JAIL_TARGET;
+		}
+		if (r == 0 &&
+		    !jail_put_mount(&c->w, JAIL_OP_BIND, root->path, root->path, attr, flags))
+			r = writ_nomem(c->err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A denied path that exists is covered as well as mediated. */
+static int put_masks(struct compile *c)
+{
+	for (size_t i = 0; i < c->set->nots.n; i++) {
+		const struct cap *d = &c->set->nots.v[i].cap;
+		struct buf b = BUF_INIT(JAIL_PATH);
+		bool plain = d->action == CAP_FS_READ && d->path.hole == SIZE_MAX && d->path.n;
+		bool ok = true;
+
+		for (size_t k = 0; plain && k < d->path.n; k++) {
+			plain = !d->path.segs[k].star;
+			buf_ch(&b, '/');
+			buf_sv(&b, d->path.segs[k].pre);
+		}
+		if (plain && !b.failed)
+			ok = jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), buf_view(&b), 0,
+					    JAIL_OPTIONAL);
+		buf_clear(&b);
+		if (!ok)
+			return writ_nomem(c->err);
+	}
+	return 0;
+}
+
+static int put_rlimits(struct compile *c)
+{
+	const struct host_facts *f = c->plan->facts;
+	const struct rlimit_ask ask = { .memory = c->set->limits[LIMIT_MEMORY],
+					.files = c->set->limits[LIMIT_FILES],
+					.pids = c->set->limits[LIMIT_PIDS],
+					.memory_held = f->cgroup_memory,
+					.pids_held = f->cgroup_pids,
+					.own_userns = c->a_tier };
+	struct rlimit_row rows[RLIMIT_ROWS];
+	const size_t n = rlimit_make(f, &ask, rows);
+
+	for (size_t i = 0; i < n; i++)
+		if (!jail_put_rlimit(&c->w, (unsigned)rows[i].resource, rows[i].value))
+			return writ_nomem(c->err);
+	return 0;
+}
+
+static int put_all(struct compile *c)
+{
+	int r = check(c);
+
+	if (r == 0)
+		r = host_roots_find(c);
+	if (r == 0)
+		find_traps(c);
+	if (r == 0)
+		r = set_view(c);
+	if (r == 0 && c->a_tier)
+		r = skeleton_put(c);
+	if (r == 0)
+		r = put_states(c);
+	if (r == 0 && c->a_tier)
+		r = put_roots(c);
+	if (r == 0 && c->a_tier)
+		r = put_masks(c);
+	return r < 0 ? r : put_rlimits(c);
+}
+
+int host_compile(struct arena *a, const struct plan *plan, const struct policy *policy,
+		 const struct host_place *place, uint32_t fail_at, struct host_view *ret_view,
+		 int *ret_program, struct writ_err *err)
+{
+	struct host_view view = { 0 };
+	struct compile c = { .a = a,
+			     .plan = plan,
+			     .policy = policy,
+			     .set = &policy->set,
+			     .place = place,
+			     .err = err,
+			     .w = JAIL_WRITER_INIT(a),
+			     .view = &view,
+			     .a_tier = plan->tier == TIER_A };
+	struct jail_head head = { .uid = geteuid(), .gid = getegid(), .fail_at = fail_at };
+	struct filter base, traps = { 0 };
+	int r = put_all(&c);
+
+	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
+		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
+	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
+		head.flags |= JAIL_LANDLOCK;
+		r = landlock_put(&c, &head);
+	}
+	head.hostname = jail_put(&c.w, c.a_tier ? SV("agent") : SV(""));
+	base = filter_base(switches(&c));
+	if (view.traps)
+		traps = filter_traps(view.traps);
+	if (r == 0 && (base.n == 0 || (view.traps && traps.n == 0)))
+		r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "no seccomp program for this machine");
+	if (r == 0)
+		r = jail_seal_program(&c.w, &head, (struct jail_filter){ base.v, base.n },
+				      (struct jail_filter){ traps.v, traps.n }, ret_program, err);
+	jail_writer_clear(&c.w);
+	if (r == 0)
+		*ret_view = view;
+	return r;
+}

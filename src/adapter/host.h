@@ -1,0 +1,49 @@
+/*
+ * host.h - the host adapter: a plan becomes a jail program
+ *
+ * Reads:  plan/plan.h, policy/policy.h, names in the host's file system
+ * Writes: one sealed jail program
+ * Next:   session/ hands it to writ-init and runs commands in it
+ *
+ * What the policy asks for and this adapter cannot carry out is refused here,
+ * before anything starts.
+ */
+#ifndef WRIT_ADAPTER_HOST_H
+#define WRIT_ADAPTER_HOST_H
+
+#include "jail/jail.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+/* Where a session's own things lie on the host. All exist. */
+struct host_place {
+	struct sv home;	 /* the private HOME, kept per workspace */
+	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
+	struct sv info;	 /* shown read-only at /run/writ */
+	struct sv state; /* directory that holds one per `state NAME` */
+	struct sv user;	 /* login name to show inside */
+	struct sv workspace;
+};
+
+/* What the rest of a session needs to know about the jail that was made. */
+struct host_view {
+	struct sv home, tmp, info, state; /* the same as seen inside */
+	VEC(struct sv) private_dirs;	  /* where the session may write by itself */
+	/*
+	 * Its own too, but with something of the host's mounted below: Landlock cannot
+	 * tell these apart, so the mediator writes there.
+	 */
+	VEC(struct sv) shared_dirs;
+	uint32_t traps; /* enum filter_trap; 0: nothing is mediated */
+	bool own_mounts;
+};
+
+/*
+ * The program for @plan, as a sealed memfd. Fails with WRIT_E_UNENFORCEABLE if
+ * a rule cannot be carried out; the text names it.
+ */
+must_check int host_compile(struct arena *a, const struct plan *plan, const struct policy *policy,
+			    const struct host_place *place, uint32_t fail_at,
+			    struct host_view *ret_view, int *ret_program, struct writ_err *err);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * host_priv.h - what the files of the host adapter share
+ *
+ * Reads:  adapter/host.h
+ * Writes: nothing
+ * Next:   host.c puts the parts together
+ */
+#ifndef WRIT_ADAPTER_HOST_PRIV_H
+#define WRIT_ADAPTER_HOST_PRIV_H
+
+#include <linux/mount.h>
+
+#include "adapter/host.h"
+
+/* A place of the host that the policy opens. */
+struct root {
+	struct sv path; /* physical, without a star */
+	bool write;
+	bool optional;
+	bool whole;   /* the subtree; else exactly this file */
+	bool by_name; /* only some names in it: every open there is mediated */
+	bool device, socket;
+	const char *inside; /* seen under another name; NULL: under its own */
+};
+
+struct compile {
+	struct arena *a;
+	const struct plan *plan;
+	const struct policy *policy;
+	const struct cap_set *set;
+	const struct host_place *place;
+	struct writ_err *err;
+	struct jail_writer w;
+	VEC(struct root) roots;
+	VEC(struct sv) made; /* directories of the skeleton, each once */
+	struct host_view *view;
+	bool a_tier; /* own mounts */
+	bool mediate, read_traps;
+};
+
+enum {
+	READ_ONLY = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+	READ_WRITE = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+};
+
+/* roots.c */
+must_check int host_roots_find(struct compile *c);
+bool path_below(struct sv path, struct sv dir); /* or the same */
+
+/* skeleton.c: what every jail has, whatever the policy says */
+must_check int skeleton_put(struct compile *c);
+must_check int skeleton_dirs(struct compile *c, struct sv path); /* its parents, not itself */
+bool skeleton_made(struct sv path);				 /* is a file of ours there? */
+bool skeleton_holds(struct sv path); /* does a part of the skeleton lie at or below it? */
+
+/* landlock.c */
+must_check int landlock_put(struct compile *c, struct jail_head *head);
+
+#endif

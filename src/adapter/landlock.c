@@ -1,0 +1,112 @@
+#include "adapter/host_priv.h"
+
+#include "base/banned.h"
+
+/* Rights of Landlock, by the bit; newer ones exist from a given ABI on. */
+enum {
+	L_EXECUTE = 1u << 0,
+	L_WRITE_FILE = 1u << 1,
+	L_READ_FILE = 1u << 2,
+	L_READ_DIR = 1u << 3,
+	L_MAKE_CHAR = 1u << 6,
+	L_MAKE_BLOCK = 1u << 11,
+	L_ABI1 = (1u << 13) - 1,
+	L_REFER = 1u << 13,	/* 2 */
+	L_TRUNCATE = 1u << 14,	/* 3 */
+	L_IOCTL_DEV = 1u << 15, /* 5 */
+	L_READ = L_EXECUTE | L_READ_FILE | L_READ_DIR,
+	L_WRITE = (L_ABI1 | L_REFER | L_TRUNCATE | L_IOCTL_DEV) & ~(L_MAKE_CHAR | L_MAKE_BLOCK),
+	L_DEVICE = L_READ_FILE | L_WRITE_FILE | L_TRUNCATE | L_IOCTL_DEV,
+	L_FILE = L_EXECUTE | L_READ_FILE | L_WRITE_FILE | L_TRUNCATE | L_IOCTL_DEV,
+};
+
+static uint64_t handled(uint64_t abi)
+{
+	return L_ABI1 | (abi >= 2 ? (uint64_t)L_REFER : 0) | (abi >= 3 ? (uint64_t)L_TRUNCATE : 0) |
+	       (abi >= 5 ? (uint64_t)L_IOCTL_DEV : 0);
+}
+
+static int rule(struct compile *c, struct sv path, uint64_t access, bool optional)
+{
+	return jail_put_rule(&c->w, path, access, optional ? JAIL_OPTIONAL : 0)
+		       ? 0
+		       : writ_nomem(c->err);
+}
+
+/*
+ * In a jail with its own root only what was mounted can be seen, so reading is
+ * granted there as a whole, and what is mounted later is covered too. Writing
+ * is granted where the session is alone; elsewhere the mediator does it.
+ */
+static int rules_for_a(struct compile *c)
+{
+	/* clang-format off */
+	static const struct { const char *path; uint32_t access; } fixed[] = {
+		{ "/dev", L_DEVICE | L_READ_DIR }, { "/proc", L_READ_FILE | L_READ_DIR | L_WRITE_FILE },
+		{ "/etc", L_READ }, { "/run", L_READ_FILE | L_READ_DIR }, { "/var", L_READ_DIR },
+	};
+	/* clang-format on */
+	int r = 0;
+
+	if (!c->read_traps)
+		r = rule(c, SV("/"), L_READ, false);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++)
+		r = rule(c, sv_from(fixed[i].path), fixed[i].access, false);
+	return r;
+}
+
+static int rules_for_b(struct compile *c)
+{
+	/* clang-format off */
+	static const struct { const char *path; uint32_t access; } fixed[] = {
+		{ "/dev/null", L_DEVICE }, { "/dev/zero", L_DEVICE }, { "/dev/full", L_DEVICE },
+		{ "/dev/random", L_DEVICE }, { "/dev/urandom", L_DEVICE }, { "/dev/tty", L_DEVICE },
+		{ "/proc", L_READ_FILE | L_READ_DIR | L_WRITE_FILE }, { "/etc/passwd", L_READ_FILE },
+		{ "/etc/group", L_READ_FILE }, { "/etc/nsswitch.conf", L_READ_FILE },
+		{ "/etc/hosts", L_READ_FILE }, { "/etc/resolv.conf", L_READ_FILE },
+	};
+	/* clang-format on */
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++)
+		r = rule(c, sv_from(fixed[i].path), fixed[i].access, true);
+	return r;
+}
+
+/* What a root gets from Landlock itself; the mediator may give more. */
+static uint64_t root_access(const struct compile *c, const struct root *root)
+{
+	uint64_t access = root->whole ? (uint64_t)L_READ : L_READ_FILE | L_EXECUTE;
+
+	if (root->device)
+		return root->write ? (uint64_t)L_DEVICE : (uint64_t)L_READ_FILE | L_IOCTL_DEV;
+	if (root->by_name && c->mediate)
+		return 0;
+	if (root->write && !c->mediate)
+		access = root->whole ? (uint64_t)L_WRITE : (uint64_t)L_FILE;
+	return access;
+}
+
+int landlock_put(struct compile *c, struct jail_head *head)
+{
+	const uint64_t abi = c->plan->facts->landlock_abi;
+	int r = c->a_tier ? rules_for_a(c) : rules_for_b(c);
+
+	head->landlock_abi = (uint32_t)abi;
+	head->landlock_fs = handled(abi);
+	/* No rule: no TCP but what the mediator connects. Own namespaces need none of it. */
+	head->landlock_net = abi >= 4 && !c->a_tier ? 3 : 0;
+	head->landlock_scope = abi >= 6 && !c->a_tier ? 3 : 0;
+	for (size_t i = 0; r == 0 && i < c->view->private_dirs.n; i++)
+		r = rule(c, c->view->private_dirs.v[i], L_WRITE, false);
+	for (size_t i = 0; r == 0 && i < c->roots.n; i++) {
+		const uint64_t access = root_access(c, &c->roots.v[i]);
+
+		/* What the whole root grants need not be said again for a part of it. */
+		if (c->a_tier && !c->read_traps && (access & ~(uint64_t)L_READ) == 0)
+			continue;
+		if (access)
+			r = rule(c, c->roots.v[i].path, access, c->roots.v[i].optional);
+	}
+	return r;
+}

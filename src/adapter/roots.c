@@ -1,0 +1,196 @@
+#include "adapter/host_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+bool path_below(struct sv path, struct sv dir)
+{
+	if (dir.n == 1)
+		return path.n && path.p[0] == '/';
+	return sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
+}
+
+/* The part of a pattern before its first star, as a path. */
+static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv *ret,
+			bool *ret_star)
+{
+	struct buf b = BUF_INIT(JAIL_PATH);
+	int r = 0;
+
+	*ret_star = false;
+	for (size_t i = 0; i < seq->n && !*ret_star; i++) {
+		if (seq->segs[i].star || i >= seq->hole) {
+			*ret_star = true;
+			break;
+		}
+		buf_ch(&b, '/');
+		buf_sv(&b, seq->segs[i].pre);
+	}
+	if (b.n == 0)
+		buf_ch(&b, '/');
+	if (b.failed)
+		r = writ_fail(c->err, WRIT_E_LIMIT, 0, "a path is longer than %d bytes", JAIL_PATH);
+	else if (!arena_sv(c->a, buf_view(&b), ret))
+		r = writ_nomem(c->err);
+	buf_clear(&b);
+	return r;
+}
+
+static int add_root(struct compile *c, const struct root *root)
+{
+	struct root *to;
+
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (sv_eq(c->roots.v[i].path, root->path) && !root->inside &&
+		    !c->roots.v[i].inside) {
+			struct root *old = &c->roots.v[i];
+
+			/* What one rule opens whole is open, whatever another says of parts. */
+			if (old->by_name && !root->by_name && root->write >= old->write)
+				old->by_name = false;
+			old->write |= root->write;
+			old->whole |= root->whole;
+			old->optional &= root->optional;
+			return 0;
+		}
+	to = vec_push(c->a, &c->roots);
+	if (!to)
+		return writ_nomem(c->err);
+	*to = *root;
+	return 0;
+}
+
+/*
+ * A grant of a directory that also holds parts of the skeleton (/, /etc, /var)
+ * becomes one root per entry: the skeleton's own are not covered up.
+ */
+static int add_entries(struct compile *c, const struct root *root)
+{
+	const char *path = arena_str(c->a, root->path);
+	DIR *d = path ? opendir(path) : NULL;
+	struct dirent *e;
+	int r = 0;
+
+	if (!path)
+		return writ_nomem(c->err);
+	if (!d)
+		return root->optional && errno == ENOENT
+			       ? 0
+			       : writ_fail(c->err, WRIT_E_SYS, errno, "%s", path);
+	while (r == 0 && (e = readdir(d))) {
+		struct root one = *root;
+		const char *name;
+
+		if (sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), ".."))
+			continue;
+		name = arena_fmt(c->a, "%s/%s", root->path.n == 1 ? "" : path, e->d_name);
+		if (!name)
+			r = writ_nomem(c->err);
+		one.path = sv_from(name);
+		one.optional = true;
+		/* A link is shown as a link; where it leads has to be granted itself. */
+		if (r == 0 && e->d_type != DT_LNK)
+			r = skeleton_holds(one.path) ? add_entries(c, &one) : add_root(c, &one);
+		else if (r == 0)
+			r = 0;
+	}
+	closedir(d);
+	return r;
+}
+
+static int from_cap(struct compile *c, const struct cap_entry *e)
+{
+	const struct cap *cap = &e->cap;
+	const struct cap_rule *rule = &c->set->rules.v[e->rule];
+	struct root root = { .optional = rule->optional || rule->built_in };
+	bool star;
+	int r;
+
+	if (rule->missing)
+		return 0;
+	switch (cap->action) {
+	case CAP_FS_READ:
+		break;
+	case CAP_FS_WRITE:
+	case CAP_FS_PUT:
+		root.write = true;
+		break;
+	case CAP_DEV_USE:
+		root.device = true;
+		root.write = cap->dev_write;
+		break;
+	case CAP_UNIX_CONNECT:
+		root.socket = root.write = true;
+		break;
+	case CAP_NONE:
+	case CAP_PROC_EXEC:
+	case CAP_NET_CONNECT:
+	case CAP_NET_BIND:
+	case CAP_HTTP_REQUEST:
+	case CAP_ENV_PASS:
+	case CAP_SECRET_USE:
+	case CAP_GIT_USE:
+	case CAP_TOOL_CALL:
+	case CAP_AGENT_SPAWN:
+	case CAP_KERNEL_USE:
+	case CAP_STATE_USE:
+	case CAP_ACTION_COUNT:
+		return 0;
+	}
+	r = literal_path(c, &cap->path, &root.path, &star);
+	if (r < 0)
+		return r;
+	root.whole = cap->path.tail || star;
+	root.by_name = star || cap->action == CAP_FS_PUT || cap->approve_n || cap->n || cap->rate_n;
+	if (root.whole && skeleton_holds(root.path))
+		return add_entries(c, &root);
+	return add_root(c, &root);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct root *x = a, *y = b;
+
+	return sv_cmp(x->path, y->path);
+}
+
+/* Is a denial of reading inside any root? Then reads there are mediated too. */
+static int mark_denied(struct compile *c)
+{
+	for (size_t i = 0; i < c->set->nots.n; i++) {
+		const struct cap *d = &c->set->nots.v[i].cap;
+		struct sv path;
+		bool star;
+		int r;
+
+		if (d->action != CAP_FS_READ)
+			continue;
+		r = literal_path(c, &d->path, &path, &star);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < c->roots.n; k++) {
+			struct root *root = &c->roots.v[k];
+
+			if (path_below(path, root->path) || (star && path_below(root->path, path)))
+				root->by_name = true;
+		}
+	}
+	return 0;
+}
+
+int host_roots_find(struct compile *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->set->caps.n; i++)
+		r = from_cap(c, &c->set->caps.v[i]);
+	if (r == 0)
+		r = mark_denied(c);
+	if (r == 0 && c->roots.n)
+		qsort(c->roots.v, c->roots.n, sizeof(c->roots.v[0]), by_path);
+	return r;
+}

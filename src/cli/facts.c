@@ -1,0 +1,123 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "crypto/crypto.h"
+
+#include "base/banned.h"
+
+/*
+ * Looking at a machine takes longer than starting a sandbox, so what was found
+ * is kept. It fits as long as nothing it depends on has changed: the boot, who
+ * we are, our namespaces and rights, the switches of the kernel that matter, and
+ * this program. Facts only choose a plan: a jail that cannot be built as planned
+ * does not start.
+ */
+static const char *const depends[] = {
+	"/proc/sys/kernel/random/boot_id",
+	"/proc/sys/kernel/unprivileged_userns_clone",
+	"/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+	"/proc/sys/user/max_user_namespaces",
+	"/proc/sys/kernel/yama/ptrace_scope",
+	"/proc/sys/kernel/io_uring_disabled",
+	"/proc/sys/vm/memfd_noexec",
+	"/proc/sys/dev/tty/legacy_tiocsti",
+	"/proc/self/cgroup",
+};
+
+static void add_file(struct buf *b, const char *path)
+{
+	char text[1024];
+	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	buf_fmt(b, "%s=", path);
+	if (n > 0)
+		buf_add(b, text, (size_t)n);
+	buf_ch(b, '\n');
+}
+
+/* Lines of /proc/self/status that say what we may do. */
+static void add_status(struct buf *b)
+{
+	static const char *const keys[] = {
+		"Uid:",	       "Gid:",	   "Groups:",	       "CapEff:", "CapBnd:",
+		"NoNewPrivs:", "Seccomp:", "Seccomp_filters:", NULL
+	};
+	char text[4096];
+	scoped_fd fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	struct sv rest = { text, n > 0 ? (size_t)n : 0 };
+
+	while (rest.n) {
+		const struct sv line = sv_cut(&rest, '\n');
+
+		for (size_t i = 0; keys[i]; i++)
+			if (sv_starts(line, sv_from(keys[i])))
+				buf_fmt(b, SV_FMT "\n", SV_ARG(line));
+	}
+}
+
+static void fingerprint(struct buf *b)
+{
+	static const char *const spaces[] = { "user", "mnt", "pid", "net", "cgroup" };
+	struct stat st;
+	char path[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(depends); i++)
+		add_file(b, depends[i]);
+	add_status(b);
+	for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
+		if (stat(path, &st) == 0)
+			buf_fmt(b, "%s=%llu\n", spaces[i], (unsigned long long)st.st_ino);
+	}
+	if (stat("/proc/self/exe", &st) == 0)
+		buf_fmt(b, "exe=%llu.%llu.%lld.%ld\n", (unsigned long long)st.st_ino,
+			(unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
+			st.st_mtim.tv_nsec);
+}
+
+/* The first line is a comment to facts_parse(): "# HEX". */
+static bool fits(struct sv text, struct sv want)
+{
+	struct sv rest = text;
+	const struct sv line = sv_cut(&rest, '\n');
+
+	return sv_starts(line, SV("# ")) && sv_eq(sv_skip(line, 2), want);
+}
+
+int load_facts_kept(struct args *a, struct sv state, struct host_facts *ret)
+{
+	struct buf b = BUF_INIT(1 << 20), hex = BUF_INIT(128);
+	const char *path = arena_fmt(a->arena, SV_FMT "/facts", SV_ARG(state));
+	struct writ_err err = { 0 };
+	struct digest d;
+	struct source src;
+	int r = 0;
+
+	if (a->given[OPT_FACTS] || !path || state.n == 0)
+		return load_facts(a, false, ret);
+	fingerprint(&b);
+	d = crypto_sha256(buf_view(&b));
+	digest_hex(&d, &hex);
+	buf_clear(&b);
+	if (read_text(a->arena, path, &src, &err) < 0 || !fits(src.text, buf_view(&hex)) ||
+	    facts_parse(src.text, ret, &err) < 0) {
+		r = load_facts(a, false, ret);
+		if (r == 0) {
+			buf_fmt(&b, "# " SV_FMT "\n", SV_ARG(buf_view(&hex)));
+			facts_print(ret, &b);
+			/* Not being able to keep them costs time and nothing else. */
+			(void)!keep_file(a->arena, path, buf_view(&b), &err);
+		}
+	}
+	buf_clear(&b);
+	buf_clear(&hex);
+	return r;
+}

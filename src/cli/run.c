@@ -1,0 +1,246 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "session/session.h"
+
+#include "base/banned.h"
+
+extern char **environ;
+
+/* What does not hold here, one line each: the same lines that explain shows. */
+static int refused(const struct loaded *l, const struct plan *p)
+{
+	for (size_t i = 0; i < p->rules.n; i++)
+		if (p->rules.v[i].refused) {
+			const struct cap_rule *r = &l->policy->set.rules.v[p->rules.v[i].rule];
+
+			note(SV_FMT ": %s here: %s", SV_ARG(r->text),
+			     level_name(p->rules.v[i].hold.level), p->rules.v[i].hold.by);
+		}
+	for (unsigned i = 0; i < G_COUNT; i++)
+		if (p->guarantees[i].refused)
+			note("%s is required and %s here: %s", guarantee_name((enum guarantee)i),
+			     level_name(p->guarantees[i].level), p->guarantees[i].by);
+	note("nothing was started; writ explain says more");
+	return EXIT_GUARANTEE;
+}
+
+static int parse_status_fd(const struct args *a, int *ret)
+{
+	uint64_t n;
+
+	*ret = -1;
+	if (!a->given[OPT_STATUS_FD])
+		return 0;
+	if (!sv_to_u64(sv_from(a->value[OPT_STATUS_FD]), 1 << 20, &n) ||
+	    fcntl((int)n, F_GETFD) < 0) {
+		note("--status-fd wants the number of an open descriptor");
+		return EXIT_FAILED;
+	}
+	*ret = (int)n;
+	(void)fcntl((int)n, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+/* One line that says what holds, when a person is looking. */
+static void banner(const struct args *a, const struct loaded *l, const struct plan *p)
+{
+	size_t weak = 0;
+
+	if (a->given[OPT_QUIET] || !isatty(STDERR_FILENO))
+		return;
+	for (unsigned i = 0; i < G_COUNT; i++)
+		weak += p->guarantees[i].level < LEVEL_STRICTER && !p->guarantees[i].unasked;
+	if (l->where.workspace.n == 0)
+		note("no workspace: %s; it starts in a private home", l->where.no_workspace);
+	note("tier %s, %s%s%s", plan_tier_name(p->tier),
+	     weak ? "some guarantees are weaker here (writ explain -v)" : "all exact",
+	     l->where.workspace.n ? " · workspace " : "",
+	     l->where.workspace.n ? arena_str(a->arena, l->where.workspace) : "");
+}
+
+/* What a verb wants of the session it starts. */
+struct wish {
+	int status_fd, ready_fd;
+	bool detach;
+};
+
+static char **command_of(struct args *a, size_t from)
+{
+	char **argv = arena_array(a->arena, char *, a->operands.n + 1);
+
+	for (size_t i = from; argv && i < a->operands.n; i++) {
+		argv[i - from] = arena_str(a->arena, sv_from(a->operands.v[i]));
+		if (!argv[i - from])
+			return NULL;
+	}
+	return argv;
+}
+
+static int run_session(struct args *a, const struct loaded *l, struct plan *p, struct jail *early,
+		       const struct wish *wish)
+{
+	char **argv = command_of(a, wish->detach ? 1 : 0);
+	struct session_options opt = { .policy = l->policy,
+				       .plan = p,
+				       .realm = l->where.realm,
+				       .state = l->where.state,
+				       .workspace = l->where.workspace,
+				       .cwd = l->where.cwd,
+				       .home = l->where.home,
+				       .program = l->program,
+				       .argv = argv,
+				       .environ = environ,
+				       .early = early,
+				       .status_fd = wish->status_fd,
+				       .ready_fd = wish->ready_fd,
+				       .detach = wish->detach,
+				       .quiet = a->given[OPT_QUIET],
+				       .verbose = a->given[OPT_VERBOSE],
+				       .neutral = a->given[OPT_NEUTRAL] };
+	struct writ_err err = { 0 };
+	int code = EXIT_FAILED, r;
+
+	if (!argv)
+		return EXIT_FAILED;
+	r = session_run(a->arena, &opt, &code, &err);
+	if (r == WRIT_E_UNENFORCEABLE) {
+		(void)!fail(&err, NULL);
+		return EXIT_GUARANTEE;
+	}
+	if (r < 0)
+		return fail(&err, "cannot start");
+	if (err.what[0])
+		(void)!fail(&err, NULL);
+	return code;
+}
+
+/* Loads, plans, and runs what the operands say. */
+static int start(struct args *a, const struct wish *wish)
+{
+	struct jail early = JAIL_INIT;
+	struct host_facts facts;
+	struct place_info where;
+	struct writ_err err = { 0 };
+	struct loaded l;
+	struct plan *p;
+	const size_t first = wish->detach ? 1 : 0;
+	int r;
+
+	if (where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0)
+		return fail(&err, NULL);
+	r = load_facts_kept(a, where.state, &facts);
+	if (r)
+		return r;
+	/* Namespaces take as long as reading the policy: both at once. */
+	if (facts.ns_user && !a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
+		return fail(&err, NULL);
+	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
+			    &l);
+	if (r == 0)
+		r = load_plan(a, &l, &l.policy->set, &facts, &p);
+	if (r == 0 && (p->refused || p->tier == TIER_NONE))
+		r = refused(&l, p);
+	if (r == 0 && p->tier != TIER_A)
+		jail_close(&early);
+	if (r == 0) {
+		banner(a, &l, p);
+		r = run_session(a, &l, p, &early, wish);
+	}
+	jail_close(&early);
+	return r;
+}
+
+int cmd_run(struct args *a)
+{
+	struct wish wish = { .ready_fd = -1 };
+	int r;
+
+	if (a->operands.n == 0) {
+		note("run what? as in: %s", a->verb->example);
+		return EXIT_FAILED;
+	}
+	r = parse_status_fd(a, &wish.status_fd);
+	return r ? r : start(a, &wish);
+}
+
+/* --- session start, exec, stop --- */
+
+/*
+ * The supervisor goes on by itself. Errors of starting are still seen: it keeps
+ * our standard error until the session runs.
+ */
+static int session_start(struct args *a)
+{
+	struct wish wish = { .status_fd = -1, .detach = true };
+	char id[SESSION_ID + 1] = "";
+	int ready[2], status = 0;
+	pid_t pid;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return EXIT_FAILED;
+	pid = fork();
+	if (pid == 0) {
+		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		close(ready[0]);
+		(void)setsid();
+		if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+			_exit(EXIT_FAILED);
+		wish.ready_fd = ready[1];
+		_exit(start(a, &wish));
+	}
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], id, SESSION_ID) == SESSION_ID) {
+		struct buf b = BUF_INIT(64);
+
+		close(ready[0]);
+		buf_fmt(&b, "%s\n", id);
+		return out(&b, EXIT_DONE);
+	}
+	close(ready[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return EXIT_FAILED;
+	return WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+}
+
+static int session_exec_verb(struct args *a)
+{
+	struct place_info w;
+	struct writ_err err = { 0 };
+	char **argv = command_of(a, 2);
+	int code = EXIT_FAILED;
+
+	if (a->operands.n < 3 || !argv) {
+		note("exec what? as in: writ session exec 7f3a -- make test");
+		return EXIT_FAILED;
+	}
+	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
+	    session_exec(w.state, sv_from(a->operands.v[1]), argv, environ, w.cwd, &code, &err) < 0)
+		return fail(&err, NULL);
+	if (err.what[0])
+		(void)!fail(&err, NULL);
+	return code;
+}
+
+int cmd_session(struct args *a)
+{
+	const struct sv what = a->operands.n ? sv_from(a->operands.v[0]) : SV("");
+	struct args stop = *a;
+
+	if (sv_is(what, "start"))
+		return session_start(a);
+	if (sv_is(what, "exec"))
+		return session_exec_verb(a);
+	if (sv_is(what, "stop") && a->operands.n == 2) {
+		stop.operands.v = a->operands.v + 1;
+		stop.operands.n = 1;
+		return cmd_stop(&stop);
+	}
+	note("session start, exec, or stop; see writ help session");
+	return EXIT_FAILED;
+}

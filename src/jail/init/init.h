@@ -1,0 +1,78 @@
+/*
+ * init.h - what the files of writ-init share
+ *
+ * Reads:  jail/program.h
+ * Writes: nothing
+ * Next:   main.c starts; steps.c builds; spawn.c runs commands; keep.c is the keeper
+ */
+#ifndef WRIT_JAIL_INIT_INIT_H
+#define WRIT_JAIL_INIT_INIT_H
+
+#include "jail/init/sys.h"
+#include "jail/program.h"
+
+enum { COMMANDS_MAX = 256 };
+
+/* pid 1's whole memory. */
+struct init {
+	bool own_namespaces;
+	uint32_t fail_at;	   /* the step that fails on purpose */
+	uint32_t done;		   /* bits of 1 << enum jail_step */
+	const struct jail_head *p; /* mapped and checked */
+	int old_root;		   /* O_PATH, while the root is built; else -1 */
+	uint64_t made_dev[4];	   /* devices that are ours: targets are made only there */
+	uint32_t made_n;
+	int ruleset;  /* Landlock, or -1 */
+	int children; /* signalfd for SIGCHLD */
+	bool ending;
+	uint32_t last; /* the session ends with this command; 0: with none */
+	uint32_t commands_n;
+	struct {
+		int pid;
+		uint32_t id;
+	} commands[COMMANDS_MAX];
+};
+
+/* 0, or a negative errno with @err filled for whoever reports it. */
+int init_fail(struct writ_err *err, long r, const char *what, const char *object);
+
+/* steps.c */
+int step_enter(struct init *in, struct writ_err *err); /* namespaces and id map */
+int steps_run(struct init *in, struct writ_err *err, uint32_t *ret_step);
+void put_number(char *to, size_t *at, uint64_t n);
+int write_text(int dir, const char *path, const char *text);
+
+/* program.c: checks every offset before anything reads through it. */
+int program_map(int fd, uint32_t least, const void **ret, uint32_t *ret_size);
+int program_check(const struct jail_head *p, uint32_t size);
+int command_check(const struct jail_command *c, uint32_t size);
+static inline const void *span_at(const void *base, struct jail_span s)
+{
+	return (const char *)base + s.at;
+}
+
+/* root.c */
+int root_build(struct init *in, struct writ_err *err);
+
+/* lock.c */
+int lock_limits(struct init *in, struct writ_err *err);
+int lock_fds(struct init *in, struct writ_err *err);
+int lock_caps(struct init *in, struct writ_err *err);
+int lock_privs(struct init *in, struct writ_err *err);
+int lock_ruleset(struct init *in, struct writ_err *err);
+int lock_seccomp(struct init *in, struct writ_err *err);
+int lock_verify(struct init *in, struct writ_err *err);
+
+/* spawn.c: in pid 1, starts a command; returns its pid or a negative errno. */
+int spawn_command(struct init *in, uint32_t id, int command, const int *fds, uint32_t fds_n);
+
+/* message.c */
+int message_send(int socket, const struct jail_message *m, int fd);
+/* Returns the number of bytes, 0 at the end, or a negative errno. */
+long message_receive(int socket, struct jail_message *ret, char *ret_text, size_t text_room,
+		     int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
+
+/* keep.c */
+_Noreturn void keeper_main(int pid1);
+
+#endif

@@ -1,0 +1,201 @@
+#include "jail/init/init.h"
+
+#include <asm/signal.h>
+#include <asm/stat.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+
+#include "base/banned.h"
+
+/*
+ * The keeper: in the outer user namespace, outside the agent's processes. It
+ * owns the jail's mounts, and does two things: attach and detach one.
+ */
+
+enum { DETACH = 2 };
+
+static long open_name(int dir, const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	return sys(openat2, dir, path, &how, sizeof(how));
+}
+
+/* Makes what is left of a path below @root: directories, and @dir or a file at the end. */
+static long make_rest(int root, char *path, bool dir)
+{
+	long r = 0;
+
+	for (char *p = path; r == 0 && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		r = sys(mkdirat, root, path, 0755);
+		*p = '/';
+		r = r == -EEXIST ? 0 : r;
+	}
+	if (r == 0)
+		r = dir ? sys(mkdirat, root, path, 0755) : sys(mknodat, root, path, 0100644, 0);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* Is @fd on a file system that was made for this jail? */
+static bool is_own(int fd)
+{
+	struct stat here, st;
+
+	return sys(fstat, fd, &here) == 0 &&
+	       ((sys(newfstatat, AT_FDCWD, "/", &st, 0) == 0 && st.st_dev == here.st_dev) ||
+		(sys(newfstatat, AT_FDCWD, "/var/agent/tmp", &st, 0) == 0 &&
+		 st.st_dev == here.st_dev));
+}
+
+/* The deepest directory of @path that exists; *@ret_rest is what comes after it. */
+static long open_ancestor(char *path, char **ret_rest)
+{
+	size_t n = strlen(path);
+
+	while (n > 1) {
+		long fd;
+		char kept;
+
+		do
+			n--;
+		while (n && path[n] != '/');
+		kept = path[n ? n : 1];
+		path[n ? n : 1] = 0;
+		fd = open_name(AT_FDCWD, path);
+		path[n ? n : 1] = kept;
+		if (fd != -ENOENT) {
+			*ret_rest = path + n + 1;
+			return fd;
+		}
+	}
+	return -ENOENT;
+}
+
+/*
+ * What is mounted over @path must exist there. SECURITY: nothing is made in a
+ * tree of the user's, only in what was made for this jail; and through a clone
+ * that is writable, since the one the agent sees may not be.
+ */
+static long make_target(char *path, bool dir)
+{
+	const struct mount_attr writable = { .attr_clr = MOUNT_ATTR_RDONLY };
+	char *rest;
+	const long above = open_ancestor(path, &rest);
+	long clone, r;
+
+	if (above < 0)
+		return above;
+	clone = is_own((int)above) ? sys(open_tree, above, "",
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
+				   : -EXDEV;
+	(void)sys(close, above);
+	if (clone < 0)
+		return clone;
+	r = sys(mount_setattr, clone, "", AT_EMPTY_PATH, &writable, sizeof(writable));
+	if (r == 0)
+		r = make_rest((int)clone, rest, dir);
+	(void)sys(close, clone);
+	return r;
+}
+
+/* In a child of its own: it changes namespaces and ends. */
+static long attach(int jail, char *path, uint64_t attr)
+{
+	struct mount_attr set = { .attr_set = attr, .propagation = 1 << 18 };
+	struct stat st;
+	long fd, tree, target, r;
+
+	r = sys(unshare, CLONE_NEWNS);
+	if (r < 0)
+		return r;
+	fd = open_name(AT_FDCWD, path);
+	if (fd < 0)
+		return fd;
+	r = sys(fstat, fd, &st);
+	tree = r < 0 ? r
+		     : sys(open_tree, fd, "",
+			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	if (tree < 0)
+		return tree;
+	r = sys(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof(set));
+	if (r == 0)
+		r = sys(setns, jail, CLONE_NEWNS);
+	if (r < 0)
+		return r;
+	target = open_name(AT_FDCWD, path);
+	if (target == -ENOENT) {
+		r = make_target(path, (st.st_mode & 0170000) == 0040000);
+		target = r < 0 ? r : open_name(AT_FDCWD, path);
+	}
+	return target < 0 ? target
+			  : sys(move_mount, tree, "", target, "",
+				MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+static long detach(int jail, const char *path)
+{
+	const long r = sys(setns, jail, CLONE_NEWNS);
+
+	return r < 0 ? r : sys(umount2, path, DETACH | 8 /* UMOUNT_NOFOLLOW */);
+}
+
+static void serve(int jail, const struct jail_message *ask, char *path)
+{
+	struct jail_message m = { .type = JAIL_DONE, .id = ask->id };
+	long pid = sys(clone, SIGCHLD, 0, 0, 0, 0), r = pid;
+	int status = 0;
+
+	if (pid == 0) {
+		r = ask->type == JAIL_ATTACH ? attach(jail, path, (uint64_t)ask->value)
+					     : detach(jail, path);
+		if (r < 0)
+			(void)init_fail(&m.err, r, ask->type == JAIL_ATTACH ? "attach" : "detach",
+					path);
+		sys_exit(message_send(JAIL_FD_KEEPER, &m, -1) < 0);
+	}
+	if (pid > 0)
+		r = sys(wait4, pid, &status, 0, 0);
+	if (r < 0 || status != 0) {
+		(void)init_fail(&m.err, r < 0 ? r : -EIO, "live grant", path);
+		(void)message_send(JAIL_FD_KEEPER, &m, -1);
+	}
+}
+
+_Noreturn void keeper_main(int pid1)
+{
+	struct jail_message m = { .type = JAIL_KEEPER };
+	char path[JAIL_PATH], proc[64] = "/proc/";
+	size_t n = 6;
+	uint32_t fds_n;
+	int fds[1];
+	long jail;
+
+	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	put_number(proc, &n, (uint64_t)pid1);
+	memcpy(proc + n, "/ns/mnt", 8);
+	jail = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
+	if (jail < 0)
+		sys_exit(1);
+	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
+		sys_exit(1);
+	for (;;) {
+		const long r =
+			message_receive(JAIL_FD_KEEPER, &m, path, sizeof(path), fds, 1, &fds_n);
+
+		if (r <= (long)sizeof(m) + 1)
+			break;
+		path[(size_t)r - sizeof(m) - 1] = 0;
+		if (path[0] == '/' && (m.type == JAIL_ATTACH || m.type == JAIL_DETACH))
+			serve((int)jail, &m, path);
+	}
+	/* Nobody asks any more: the jail ends with us. */
+	(void)sys(kill, pid1, SIGKILL);
+	sys_exit(0);
+}

@@ -1,0 +1,196 @@
+#include "jail/init/init.h"
+
+#include <asm/stat.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+
+#include "base/banned.h"
+
+/* Landlock as of its newest form here; the program says how much of it exists. */
+struct ruleset_attr {
+	uint64_t fs, net, scope;
+};
+struct beneath_attr {
+	uint64_t access;
+	int32_t fd;
+} __attribute__((packed));
+enum { RULE_BENEATH = 1 };
+/* What makes sense for a file: execute, write, read, truncate, device control. */
+enum { FILE_RIGHTS = 1 | 2 | 4 | 1 << 14 | 1 << 15 };
+
+static uint64_t rights_for(int fd, uint64_t access)
+{
+	struct stat st;
+
+	if (sys(fstat, fd, &st) == 0 && (st.st_mode & 0170000) == 0040000)
+		return access;
+	return access & FILE_RIGHTS;
+}
+
+int lock_limits(struct init *in, struct writ_err *err)
+{
+	const struct jail_rlimit *v = span_at(in->p, in->p->rlimits);
+
+	for (uint32_t i = 0; i < in->p->rlimits.n; i++) {
+		const uint64_t both[2] = { v[i].value, v[i].value };
+		uint64_t now[2];
+		long r = sys(prlimit64, 0, v[i].resource, 0, now);
+
+		/* Never raised: a lower hard limit from outside stands. */
+		if (r == 0 && now[1] >= both[1])
+			r = sys(prlimit64, 0, v[i].resource, both, 0);
+		if (r < 0)
+			return init_fail(err, r, "resource limit", NULL);
+	}
+	return 0;
+}
+
+int lock_fds(struct init *in, struct writ_err *err)
+{
+	long r = sys(openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
+
+	(void)in;
+	if (r < 0)
+		return init_fail(err, r, "open /dev/null", NULL);
+	for (int fd = 0; fd < 3; fd++)
+		if (sys(dup3, r, fd, O_CLOEXEC) < 0)
+			return init_fail(err, -EBADF, "standard descriptors", NULL);
+	r = sys(close_range, JAIL_FD_SESSION + 1, ~0u, 0);
+	return r < 0 ? init_fail(err, r, "close descriptors", NULL) : 0;
+}
+
+int lock_caps(struct init *in, struct writ_err *err)
+{
+	const long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+			  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+			  SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	const struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	const struct __user_cap_data_struct none[2] = { { 0 } };
+	long r = 0;
+
+	/* Without privilege (tier B as a user) there is nothing to drop and nothing to set. */
+	if (sys(prctl, PR_SET_SECUREBITS, bits, 0, 0, 0) == 0)
+		for (long cap = 0; r == 0 && cap < 64; cap++)
+			r = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+	if (r < 0 && r != -EINVAL)
+		return init_fail(err, r, "drop the bounding set", NULL);
+	(void)sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	r = sys(capset, &head, none);
+	if (r == 0)
+		r = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)in;
+	return r < 0 ? init_fail(err, r, "drop capabilities", NULL) : 0;
+}
+
+int lock_privs(struct init *in, struct writ_err *err)
+{
+	const long r = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+
+	(void)in;
+	return r < 0 ? init_fail(err, r, "no_new_privs", NULL) : 0;
+}
+
+/*
+ * Made once here; each command restricts itself with it. It is not put on pid 1:
+ * commands could then signal it where Landlock scopes are what prevents that.
+ */
+int lock_ruleset(struct init *in, struct writ_err *err)
+{
+	const struct ruleset_attr handled = { in->p->landlock_fs, in->p->landlock_net,
+					      in->p->landlock_scope };
+	const size_t size = in->p->landlock_abi >= 6 ? 24 : in->p->landlock_abi >= 4 ? 16 : 8;
+	const struct jail_rule *v = span_at(in->p, in->p->rules);
+	long set = sys(landlock_create_ruleset, &handled, size, 0);
+
+	if (set < 0)
+		return init_fail(err, set, "Landlock", NULL);
+	for (uint32_t i = 0; i < in->p->rules.n; i++) {
+		struct beneath_attr rule = { .access = v[i].access & handled.fs };
+		const char *path = span_at(in->p, v[i].path);
+		const long fd = sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+		long r = fd;
+
+		if (fd == -ENOENT && (v[i].flags & JAIL_OPTIONAL))
+			continue;
+		rule.fd = (int)fd;
+		if (fd >= 0) {
+			rule.access = rights_for((int)fd, rule.access);
+			r = sys(landlock_add_rule, set, RULE_BENEATH, &rule, 0);
+			(void)sys(close, fd);
+		}
+		if (r < 0)
+			return init_fail(err, r, "Landlock rule for", path);
+	}
+	in->ruleset = (int)set;
+	return 0;
+}
+
+int lock_seccomp(struct init *in, struct writ_err *err)
+{
+	const struct sock_fprog prog = { .len = (unsigned short)in->p->base.n,
+					 .filter = (struct sock_filter *)(uintptr_t)span_at(
+						 in->p, in->p->base) };
+	const long r = sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+
+	return r < 0 ? init_fail(err, r, "seccomp filter", NULL) : 0;
+}
+
+/* The text after "@key:\t" in /proc/self/status, or NULL. */
+static const char *status_find(const char *text, const char *key)
+{
+	const size_t n = strlen(key);
+
+	while (*text) {
+		if (memcmp(text, key, n) == 0 && text[n] == ':')
+			return text + n + 2;
+		while (*text && *text != '\n')
+			text++;
+		text += *text != 0;
+	}
+	return NULL;
+}
+
+static bool all_zero(const char *hex)
+{
+	if (!hex)
+		return false;
+	while (*hex == '0')
+		hex++;
+	return *hex == '\n';
+}
+
+/* Not what we did but what is: read back from the kernel. */
+int lock_verify(struct init *in, struct writ_err *err)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
+	char text[4096];
+	const char *v;
+	const long fd = sys(openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+	long n = fd;
+
+	if (fd >= 0) {
+		/* Room behind, so that comparing a key cannot run past the end. */
+		memset(text, 0, sizeof(text));
+		n = sys(read, fd, text, sizeof(text) - 64);
+		(void)sys(close, fd);
+	}
+	if (n <= 0)
+		return init_fail(err, n < 0 ? n : -EIO, "read /proc/self/status", NULL);
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		/* An ordinary user in the host's namespace cannot empty its bounding set. */
+		if (i == 3 && !(in->p->flags & JAIL_OWN_NAMESPACES) && sys(geteuid) != 0)
+			continue;
+		if (!all_zero(status_find(text, sets[i])))
+			return init_fail(err, -EPERM, "capabilities are left:", sets[i]);
+	}
+	v = status_find(text, "NoNewPrivs");
+	if (!v || *v != '1')
+		return init_fail(err, -EPERM, "no_new_privs is not set", NULL);
+	v = status_find(text, "Seccomp");
+	if (!v || *v != '2')
+		return init_fail(err, -EPERM, "no seccomp filter is set", NULL);
+	return 0;
+}

@@ -1,0 +1,346 @@
+#include "jail/init/init.h"
+
+#include <asm/signal.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+#include "base/banned.h"
+
+enum { GIVEN_MAX = 4 };
+
+void *memcpy(void *restrict to, const void *restrict from, size_t n)
+{
+	char *t = to;
+	const char *f = from;
+
+	while (n--)
+		*t++ = *f++;
+	return to;
+}
+
+void *memmove(void *to, const void *from, size_t n)
+{
+	char *t = to;
+	const char *f = from;
+
+	if (t < f)
+		return memcpy(to, from, n);
+	while (n--)
+		t[n] = f[n];
+	return to;
+}
+
+void *memset(void *to, int byte, size_t n)
+{
+	char *t = to;
+
+	while (n--)
+		*t++ = (char)byte;
+	return to;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (size_t i = 0; i < n; i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	return 0;
+}
+
+size_t strlen(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+int init_fail(struct writ_err *err, long r, const char *what, const char *object)
+{
+	const char *const parts[] = { what, object ? " " : NULL, object, NULL };
+	size_t n = 0;
+
+	err->code = WRIT_E_SYS;
+	err->sys = (int32_t)-r;
+	for (size_t i = 0; parts[i]; i++)
+		for (const char *s = parts[i]; *s && n + 1 < sizeof(err->what); s++)
+			err->what[n++] = (char)(*s == '\n' ? '?' : *s);
+	err->what[n] = 0;
+	return r < 0 ? (int)r : -EIO;
+}
+
+_Noreturn static void fail_start(uint32_t step, const struct writ_err *err)
+{
+	struct jail_message m = { .type = JAIL_FAILED, .step = step, .err = *err };
+
+	(void)message_send(JAIL_FD_SESSION, &m, -1);
+	sys_exit(1);
+}
+
+static void receive_program(struct init *in)
+{
+	struct writ_err err = { 0 };
+	struct jail_message m;
+	const void *map;
+	uint32_t n, size;
+	int fds[GIVEN_MAX];
+	const long r = message_receive(JAIL_FD_SESSION, &m, NULL, 0, fds, GIVEN_MAX, &n);
+
+	/* End of file before a program: the supervisor changed its mind. */
+	if (r == 0)
+		sys_exit(0);
+	if (r < 0 || m.type != JAIL_BUILD || n != 1 ||
+	    program_map(fds[0], sizeof(struct jail_head), &map, &size) < 0 ||
+	    program_check(map, size) < 0) {
+		(void)init_fail(&err, -EINVAL, "the jail program is damaged", NULL);
+		fail_start(STEP_PROGRAM, &err);
+	}
+	in->p = map;
+	if (((in->p->flags & JAIL_OWN_NAMESPACES) != 0) != in->own_namespaces ||
+	    in->p->fail_at == STEP_PROGRAM) {
+		(void)init_fail(&err, -EINVAL, "the jail program is for another tier", NULL);
+		fail_start(STEP_PROGRAM, &err);
+	}
+	in->done |= 1u << STEP_PROGRAM;
+}
+
+/* --- the life of pid 1 --- */
+
+_Noreturn static void end(struct init *in, const struct jail_message *last);
+
+static void forget(struct init *in, int pid, int status)
+{
+	for (uint32_t i = 0; i < in->commands_n; i++) {
+		struct jail_message m = { .type = JAIL_EXITED,
+					  .id = in->commands[i].id,
+					  .value = status };
+
+		if (in->commands[i].pid != pid)
+			continue;
+		in->commands[i] = in->commands[--in->commands_n];
+		/* What it left behind dies first: the status is the last word. */
+		if (in->last == m.id && !in->ending)
+			end(in, &m);
+		(void)message_send(JAIL_FD_SESSION, &m, -1);
+		return;
+	}
+}
+
+/* Reaps whatever has died. True if nobody is left. */
+static bool reap(struct init *in)
+{
+	for (;;) {
+		int status = 0;
+		const long pid = sys(wait4, -1, &status, WNOHANG, 0);
+
+		if (pid == -ECHILD)
+			return true;
+		if (pid <= 0)
+			return false;
+		forget(in, (int)pid, status);
+	}
+}
+
+/* Without a pid namespace our children are found in /proc; orphans come to us. */
+static void kill_children(void)
+{
+	char path[64] = "/proc/self/task/", list[4096];
+	size_t n = 16;
+	long fd, got;
+	int pid = 0;
+
+	put_number(path, &n, (uint64_t)sys(getpid));
+	memcpy(path + n, "/children", 10);
+	fd = sys(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	while ((got = sys(read, fd, list, sizeof(list))) > 0)
+		for (long i = 0; i < got; i++) {
+			if (list[i] >= '0' && list[i] <= '9') {
+				pid = pid * 10 + (list[i] - '0');
+			} else if (pid > 1) {
+				(void)sys(kill, pid, SIGKILL);
+				pid = 0;
+			}
+		}
+	(void)sys(close, fd);
+}
+
+/* Nothing survives the session. @last is sent when all are dead; may be NULL. */
+_Noreturn static void end(struct init *in, const struct jail_message *last)
+{
+	struct jail_message m = { .type = JAIL_EMPTY };
+
+	in->ending = true;
+	for (int i = 0; i < 2000 && !reap(in); i++) {
+		const int64_t pause[2] = { 0, i < 50 ? 100000 : 1000000 };
+		int status = 0;
+
+		if (in->own_namespaces)
+			(void)sys(kill, -1, SIGKILL);
+		else
+			kill_children();
+		if (in->own_namespaces) {
+			const long pid = sys(wait4, -1, &status, 0, 0);
+
+			if (pid > 0)
+				forget(in, (int)pid, status);
+		} else {
+			(void)sys(nanosleep, pause, 0);
+		}
+	}
+	if (last)
+		(void)message_send(JAIL_FD_SESSION, last, -1);
+	(void)message_send(JAIL_FD_SESSION, &m, -1);
+	sys_exit(0);
+}
+
+static void spawn(struct init *in, const struct jail_message *ask, const int *fds, uint32_t n)
+{
+	struct jail_message m = { .type = JAIL_FAILED, .id = ask->id, .step = STEP_EXEC };
+	int pid = -E2BIG;
+
+	if (n >= 1 && in->commands_n < COMMANDS_MAX)
+		pid = spawn_command(in, ask->id, fds[0], fds + 1, n - 1);
+	for (uint32_t i = 0; i < n; i++)
+		(void)sys(close, fds[i]);
+	if (pid < 0) {
+		(void)init_fail(&m.err, pid, "start a process", NULL);
+		(void)message_send(JAIL_FD_SESSION, &m, -1);
+		return;
+	}
+	in->commands[in->commands_n].pid = pid;
+	in->commands[in->commands_n++].id = ask->id;
+	if (ask->value)
+		in->last = ask->id;
+}
+
+static void signal_command(const struct init *in, const struct jail_message *m)
+{
+	for (uint32_t i = 0; i < in->commands_n; i++)
+		if (in->commands[i].id == m->id)
+			(void)sys(kill, -in->commands[i].pid, m->value);
+}
+
+static void serve(struct init *in)
+{
+	struct jail_message m;
+	uint32_t n;
+	int fds[GIVEN_MAX];
+	const long r = message_receive(JAIL_FD_SESSION, &m, NULL, 0, fds, GIVEN_MAX, &n);
+
+	if (r == -EAGAIN)
+		return;
+	if (r <= 0 || m.type == JAIL_END)
+		end(in, NULL);
+	if (m.type == JAIL_SPAWN) {
+		spawn(in, &m, fds, n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		(void)sys(close, fds[i]);
+	if (m.type == JAIL_SIGNAL && m.value > 0 && m.value <= 64)
+		signal_command(in, &m);
+}
+
+_Noreturn static void pid1_main(struct init *in)
+{
+	struct jail_message m = { .type = JAIL_HELLO };
+	const uint64_t child = UINT64_C(1) << (SIGCHLD - 1);
+	struct writ_err err = { 0 };
+	uint32_t step = STEP_PROGRAM;
+	char drop[128];
+
+	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)sys(rt_sigprocmask, 0 /* SIG_BLOCK */, &child, 0, 8);
+	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
+		sys_exit(1);
+	receive_program(in);
+	if (steps_run(in, &err, &step) < 0)
+		fail_start(step, &err);
+	/* New ids took the first one away. */
+	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	in->children = (int)sys(signalfd4, -1, &child, 8, O_CLOEXEC | O_NONBLOCK);
+	if (in->children < 0) {
+		(void)init_fail(&err, in->children, "signalfd", NULL);
+		fail_start(STEP_SEALED, &err);
+	}
+	m = (struct jail_message){ .type = JAIL_SEALED, .value = in->done };
+	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
+		sys_exit(1);
+	for (;;) {
+		struct pollfd p[2] = { { JAIL_FD_SESSION, POLLIN, 0 },
+				       { in->children, POLLIN, 0 } };
+
+		if (sys(ppoll, p, 2, 0, 0, 8) < 0)
+			continue;
+		if (p[1].revents) {
+			(void)sys(read, in->children, drop, sizeof(drop));
+			(void)reap(in);
+		}
+		if (p[0].revents)
+			serve(in);
+	}
+}
+
+/* argv: the tier, then optionally the number of a step that is to fail. */
+_Noreturn static void start(const char *tier, const char *fail)
+{
+	const long spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+			    CLONE_NEWUTS | CLONE_NEWCGROUP;
+	struct init in = { .old_root = -1, .ruleset = -1, .own_namespaces = tier[0] == 'A' };
+	struct writ_err err = { 0 };
+	long pid;
+
+	for (; fail && *fail >= '0' && *fail <= '9'; fail++)
+		in.fail_at = in.fail_at * 10 + (uint32_t)(*fail - '0');
+	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	/* Keys typed at the supervisor's terminal are not for us. */
+	(void)sys(setsid);
+	/* SECURITY: they came through an exec and must not go through another. */
+	if (sys(fcntl, JAIL_FD_SESSION, F_SETFD, FD_CLOEXEC) < 0 ||
+	    sys(fcntl, JAIL_FD_KEEPER, F_SETFD, FD_CLOEXEC) < 0)
+		sys_exit(2);
+	if (!in.own_namespaces) {
+		(void)sys(prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		(void)sys(close, JAIL_FD_KEEPER);
+		pid1_main(&in);
+	}
+	if (step_enter(&in, &err) < 0)
+		fail_start(in.fail_at == STEP_ID_MAP ? STEP_ID_MAP : STEP_NAMESPACES, &err);
+	pid = sys(clone, spaces | SIGCHLD, 0, 0, 0, 0);
+	if (pid < 0) {
+		(void)init_fail(&err, pid, "new namespaces", NULL);
+		fail_start(STEP_NAMESPACES, &err);
+	}
+	in.done = 1u << STEP_NAMESPACES | 1u << STEP_ID_MAP;
+	if (pid == 0) {
+		(void)sys(close, JAIL_FD_KEEPER);
+		pid1_main(&in);
+	}
+	(void)sys(close, JAIL_FD_SESSION);
+	keeper_main((int)pid);
+}
+
+_Noreturn void init_main(const long *stack);
+_Noreturn void init_main(const long *stack)
+{
+	const char *const *argv = (const char *const *)(stack + 1);
+
+	if (stack[0] < 2)
+		sys_exit(2);
+	start(argv[1], stack[0] > 2 ? argv[2] : NULL);
+}
+
+/* The kernel enters with the argument count on top of the stack. */
+#if defined(__x86_64__)
+__asm__(".globl _start\n_start:\n\txor %ebp,%ebp\n\tmov %rsp,%rdi\n\tand $-16,%rsp\n\tcall "
+	"init_main\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n_start:\n\tmov x29,#0\n\tmov x0,sp\n\tbl init_main\n");
+#endif

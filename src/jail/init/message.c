@@ -1,0 +1,97 @@
+#include "jail/init/init.h"
+
+#include <linux/socket.h>
+#include <linux/uio.h>
+
+#include "base/banned.h"
+
+/* Our own copies: the C library's headers are not for us. */
+struct msg {
+	void *name;
+	int name_n;
+	struct iovec *iov;
+	size_t iov_n;
+	void *control;
+	size_t control_n;
+	unsigned flags;
+};
+struct control {
+	size_t n;
+	int level, type;
+};
+enum { LEVEL_SOCKET = 1, TYPE_RIGHTS = 1, FLAG_NOSIGNAL = 0x4000, FLAG_CLOEXEC = 0x40000000 };
+enum { CONTROL_HEAD = 16, RIGHTS_MAX = 8 };
+_Static_assert(sizeof(struct control) == CONTROL_HEAD, "control header has no padding");
+
+int message_send(int socket, const struct jail_message *m, int fd)
+{
+	struct {
+		struct control head;
+		int fd, pad;
+	} rights = { { CONTROL_HEAD + sizeof(int), LEVEL_SOCKET, TYPE_RIGHTS }, fd, 0 };
+	struct iovec iov = { (void *)(uintptr_t)m, sizeof(*m) };
+	struct msg msg = { .iov = &iov, .iov_n = 1 };
+	long r;
+
+	/* Without a descriptor this is a plain write: that is never mediated. */
+	if (fd < 0) {
+		r = sys(write, socket, m, sizeof(*m));
+	} else {
+		msg.control = &rights;
+		msg.control_n = sizeof(rights);
+		r = sys(sendmsg, socket, &msg, FLAG_NOSIGNAL);
+	}
+	return r == (long)sizeof(*m) ? 0 : r < 0 ? (int)r : -EIO;
+}
+
+static uint32_t take_fds(const char *control, size_t n, int *ret_fds, uint32_t room)
+{
+	uint32_t found = 0;
+
+	while (n >= CONTROL_HEAD) {
+		struct control head;
+		size_t step;
+
+		memcpy(&head, control, CONTROL_HEAD);
+		if (head.n < CONTROL_HEAD || head.n > n)
+			break;
+		for (size_t at = CONTROL_HEAD;
+		     head.level == LEVEL_SOCKET && head.type == TYPE_RIGHTS && at + 4 <= head.n;
+		     at += 4) {
+			int fd;
+
+			memcpy(&fd, control + at, sizeof(fd));
+			if (found < room)
+				ret_fds[found++] = fd;
+			else
+				(void)sys(close, fd);
+		}
+		step = (head.n + 7) & ~(size_t)7;
+		if (step > n)
+			break;
+		control += step;
+		n -= step;
+	}
+	return found;
+}
+
+long message_receive(int socket, struct jail_message *ret, char *ret_text, size_t text_room,
+		     int *ret_fds, uint32_t room, uint32_t *ret_fds_n)
+{
+	_Alignas(8) char control[CONTROL_HEAD + RIGHTS_MAX * 4];
+	struct iovec iov[2] = { { ret, sizeof(*ret) }, { ret_text, text_room } };
+	struct msg msg = { .iov = iov,
+			   .iov_n = ret_text ? 2 : 1,
+			   .control = control,
+			   .control_n = sizeof(control) };
+	long r;
+
+	*ret_fds_n = 0;
+	do {
+		r = sys(recvmsg, socket, &msg, FLAG_CLOEXEC);
+	} while (r == -EINTR);
+	if (r <= 0)
+		return r;
+	*ret_fds_n = take_fds(control, msg.control_n, ret_fds, room);
+	return r < (long)sizeof(*ret) ? -EBADMSG : r;
+}

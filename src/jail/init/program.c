@@ -1,0 +1,117 @@
+#include "jail/init/init.h"
+
+#include <asm/stat.h>
+#include <linux/memfd.h>
+#include <linux/mman.h>
+
+#include "base/banned.h"
+
+/*
+ * SECURITY: sealed, so that what was checked is what is read later. The mapping
+ * stays; the descriptor is the caller's to close.
+ */
+int program_map(int fd, uint32_t least, const void **ret, uint32_t *ret_size)
+{
+	const long want = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	struct stat st;
+	long r = sys(fcntl, fd, F_GET_SEALS, 0);
+
+	if (r < 0 || (r & want) != want)
+		return -EINVAL;
+	r = sys(fstat, fd, &st);
+	if (r < 0)
+		return (int)r;
+	if (st.st_size < (long)least || st.st_size > JAIL_MAX)
+		return -EINVAL;
+	r = sys(mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (r < 0 && r > -4096)
+		return (int)r;
+	*ret = (const void *)r;
+	*ret_size = (uint32_t)st.st_size;
+	return 0;
+}
+
+static bool table_fits(struct jail_span s, uint32_t size, uint32_t element, uint32_t align)
+{
+	return s.n == 0 || (s.at % align == 0 && s.at <= size && s.n <= (size - s.at) / element);
+}
+
+/* Inside, without a NUL of its own and with one behind it. */
+static bool string_fits(const void *base, uint32_t size, struct jail_span s)
+{
+	const char *p = (const char *)base + s.at;
+
+	if (s.at >= size || s.n >= size - s.at || p[s.n] != 0)
+		return false;
+	for (uint32_t i = 0; i < s.n; i++)
+		if (p[i] == 0)
+			return false;
+	return true;
+}
+
+static bool bytes_fit(uint32_t size, struct jail_span s)
+{
+	return s.at <= size && s.n <= size - s.at;
+}
+
+static bool strings_fit(const void *base, uint32_t size, struct jail_span list)
+{
+	const struct jail_span *v = span_at(base, list);
+
+	if (!table_fits(list, size, sizeof(*v), _Alignof(struct jail_span)))
+		return false;
+	for (uint32_t i = 0; i < list.n; i++)
+		if (!string_fits(base, size, v[i]))
+			return false;
+	return true;
+}
+
+static bool mounts_fit(const struct jail_head *p, uint32_t size)
+{
+	const struct jail_mount *m = span_at(p, p->mounts);
+
+	if (!table_fits(p->mounts, size, sizeof(*m), _Alignof(struct jail_mount)))
+		return false;
+	for (uint32_t i = 0; i < p->mounts.n; i++) {
+		if (m[i].op == JAIL_OP_NONE || m[i].op >= JAIL_OP_COUNT ||
+		    !string_fits(p, size, m[i].dst) || m[i].dst.n < 2 ||
+		    *(const char *)span_at(p, m[i].dst) != '/')
+			return false;
+		if (m[i].op == JAIL_OP_FILE ? !bytes_fit(size, m[i].src)
+					    : !string_fits(p, size, m[i].src))
+			return false;
+	}
+	return true;
+}
+
+int program_check(const struct jail_head *p, uint32_t size)
+{
+	const struct jail_rule *rules = span_at(p, p->rules);
+
+	if (p->magic != JAIL_MAGIC || p->version != JAIL_VERSION || p->size != size)
+		return -EINVAL;
+	if (!mounts_fit(p, size) || !string_fits(p, size, p->hostname) ||
+	    !table_fits(p->rules, size, sizeof(*rules), _Alignof(struct jail_rule)) ||
+	    !table_fits(p->rlimits, size, sizeof(struct jail_rlimit),
+			_Alignof(struct jail_rlimit)) ||
+	    !table_fits(p->base, size, sizeof(struct jail_instruction), 4) ||
+	    !table_fits(p->traps, size, sizeof(struct jail_instruction), 4))
+		return -EINVAL;
+	if (p->base.n == 0 || p->base.n > 4096 || p->traps.n > 4096)
+		return -EINVAL;
+	for (uint32_t i = 0; i < p->rules.n; i++)
+		if (!string_fits(p, size, rules[i].path))
+			return -EINVAL;
+	return 0;
+}
+
+int command_check(const struct jail_command *c, uint32_t size)
+{
+	if (c->magic != JAIL_MAGIC || c->version != JAIL_VERSION || c->size != size)
+		return -EINVAL;
+	if (c->args.n == 0 || !strings_fit(c, size, c->args) || !strings_fit(c, size, c->env) ||
+	    !string_fits(c, size, c->path) || !string_fits(c, size, c->cwd) ||
+	    !string_fits(c, size, c->program))
+		return -EINVAL;
+	return 0;
+}

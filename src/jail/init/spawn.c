@@ -1,0 +1,355 @@
+#include "jail/init/init.h"
+
+#include <asm/ioctls.h>
+#include <asm/signal.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/termios.h>
+#include <linux/wait.h>
+
+#include "base/banned.h"
+
+enum { STDIO = 3, SIGNALS = 64 };
+
+/* Everything a command needs between fork and exec. */
+struct start {
+	const struct init *in;
+	const struct jail_command *c;
+	uint32_t id;
+	const int *given;
+	uint32_t given_n;
+	const char **argv, **envp;
+};
+
+/* Says why over the session's socket and ends: 127 not found, 126 not to be run. */
+_Noreturn static void give_up(uint32_t id, long r, const char *what, const char *object)
+{
+	struct jail_message m = { .type = JAIL_FAILED, .id = id, .step = STEP_EXEC };
+
+	(void)init_fail(&m.err, r, what, object);
+	(void)message_send(JAIL_FD_SESSION, &m, -1);
+	sys_exit(r == -ENOENT || r == -ENOTDIR ? 127 : 126);
+}
+
+/* A terminal of the jail's own; its master goes to the supervisor. */
+static int open_terminal(const struct start *s)
+{
+	struct jail_message m = { .type = JAIL_STARTED, .id = s->id };
+	const struct winsize size = { s->c->rows, s->c->cols, 0, 0 };
+	const long master = sys(openat, AT_FDCWD, "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	int locked = 0;
+	long slave;
+
+	if (master < 0)
+		give_up(s->id, master, "open /dev/ptmx", NULL);
+	(void)sys(ioctl, master, TIOCSPTLCK, &locked);
+	(void)sys(ioctl, master, TIOCSWINSZ, &size);
+	slave = sys(ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		give_up(s->id, slave, "open a terminal", NULL);
+	if (message_send(JAIL_FD_SESSION, &m, (int)master) < 0)
+		give_up(s->id, -EIO, "hand over the terminal", NULL);
+	(void)sys(close, master);
+	return (int)slave;
+}
+
+/*
+ * Standard descriptors, and no others. First above the three, because what was
+ * given may stand on any number.
+ */
+static void set_descriptors(const struct start *s)
+{
+	int from[STDIO], terminal = -1;
+	uint32_t next = 0;
+	long r = 0;
+
+	if (s->c->pty && !(s->in->p->flags & JAIL_TTY_HOST))
+		terminal = open_terminal(s);
+	for (uint32_t i = 0; i < STDIO; i++) {
+		if (s->c->pty & 1u << i && terminal >= 0)
+			from[i] = terminal;
+		else if (s->c->given & 1u << i && next < s->given_n)
+			from[i] = s->given[next++];
+		else
+			from[i] = (int)i; /* pid 1's own: /dev/null */
+	}
+	for (uint32_t i = 0; r >= 0 && i < STDIO; i++) {
+		if (from[i] == (int)i)
+			r = sys(fcntl, from[i], F_SETFD, 0);
+		else
+			r = sys(dup3, from[i], i, 0);
+	}
+	if (r < 0)
+		give_up(s->id, r, "standard descriptors", NULL);
+	/* The ruleset is all we still need besides the socket. Both close on exec. */
+	if (s->in->ruleset >= 0) {
+		r = sys(dup3, s->in->ruleset, JAIL_FD_SESSION + 1, O_CLOEXEC);
+		if (s->in->ruleset == JAIL_FD_SESSION + 1)
+			r = 0;
+	}
+	if (r >= 0)
+		r = sys(close_range, JAIL_FD_SESSION + (s->in->ruleset >= 0 ? 2 : 1), ~0u, 0);
+	if (r < 0)
+		give_up(s->id, r, "close descriptors", NULL);
+}
+
+static void reset_signals(void)
+{
+	/* The kernel's own layout; everything zero is the default action, no flags. */
+	const uint64_t action[4] = { 0 };
+	const uint64_t none = 0;
+
+	for (int i = 1; i <= SIGNALS; i++)
+		(void)sys(rt_sigaction, i, action, 0, 8);
+	(void)sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &none, 0, 8);
+}
+
+/*
+ * The listener belongs to the supervisor, and a call that could send it there
+ * may itself be mediated by now. So somebody who shares our descriptors, but
+ * not our filter, waits until it exists and sends it.
+ */
+_Noreturn static void hand_over(uint32_t id, int from)
+{
+	struct jail_message m = { .type = JAIL_LISTENER, .id = id };
+	int fd = -1;
+
+	if (sys(read, from, &fd, sizeof(fd)) != (long)sizeof(fd) || fd < 0)
+		sys_exit(1);
+	sys_exit(message_send(JAIL_FD_SESSION, &m, fd) < 0);
+}
+
+static void install_traps(const struct start *s)
+{
+	const struct jail_head *p = s->in->p;
+	const struct sock_fprog prog = { .len = (unsigned short)p->traps.n,
+					 .filter = (struct sock_filter *)(uintptr_t)span_at(
+						 p, p->traps) };
+	const unsigned long wait_killable = 1ul << 5;
+	int pipe[2], status = 0;
+	long helper, fd, r;
+
+	r = sys(pipe2, pipe, O_CLOEXEC);
+	if (r < 0)
+		give_up(s->id, r, "pipe", NULL);
+	helper = sys(clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (helper == 0)
+		hand_over(s->id, pipe[0]);
+	if (helper < 0)
+		give_up(s->id, helper, "clone", NULL);
+	fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable,
+		 &prog);
+	if (fd == -EINVAL)
+		fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	r = fd < 0 ? -1 : fd;
+	(void)sys(write, pipe[1], &r, sizeof(int));
+	do {
+		r = sys(wait4, helper, &status, 0, 0);
+	} while (r == -EINTR);
+	if (fd < 0 || r != helper || status != 0)
+		give_up(s->id, fd < 0 ? fd : -EPIPE, "seccomp listener", NULL);
+	/* SECURITY: whoever holds the listener can answer for the mediator. */
+	(void)sys(close, fd);
+	(void)sys(close, pipe[0]);
+	(void)sys(close, pipe[1]);
+}
+
+static bool is_script(int fd)
+{
+	char head[2] = { 0 };
+
+	return sys(pread64, fd, head, sizeof(head), 0) == 2 && head[0] == '#' && head[1] == '!';
+}
+
+/* By descriptor, so that what was opened is what runs; a script must be reopened by name. */
+static long run(const struct start *s, const char *path)
+{
+	const long fd = sys(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	long r;
+
+	/* Programs that may be run and not read exist. */
+	if (fd < 0 && fd != -EACCES)
+		return fd;
+	if (fd < 0 || (s->in->p->flags & JAIL_EXEC_BY_PATH) || is_script((int)fd))
+		r = sys(execve, path, s->argv, s->envp);
+	else
+		r = sys(execveat, fd, "", s->argv, s->envp, AT_EMPTY_PATH);
+	if (fd >= 0)
+		(void)sys(close, fd);
+	return r;
+}
+
+static bool has_slash(const char *s)
+{
+	while (*s && *s != '/')
+		s++;
+	return *s == '/';
+}
+
+_Noreturn static void find_and_run(const struct start *s)
+{
+	const char *name = s->argv[0], *dirs = span_at(s->c, s->c->path);
+	const size_t name_n = strlen(name);
+	char path[JAIL_PATH];
+	long worst = -ENOENT;
+
+	if (s->c->program.n)
+		name = span_at(s->c, s->c->program);
+	if (has_slash(name))
+		give_up(s->id, run(s, name), "run", name);
+	while (*dirs && name_n) {
+		size_t n = 0;
+
+		while (dirs[n] && dirs[n] != ':')
+			n++;
+		/* An empty entry would be the current directory: never. */
+		if (n && dirs[0] == '/' && n + name_n + 2 <= sizeof(path)) {
+			long r;
+
+			memcpy(path, dirs, n);
+			path[n] = '/';
+			memcpy(path + n + 1, name, name_n + 1);
+			r = run(s, path);
+			if (r != -ENOENT && r != -ENOTDIR)
+				worst = r;
+		}
+		dirs += n;
+		dirs += *dirs == ':';
+	}
+	give_up(s->id, worst, "run", name);
+}
+
+/* Ends the way the command did. */
+_Noreturn static void end_like(int status)
+{
+	const int sig = status & 0x7f;
+	const long self = sys(getpid);
+
+	if (sig) {
+		reset_signals();
+		(void)sys(kill, self, sig);
+	}
+	sys_exit(sig ? 128 + sig : status >> 8 & 0xff);
+}
+
+/*
+ * Leader of a terminal's session, and parent of the command: without one in the
+ * same session the kernel would not let the command be stopped from its keyboard.
+ */
+_Noreturn static void lead(uint32_t id, int child)
+{
+	const uint64_t all = ~UINT64_C(0);
+	struct jail_message m = { .type = JAIL_STOPPED, .id = id };
+
+	(void)sys(setpgid, child, child);
+	for (int i = 0; i < STDIO; i++)
+		(void)sys(close, i);
+	for (;;) {
+		const long sig = sys(rt_sigtimedwait, &all, 0, 0, 8);
+		int status = 0;
+
+		if (sig == SIGCHLD && sys(wait4, child, &status, WNOHANG | WUNTRACED, 0) == child) {
+			if ((status & 0xff) != 0x7f)
+				end_like(status);
+			(void)message_send(JAIL_FD_SESSION, &m, -1);
+		} else if (sig > 0 && sig != SIGCHLD) {
+			(void)sys(kill, -child, sig);
+		}
+	}
+}
+
+/* In the command's own process: its own group, in the foreground of @terminal. */
+static void join_foreground(int terminal)
+{
+	const int self = (int)sys(getpid);
+
+	(void)sys(setpgid, 0, 0);
+	(void)sys(ioctl, terminal, TIOCSPGRP, &self);
+}
+
+/* The number of the standard descriptor that is a terminal of ours, or -1. */
+static int terminal_of(const struct start *s)
+{
+	for (int i = 0; i < STDIO; i++)
+		if (s->c->pty & 1u << i)
+			return i;
+	return -1;
+}
+
+_Noreturn static void child_main(const struct start *s)
+{
+	const uint64_t all = ~UINT64_C(0);
+	const int terminal = terminal_of(s);
+	long r;
+
+	(void)sys(setsid);
+	set_descriptors(s);
+	if (terminal >= 0) {
+		(void)sys(rt_sigprocmask, 0 /* SIG_BLOCK */, &all, 0, 8);
+		(void)sys(ioctl, terminal, TIOCSCTTY, 0);
+		r = sys(clone, SIGCHLD, 0, 0, 0, 0);
+		if (r < 0)
+			give_up(s->id, r, "clone", NULL);
+		if (r > 0)
+			lead(s->id, (int)r);
+		join_foreground(terminal);
+	}
+	reset_signals();
+	(void)sys(umask, s->c->umask);
+	r = sys(chdir, span_at(s->c, s->c->cwd));
+	if (r < 0)
+		give_up(s->id, r, "enter", span_at(s->c, s->c->cwd));
+	if (s->in->ruleset >= 0) {
+		r = sys(landlock_restrict_self, JAIL_FD_SESSION + 1, 0);
+		if (r < 0)
+			give_up(s->id, r, "Landlock", NULL);
+		(void)sys(close, JAIL_FD_SESSION + 1);
+	}
+	if (s->in->p->flags & JAIL_TRAPS)
+		install_traps(s);
+	if (s->in->p->fail_at == STEP_EXEC)
+		give_up(s->id, -ECANCELED, "failed on purpose", NULL);
+	find_and_run(s);
+}
+
+/* argv and envp as the kernel wants them, in memory of their own. */
+static long make_pointers(const struct jail_command *c, struct start *s)
+{
+	const struct jail_span *args = span_at(c, c->args), *env = span_at(c, c->env);
+	const size_t n = ((size_t)c->args.n + c->env.n + 2) * sizeof(char *);
+	const long at = sys(mmap, 0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at < 0 && at > -4096)
+		return at;
+	s->argv = (const char **)at;
+	s->envp = s->argv + c->args.n + 1;
+	for (uint32_t i = 0; i < c->args.n; i++)
+		s->argv[i] = span_at(c, args[i]);
+	for (uint32_t i = 0; i < c->env.n; i++)
+		s->envp[i] = span_at(c, env[i]);
+	return (long)n;
+}
+
+int spawn_command(struct init *in, uint32_t id, int command, const int *fds, uint32_t fds_n)
+{
+	struct start s = { .in = in, .id = id, .given = fds, .given_n = fds_n };
+	const void *map;
+	uint32_t size;
+	long n, pid;
+	int r = program_map(command, sizeof(struct jail_command), &map, &size);
+
+	if (r < 0)
+		return r;
+	s.c = map;
+	r = command_check(s.c, size);
+	n = r < 0 ? r : make_pointers(s.c, &s);
+	pid = n < 0 ? n : sys(clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		child_main(&s);
+	if (n > 0)
+		(void)sys(munmap, s.argv, n);
+	(void)sys(munmap, map, size);
+	return (int)pid;
+}

@@ -1,0 +1,286 @@
+#include "jail/jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+/* writ-init itself, carried along for places where it is not installed. */
+extern const unsigned char jail_init_program[];
+extern const size_t jail_init_program_len;
+
+const char *jail_step_name(enum jail_step step)
+{
+	static const char *const names[STEP_COUNT] = {
+		[STEP_NONE] = "start",
+		[STEP_NAMESPACES] = "namespaces",
+		[STEP_ID_MAP] = "id-map",
+		[STEP_PROGRAM] = "program",
+		[STEP_ROOT] = "root",
+		[STEP_NETWORK] = "network",
+		[STEP_INNER_USERNS] = "inner-userns",
+		[STEP_LIMITS] = "limits",
+		[STEP_CLOSE_FDS] = "close-fds",
+		[STEP_DROP_CAPS] = "drop-caps",
+		[STEP_NO_NEW_PRIVS] = "no-new-privs",
+		[STEP_LANDLOCK] = "landlock",
+		[STEP_SECCOMP] = "seccomp",
+		[STEP_SEALED] = "verify",
+		[STEP_EXEC] = "exec",
+	};
+
+	return step < STEP_COUNT ? names[step] : "unknown";
+}
+
+/* Beside us under libexec: an AppArmor profile goes by that name. */
+static int open_installed(void)
+{
+	static const char tail[] = "/../libexec/writ/writ-init";
+	char path[PATH_MAX + sizeof(tail)];
+	const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+	char *slash;
+
+	if (n <= 0 || n >= PATH_MAX)
+		return -1;
+	path[n] = 0;
+	slash = strrchr(path, '/');
+	if (!slash)
+		return -1;
+	memcpy(slash, tail, sizeof(tail));
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* SECURITY: a file that is not byte for byte ours is not run. */
+static bool is_ours(int fd)
+{
+	char page[4096];
+	size_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, page, sizeof(page), (off_t)at)) > 0) {
+		if ((size_t)n > jail_init_program_len - at ||
+		    memcmp(page, jail_init_program + at, (size_t)n) != 0)
+			return false;
+		at += (size_t)n;
+	}
+	return n == 0 && at == jail_init_program_len;
+}
+
+static int open_init(int *ret_fd, struct writ_err *err)
+{
+	scoped_fd fd = open_installed();
+	int r;
+
+	if (fd >= 0 && is_ours(fd)) {
+		*ret_fd = take_fd(&fd);
+		return 0;
+	}
+	scope_close(&fd);
+	fd = memfd_create("writ-init", MFD_CLOEXEC | 16u /* MFD_EXEC */);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("writ-init", MFD_CLOEXEC);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "memfd_create");
+	r = fd_write_all(fd, (struct sv){ (const char *)jail_init_program, jail_init_program_len },
+			 err);
+	if (r == 0)
+		*ret_fd = take_fd(&fd);
+	return r;
+}
+
+/* Everything the child needs, made before there is a child. */
+struct launch {
+	int init, session, keeper;
+	char *argv[4];
+};
+
+/*
+ * Runs in our memory while we stand still: a handful of system calls and exec.
+ * The two sockets go to their numbers; writ-init closes whatever else is there.
+ */
+static int launch_child(void *arg)
+{
+	const struct launch *l = arg;
+	static char *const env[] = { NULL };
+	/* Out of the way first: either may stand on the other's number. */
+	const int session = fcntl(l->session, F_DUPFD_CLOEXEC, 10);
+	const int keeper = fcntl(l->keeper, F_DUPFD_CLOEXEC, 10);
+	const int init = fcntl(l->init, F_DUPFD_CLOEXEC, 10);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (session >= 0 && keeper >= 0 && init >= 0 && dup2(session, JAIL_FD_SESSION) >= 0 &&
+	    dup2(keeper, JAIL_FD_KEEPER) >= 0 &&
+	    syscall(SYS_close_range, JAIL_FD_KEEPER + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0)
+		syscall(SYS_execveat, init, "", l->argv, env, AT_EMPTY_PATH);
+	_exit(errno == 0 ? 1 : errno > 125 ? 125 : errno);
+}
+
+static int pair(int ret[2], struct writ_err *err)
+{
+	const int on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (setsockopt(ret[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
+		return 0;
+	close(ret[0]);
+	close(ret[1]);
+	return writ_fail(err, WRIT_E_SYS, errno, "SO_PASSCRED");
+}
+
+int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct writ_err *err)
+{
+	_Alignas(16) char stack[16384];
+	char number[16], name[] = "writ-init", tier[2] = { own_namespaces ? 'A' : 'B', 0 };
+	scoped_fd init = -1;
+	struct launch l = { .argv = { name, tier, fail_at ? number : NULL, NULL } };
+	int session[2] = { -1, -1 }, keeper[2] = { -1, -1 };
+	pid_t pid;
+	int r = open_init(&init, err);
+
+	if (r == 0)
+		r = pair(session, err);
+	if (r == 0)
+		r = pair(keeper, err);
+	if (r < 0)
+		goto out;
+	snprintf(number, sizeof(number), "%u", fail_at);
+	l.init = init;
+	l.session = session[1];
+	l.keeper = keeper[1];
+	pid = clone(launch_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &l);
+	if (pid < 0) {
+		r = writ_fail(err, WRIT_E_SYS, errno, "start writ-init");
+		goto out;
+	}
+	*ret = (struct jail){ .pid = pid,
+			      .session = take_fd(&session[0]),
+			      .keeper = own_namespaces ? take_fd(&keeper[0]) : -1 };
+out:
+	for (int i = 0; i < 2; i++) {
+		scope_close(&session[i]);
+		scope_close(&keeper[i]);
+	}
+	return r;
+}
+
+void jail_close(struct jail *j)
+{
+	if (j->pid > 0) {
+		kill(j->pid, SIGKILL);
+		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	scope_close(&j->session);
+	scope_close(&j->keeper);
+	*j = (struct jail)JAIL_INIT;
+}
+
+enum { SEND_FDS = 4 };
+
+int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
+	      struct sv text, struct writ_err *err)
+{
+	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof(*m) },
+				{ (void *)(uintptr_t)text.p, text.n } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SEND_FDS * sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = text.n ? 2 : 1 };
+	ssize_t n;
+
+	if (fds_n > SEND_FDS)
+		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
+	if (fds_n) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), fds, fds_n * sizeof(int));
+	}
+	do {
+		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "speak to writ-init") : 0;
+}
+
+static void take_control(struct msghdr *msg, int *ret_fd, pid_t *ret_pid)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		const size_t n = c->cmsg_len - CMSG_LEN(0);
+		struct ucred cred;
+		int fd;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS && n == sizeof(cred)) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			*ret_pid = cred.pid;
+		}
+		for (size_t at = 0; c->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= n;
+		     at += sizeof(int)) {
+			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+			if (*ret_fd < 0)
+				*ret_fd = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
+		 struct writ_err *err)
+{
+	struct jail_message m;
+	struct iovec iov = { &m, sizeof(m) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SEND_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int fd = -1;
+	pid_t pid = 0;
+	ssize_t n;
+
+	do {
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == ECONNRESET)
+		n = 0;
+	if (n < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "hear from writ-init");
+	if (n > 0)
+		take_control(&msg, &fd, &pid);
+	if (n > 0 && (size_t)n != sizeof(m)) {
+		if (fd >= 0)
+			close(fd);
+		return writ_fail(err, WRIT_E_BUG, 0, "a message of %zd bytes from writ-init", n);
+	}
+	if (n == 0)
+		return 0;
+	/* SECURITY: text from the other side ends where it should. */
+	m.err.what[sizeof(m.err.what) - 1] = 0;
+	*ret = m;
+	*ret_fd = fd;
+	*ret_pid = pid;
+	return 1;
+}

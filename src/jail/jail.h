@@ -1,0 +1,90 @@
+/*
+ * jail.h - the supervisor's side of a jail: start writ-init, talk to it
+ *
+ * Reads:  messages of writ-init and of the keeper
+ * Writes: jail programs and commands, as sealed memfds
+ * Next:   adapter/ writes programs, session/ starts jails and runs commands in them
+ */
+#ifndef WRIT_JAIL_JAIL_H
+#define WRIT_JAIL_JAIL_H
+
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "jail/program.h"
+
+/* One started writ-init. Closed when zero but for the descriptors, which are -1. */
+struct jail {
+	pid_t pid;   /* our child: the keeper in tier A, init itself in tier B */
+	pid_t init;  /* pid 1 as we see it; 0 until it said hello */
+	int session; /* to pid 1 */
+	int keeper;  /* -1 in tier B */
+};
+#define JAIL_INIT                                                                                  \
+	{                                                                                          \
+		.session = -1, .keeper = -1                                                        \
+	}
+
+/*
+ * Starts writ-init, which makes its namespaces at once and then waits for a
+ * program: this may be done before the policy has even been read. @fail_at is
+ * for the fault suite.
+ */
+must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret,
+			  struct writ_err *err);
+/* Ends it hard and reaps it; nothing of it is left. Safe on a closed one. */
+void jail_close(struct jail *j);
+
+must_check int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
+			 struct sv text, struct writ_err *err);
+/*
+ * One message. Returns 1, 0 at the end of file, or an error. *@ret_fd is -1 or the
+ * caller's; *@ret_pid is the sender as we see it, or 0.
+ */
+must_check int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
+			    struct writ_err *err);
+
+/* --- write.c: bytes without pointers --- */
+
+/* A program or command under construction. Strings and tables are copied. */
+struct jail_writer {
+	struct arena *arena;
+	VEC(struct jail_mount) mounts;
+	VEC(struct jail_rule) rules;
+	VEC(struct jail_rlimit) rlimits;
+	VEC(struct jail_span) args, env;
+	struct buf pool; /* strings, each with a NUL behind it; offsets are into it until sealed */
+};
+#define JAIL_WRITER_INIT(a)                                                                        \
+	{                                                                                          \
+		.arena = (a), .pool = BUF_INIT(JAIL_MAX)                                           \
+	}
+
+struct jail_span jail_put(struct jail_writer *w, struct sv s);
+must_check bool jail_put_mount(struct jail_writer *w, enum jail_op op, struct sv src, struct sv dst,
+			       uint64_t arg, unsigned flags);
+must_check bool jail_put_rule(struct jail_writer *w, struct sv path, uint64_t access,
+			      unsigned flags);
+must_check bool jail_put_rlimit(struct jail_writer *w, unsigned resource, uint64_t value);
+must_check bool jail_put_arg(struct jail_writer *w, struct sv s);
+must_check bool jail_put_env(struct jail_writer *w, struct sv name, struct sv value);
+
+/* Filters are given apart because they are constant. */
+struct jail_filter {
+	const void *v;
+	uint32_t n;
+};
+
+/* Puts it all into one sealed memfd. @head has what is not a table; strings are put. */
+must_check int jail_seal_program(struct jail_writer *w, struct jail_head *head,
+				 struct jail_filter base, struct jail_filter traps, int *ret_fd,
+				 struct writ_err *err);
+must_check int jail_seal_command(struct jail_writer *w, struct jail_command *c, int *ret_fd,
+				 struct writ_err *err);
+void jail_writer_clear(struct jail_writer *w);
+
+/* "namespaces", "landlock": as plan and explain call the step. */
+const char *jail_step_name(enum jail_step step);
+
+#endif

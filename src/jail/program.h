@@ -1,0 +1,182 @@
+/*
+ * program.h - the jail program: what writ-init builds, as bytes without pointers
+ *
+ * Reads:  nothing
+ * Writes: nothing; both sides share only these layouts
+ * Next:   adapter/ fills one from a plan; jail/init carries it out
+ *
+ * A program is one sealed memfd: struct jail_head, then tables and strings that
+ * the head names by offset. A command (struct jail_command) is another one, so
+ * that a session can run more than one. writ-init checks every offset before it
+ * does anything. All numbers are native; both ends are the same machine.
+ */
+#ifndef WRIT_JAIL_PROGRAM_H
+#define WRIT_JAIL_PROGRAM_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum {
+	JAIL_MAGIC = 0x54495257, /* "WRIT" */
+	JAIL_VERSION = 1,
+	JAIL_MAX = 16 << 20, /* bytes of a program or command */
+};
+
+/* Descriptors writ-init starts with; everything else is closed first. */
+enum { JAIL_FD_SESSION = 3, JAIL_FD_KEEPER = 4 };
+
+/* --- the program --- */
+
+struct jail_span {
+	uint32_t at; /* offset in bytes */
+	uint32_t n;  /* elements; of strings: bytes without the NUL that follows */
+};
+
+enum jail_op {
+	JAIL_OP_NONE = 0,
+	JAIL_OP_DIR,   /* make directory @dst with mode @arg */
+	JAIL_OP_FILE,  /* make file @dst holding the bytes @src, mode @arg */
+	JAIL_OP_LINK,  /* symbolic link @dst to @src */
+	JAIL_OP_BIND,  /* the host's @src at @dst, mount attributes @arg */
+	JAIL_OP_SELF,  /* the jail's own @src at @dst, mount attributes @arg */
+	JAIL_OP_TMPFS, /* with options @src ("size=...,mode=...") */
+	JAIL_OP_PROC,
+	JAIL_OP_DEVPTS,
+	JAIL_OP_MASK, /* nothing readable over @dst, whether file or directory */
+	/* keep last */
+	JAIL_OP_COUNT
+};
+
+enum jail_bind_flag {
+	JAIL_OPTIONAL = 1u << 0, /* skip it if @src (BIND) or @dst (MASK, SELF) does not exist */
+	JAIL_ALONE = 1u << 1,	 /* without the mounts below it */
+	JAIL_TARGET = 1u << 2,	 /* make what it is mounted on, file or directory like the source */
+};
+
+struct jail_mount {
+	uint16_t op;	/* enum jail_op */
+	uint16_t flags; /* enum jail_bind_flag */
+	uint32_t pad;
+	struct jail_span src, dst;
+	uint64_t arg;
+};
+
+/* One Landlock rule: @access below @path, which is a name inside the jail. */
+struct jail_rule {
+	struct jail_span path;
+	uint64_t access;
+	uint32_t flags; /* JAIL_OPTIONAL */
+	uint32_t pad;
+};
+
+struct jail_rlimit {
+	uint32_t resource, pad;
+	uint64_t value; /* soft and hard */
+};
+
+struct jail_instruction {
+	uint16_t code;
+	uint8_t jt, jf;
+	uint32_t k;
+};
+
+enum jail_flag {
+	JAIL_OWN_NAMESPACES = 1u << 0, /* tier A */
+	JAIL_LANDLOCK = 1u << 1,
+	JAIL_TRAPS = 1u << 2,	     /* each command gets the trap filter and a listener */
+	JAIL_LOOPBACK = 1u << 3,     /* bring lo up */
+	JAIL_EXEC_BY_PATH = 1u << 4, /* the filter refuses AT_EMPTY_PATH */
+	JAIL_TTY_HOST = 1u << 5,     /* terminals come from outside, as descriptors */
+};
+
+struct jail_head {
+	uint32_t magic, version, size, flags;
+	uint32_t uid, gid;	  /* seen inside */
+	struct jail_span mounts;  /* struct jail_mount */
+	struct jail_span rules;	  /* struct jail_rule */
+	struct jail_span rlimits; /* struct jail_rlimit */
+	struct jail_span base;	  /* struct jail_instruction: the allow-list */
+	struct jail_span traps;	  /* struct jail_instruction: what is mediated */
+	struct jail_span hostname;
+	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled */
+	uint32_t landlock_abi;
+	uint32_t fail_at; /* enum jail_step that fails on purpose; 0: none. For the fault suite */
+};
+
+/* --- a command --- */
+
+struct jail_command {
+	uint32_t magic, version, size, flags;
+	struct jail_span args; /* struct jail_span each: argv */
+	struct jail_span env;  /* struct jail_span each: NAME=VALUE */
+	struct jail_span path; /* where to look for argv[0]: directories joined by colons */
+	struct jail_span cwd;
+	struct jail_span program; /* run this file; empty: look for argv[0] */
+	uint32_t umask;
+	uint32_t pty;	/* bits of 1 << fd: these are the new terminal */
+	uint32_t given; /* bits of 1 << fd: these come with the message, in order */
+	uint16_t rows, cols;
+};
+
+/* --- steps, in the order they are carried out --- */
+
+enum jail_step {
+	STEP_NONE = 0,
+	STEP_NAMESPACES,
+	STEP_ID_MAP,
+	STEP_PROGRAM, /* received, sealed, in bounds */
+	STEP_ROOT,
+	STEP_NETWORK,
+	STEP_INNER_USERNS,
+	STEP_LIMITS,
+	STEP_CLOSE_FDS,
+	STEP_DROP_CAPS,
+	STEP_NO_NEW_PRIVS,
+	STEP_LANDLOCK,
+	STEP_SECCOMP,
+	STEP_SEALED, /* everything read back and found to hold */
+	STEP_EXEC,
+	/* keep last */
+	STEP_COUNT
+};
+
+/* --- messages, one per packet --- */
+
+enum jail_type {
+	JAIL_NOTHING = 0,
+	/* from the supervisor */
+	JAIL_BUILD,  /* descriptor: the program */
+	JAIL_SPAWN,  /* descriptors: the command, then what it is given; @id (not 0) names it.
+			@value not 0: the session ends with it */
+	JAIL_SIGNAL, /* @value to the foreground of command @id */
+	JAIL_END,    /* kill everything, then end */
+	/* from pid 1 */
+	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
+	JAIL_SEALED,   /* the jail is closed; @value has a bit per step */
+	JAIL_LISTENER, /* descriptor: notifications of command @id */
+	JAIL_STARTED,  /* command @id; descriptor: master of its terminal, if it has one */
+	JAIL_FAILED,   /* @step, and the error says what */
+	JAIL_EXITED,   /* command @id with wait status @value */
+	JAIL_STOPPED,  /* command @id stopped itself; SIGCONT lets it go on */
+	JAIL_EMPTY,    /* nothing but pid 1 is left */
+	/* between supervisor and keeper */
+	JAIL_KEEPER, /* it is ready */
+	JAIL_ATTACH, /* @text at its own name inside; @value are mount attributes */
+	JAIL_DETACH, /* @text */
+	JAIL_DONE,   /* what was asked for, or the error */
+};
+
+struct jail_message {
+	uint32_t type; /* enum jail_type */
+	uint32_t id;
+	int64_t value;
+	uint32_t step; /* enum jail_step */
+	uint32_t pad;
+	struct writ_err err;
+};
+
+enum { JAIL_PATH = 4096 };
+/* What follows a message of ATTACH and DETACH: a path, NUL-terminated. */
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * cgroup.h - a session's own cgroup: limits, what they hit, and killing it whole
+ *
+ * Reads:  /proc/self/cgroup, /sys/fs/cgroup
+ * Writes: one directory per session below our own cgroup (v2) or per controller (v1)
+ * Next:   session/ makes one when the plan says a limit is held by a cgroup
+ *
+ * Never best effort: what was asked for and cannot be set is an error, and
+ * nothing is left behind.
+ */
+#ifndef WRIT_LIMIT_CGROUP_H
+#define WRIT_LIMIT_CGROUP_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "host/facts.h"
+
+struct cgroup_limits {
+	uint64_t memory; /* bytes; 0: none. Swap is counted with it */
+	uint64_t cpu;	 /* thousandths of one processor; 0: none */
+	uint64_t pids;	 /* 0: none */
+};
+
+enum { CGROUP_PATH = 512 };
+
+/* Closed when zero. At most one directory per v1 controller, or one for v2. */
+struct cgroup {
+	uint32_t n;
+	struct cgroup_dir {
+		char path[CGROUP_PATH];
+		int fd;		  /* of the directory */
+		uint8_t controls; /* what it limits, bits of cgroup.c's own */
+	} dir[4];
+	bool v2;
+};
+
+struct cgroup_hits {
+	uint64_t oom;  /* processes killed for memory so far */
+	uint64_t pids; /* forks refused so far */
+};
+
+/* @id names the directory ("writ-ID"). Makes nothing if @l asks for nothing. */
+must_check int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l,
+			   const char *id, struct cgroup *ret, struct writ_err *err);
+/* Moves @pid and all it will start. */
+must_check int cgroup_add(const struct cgroup *c, int pid, struct writ_err *err);
+must_check int cgroup_hits(const struct cgroup *c, struct cgroup_hits *ret, struct writ_err *err);
+/* Stops everything in it, or lets it go on. */
+must_check int cgroup_freeze(const struct cgroup *c, bool on, struct writ_err *err);
+/* Kills everything in it; safe to call again. */
+void cgroup_kill(const struct cgroup *c);
+/* Kills, waits until it is empty (bounded), removes. */
+void cgroup_close(struct cgroup *c);
+/* Removes what sessions that died hard left: writ-ID directories of ours without a process. */
+void cgroup_sweep(const struct host_facts *f);
+
+#endif

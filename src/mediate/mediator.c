@@ -1,0 +1,313 @@
+#include "mediate/mediate_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#if defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "mediate/ does not know this architecture's system calls"
+#endif
+
+enum { KEEP_MAX = 64 * 1024 * 1024, SCRATCH_MAX = 1024 * 1024, FIXED_FDS = 2 };
+
+/* --- Making one --- */
+
+/* SECURITY: after a fork /proc/self/fd must be the new process's, or names would lie. */
+static int open_self(struct mediator *m, struct writ_err *err)
+{
+	const pid_t pid = getpid();
+
+	if (m->pid == pid)
+		return 0;
+	scope_close(&m->self);
+	m->self = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (m->self < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "open /proc/self/fd");
+	m->pid = pid;
+	return 0;
+}
+
+static int open_handles(struct mediator *m, struct writ_err *err)
+{
+	m->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	m->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (m->proc < 0 || m->root < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "open /proc");
+	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (m->inotify < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "inotify");
+	return open_self(m, err);
+}
+
+/* Our own copy of the entries, so that live grants can be added. */
+static int set_caps(struct mediator *m, size_t room, struct writ_err *err)
+{
+	struct cap_entry *more = reallocarray(m->caps, room + 1, sizeof(*more));
+
+	if (!more)
+		return writ_nomem(err);
+	m->caps = more;
+	m->set.caps.v = more;
+	m->set.caps.room = room;
+	return 0;
+}
+
+static int index_set(struct mediator *m, struct writ_err *err)
+{
+	if (!cap_set_index(&m->keep, &m->set))
+		return writ_nomem(err);
+	return roots_find(m, err);
+}
+
+static struct mediator *alloc(const struct mediate_options *opt)
+{
+	struct mediator *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->opt = *opt;
+	m->keep = (struct arena)ARENA_INIT(KEEP_MAX);
+	m->scratch = (struct arena)ARENA_INIT(SCRATCH_MAX);
+	m->text = (struct buf)BUF_INIT(CAP_TEXT_MAX);
+	m->self = m->proc = m->root = m->inotify = -1;
+	m->is_root = geteuid() == 0;
+	for (size_t i = 0; i < TASKS; i++)
+		m->tasks[i].proc = m->tasks[i].status = -1;
+	m->workers = malloc(sizeof(*m->workers));
+	if (m->workers)
+		atomic_init(m->workers, 1);
+	return m;
+}
+
+int mediate_new(const struct mediate_options *opt, struct mediator **ret_m, struct writ_err *err)
+{
+	struct mediator *m = alloc(opt);
+	int r;
+
+	if (!m || !m->workers) {
+		mediate_free(m);
+		return writ_nomem(err);
+	}
+	m->set = *opt->set;
+	m->policy_caps = opt->set->caps.n;
+	r = set_caps(m, opt->set->caps.n, err);
+	if (r == 0 && m->policy_caps)
+		memcpy(m->caps, opt->set->caps.v, m->policy_caps * sizeof(*m->caps));
+	if (r == 0)
+		r = index_set(m, err);
+	if (r == 0)
+		r = open_handles(m, err);
+	if (r < 0) {
+		mediate_free(m);
+		return r;
+	}
+	*ret_m = m;
+	return 0;
+}
+
+void mediate_free(struct mediator *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < SHADOWS; i++)
+		shadow_drop(m, &m->shadows[i]);
+	for (size_t i = 0; i < TASKS; i++)
+		task_drop(&m->tasks[i]);
+	for (size_t i = 0; i < m->listeners_n; i++)
+		scope_close(&m->listeners[i].fd);
+	for (size_t i = 0; i < m->roots_n; i++)
+		free(m->roots[i].path);
+	free(m->roots);
+	free(m->caps);
+	scope_close(&m->self);
+	scope_close(&m->proc);
+	scope_close(&m->root);
+	scope_close(&m->inotify);
+	arena_clear(&m->keep);
+	arena_clear(&m->scratch);
+	buf_clear(&m->text);
+	workers_free(m->workers);
+	free(m);
+}
+
+int mediate_add(struct mediator *m, int fd, struct writ_err *err)
+{
+	scoped_fd owned = fd;
+
+	if (m->listeners_n == LISTENERS)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "more than %d listeners", LISTENERS);
+	/* Kernels before 6.6 do not have it and are only slower. */
+	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	m->listeners[m->listeners_n++].fd = take_fd(&owned);
+	return 0;
+}
+
+int mediate_grant(struct mediator *m, const struct cap_entry *e, struct writ_err *err)
+{
+	struct cap_entry add = { .rule = e->rule };
+	int r = cap_parse(&m->keep, CAP_GRANT, e->cap.text, &add.cap, err);
+
+	if (r == 0)
+		r = set_caps(m, m->set.caps.n + 1, err);
+	if (r < 0)
+		return r;
+	m->caps[m->set.caps.n++] = add;
+	return index_set(m, err);
+}
+
+void mediate_revoke(struct mediator *m, const struct cap_entry *e)
+{
+	struct writ_err err = { 0 };
+	size_t kept = m->policy_caps;
+
+	for (size_t i = m->policy_caps; i < m->set.caps.n; i++)
+		if (!sv_eq(m->caps[i].cap.text, e->cap.text))
+			m->caps[kept++] = m->caps[i];
+	m->set.caps.n = kept;
+	/* SECURITY: an old index fits no more and is not used; a root too many only protects. */
+	if (index_set(m, &err) < 0)
+		m->set.look_caps = NULL;
+}
+
+/* --- Serving --- */
+
+static int64_t answer(struct call *c, int r)
+{
+	if (r == ANSWER_FD) {
+		const int n = notify_addfd(c->listener, c->id, c->fd, c->fd_flags);
+
+		scope_close(&c->fd);
+		return n;
+	}
+	return r;
+}
+
+/* Events name the errno that was really sent. */
+static void finish(struct call *c, int r)
+{
+	struct mediator *m = c->m;
+	int64_t v;
+
+	if (m->opt.observe_only && r != ANSWER_GONE) {
+		scope_close(&c->fd);
+		if (m->has_event)
+			m->event.sys = 0;
+		notify_answer(c->listener, c->id, 0, 0, true);
+		return;
+	}
+	if (r == ANSWER_LATER || r == ANSWER_GONE)
+		return;
+	if (r == ANSWER_CONTINUE) {
+		notify_answer(c->listener, c->id, 0, 0, true);
+		return;
+	}
+	v = answer(c, r);
+	notify_answer(c->listener, c->id, v < 0 ? 0 : v, v < 0 ? (int)-v : 0, false);
+}
+
+static void serve(struct mediator *m, int listener)
+{
+	struct call c = { .m = m, .listener = listener, .fd = -1, .root = -1 };
+	const int got = notify_recv(m, listener);
+	int r = -ENOSYS;
+
+	if (got < 0)
+		return;
+	c.id = m->req.id;
+	c.tid = (pid_t)m->req.pid;
+	c.nr = m->req.data.nr;
+	c.arg = m->req.data.args;
+	m->has_event = false;
+	/* SECURITY: another architecture numbers its calls differently. */
+	if (m->req.data.arch == OUR_ARCH && c.tid > 0)
+		r = op_find(c.nr, &c.op)(&c);
+	scope_close(&c.root);
+	finish(&c, r);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Serves what poll() found, until there is something to report. */
+static bool serve_ready(struct mediator *m, const struct pollfd *fds, size_t n)
+{
+	for (size_t i = n; i-- > 0;) {
+		if (fds[i].revents & POLLIN) {
+			serve(m, fds[i].fd);
+			if (m->has_event)
+				return true;
+		} else if (fds[i].revents) {
+			/* Everybody who could ask is gone. */
+			scope_close(&m->listeners[i].fd);
+			m->listeners[i] = m->listeners[--m->listeners_n];
+		}
+	}
+	return false;
+}
+
+static int wait_ms(int timeout_ms, uint64_t until)
+{
+	const uint64_t now = timeout_ms > 0 ? now_ms() : 0;
+
+	if (timeout_ms <= 0)
+		return timeout_ms;
+	return now >= until ? 0 : (int)(until - now);
+}
+
+int mediate_wait(struct mediator *m, int wake, int timeout_ms, struct mediate_event *ret_event,
+		 struct writ_err *err)
+{
+	const uint64_t until = timeout_ms > 0 ? now_ms() + (uint64_t)timeout_ms : 0;
+	struct pollfd fds[FIXED_FDS + LISTENERS];
+
+	if (open_self(m, err) < 0)
+		return err->code;
+	for (;;) {
+		const size_t n = m->listeners_n;
+		int r;
+
+		fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = m->inotify, .events = POLLIN };
+		for (size_t i = 0; i < n; i++)
+			fds[FIXED_FDS + i] =
+				(struct pollfd){ .fd = m->listeners[i].fd, .events = POLLIN };
+		if (n == 0 && wake < 0)
+			return 0;
+		r = poll(fds, FIXED_FDS + n, wait_ms(timeout_ms, until));
+		if (r < 0 && errno == EINTR)
+			return 0;
+		if (r < 0)
+			return writ_fail(err, WRIT_E_SYS, errno, "poll");
+		if (r == 0 || fds[0].revents)
+			return 0;
+		m->has_event = false;
+		/* First, so that what a program has just written is there when it goes on. */
+		if (fds[1].revents)
+			shadow_run(m);
+		if (m->has_event || serve_ready(m, fds + FIXED_FDS, n)) {
+			*ret_event = m->event;
+			m->has_event = false;
+			return 1;
+		}
+		if (timeout_ms == 0 || m->listeners_n == 0)
+			return 0;
+	}
+}

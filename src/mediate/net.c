@@ -1,0 +1,360 @@
+#include "mediate/mediate_priv.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mediate/send.h"
+
+#include "base/banned.h"
+
+/*
+ * Sockets of a sandbox that has no network namespace of its own. The address and
+ * the descriptor are taken once; what was decided is done on the socket we hold.
+ */
+
+struct peer {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_un un;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		unsigned char raw[sizeof(struct sockaddr_storage)];
+	} a;
+	socklen_t n;
+	int keep; /* a UNIX socket's file, which a.un then names; owned */
+};
+#define PEER_NONE { .keep = -1 }
+#define scoped_peer __attribute__((cleanup(peer_clear))) struct peer
+
+static void peer_clear(struct peer *p)
+{
+	scope_close(&p->keep);
+}
+
+static int reg(uint64_t arg)
+{
+	return (int)(uint32_t)arg;
+}
+
+static int peer_read(struct call *c, uint64_t at, uint64_t n, struct peer *p)
+{
+	int r;
+
+	if (n > sizeof(p->a.raw) || n < sizeof(sa_family_t))
+		return -EINVAL;
+	memset(&p->a, 0, sizeof(p->a));
+	r = task_read(c, at, p->a.raw, n);
+	p->n = (socklen_t)n;
+	return r;
+}
+
+/* --- Addresses --- */
+
+static bool is_v4_mapped(const struct peer *p)
+{
+	return IN6_IS_ADDR_V4MAPPED(&p->a.in6.sin6_addr);
+}
+
+/* "tcp/localhost:80", "tcp/10.0.0.1:80", "tcp/[fd00::1]:80"; false if it has no such form. */
+static bool inet_resource(const struct peer *p, char to[96], bool *ret_local)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in_addr v4 = { 0 };
+	bool six = p->a.sa.sa_family == AF_INET6;
+	unsigned port;
+
+	if (p->n < (six ? (socklen_t)sizeof(p->a.in6) : (socklen_t)sizeof(p->a.in)))
+		return false;
+	port = ntohs(six ? p->a.in6.sin6_port : p->a.in.sin_port);
+	if (six && is_v4_mapped(p)) {
+		memcpy(&v4, p->a.in6.sin6_addr.s6_addr + 12, 4);
+		six = false;
+	} else if (!six) {
+		v4 = p->a.in.sin_addr;
+	}
+	/* The unspecified address connects to this machine. */
+	*ret_local = six ? IN6_IS_ADDR_LOOPBACK(&p->a.in6.sin6_addr) ||
+				   IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr)
+			 : ntohl(v4.s_addr) >> 24 == 127 || v4.s_addr == 0;
+	if (*ret_local)
+		(void)snprintf(to, 96, "tcp/localhost:%u", port);
+	else if (six && inet_ntop(AF_INET6, &p->a.in6.sin6_addr, text, sizeof(text)))
+		(void)snprintf(to, 96, "tcp/[%s]:%u", text, port);
+	else if (!six && inet_ntop(AF_INET, &v4, text, sizeof(text)))
+		(void)snprintf(to, 96, "tcp/%s:%u", text, port);
+	else
+		return false;
+	return true;
+}
+
+static int sock_type(int sock)
+{
+	int type = 0;
+	socklen_t n = sizeof(type);
+
+	return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 ? -1 : type;
+}
+
+static int decide_inet(struct call *c, int sock, const struct peer *p)
+{
+	struct cap_verdict v = { .rule = RULE_NONE };
+	char text[96];
+	bool local;
+
+	if (!inet_resource(p, text, &local))
+		return -EINVAL;
+	if (sock_type(sock) != SOCK_STREAM)
+		return deny(c, sv_from(text), RULE_NONE, "only TCP reaches the network");
+	v = decide_text(c->m, "net.connect", sv_from(text));
+	return v.answer == CAP_ALLOW
+		       ? 0
+		       : deny(c, sv_from(text), v.rule, "no rule allows this address");
+}
+
+/* --- UNIX sockets --- */
+
+/* The path in @p, with the NUL that need not be there. */
+static bool unix_text(const struct peer *p, char to[sizeof(((struct sockaddr_un *)0)->sun_path) + 1])
+{
+	const size_t head = offsetof(struct sockaddr_un, sun_path);
+	const size_t n = p->n > head ? p->n - head : 0;
+
+	if (n == 0 || p->a.un.sun_path[0] == 0 || n > sizeof(p->a.un.sun_path))
+		return false;
+	memcpy(to, p->a.un.sun_path, n);
+	to[n] = 0;
+	return true;
+}
+
+/* Sockets that hand out the machine first, then rules, then what is its own. */
+static int decide_unix(struct call *c, struct sv path)
+{
+	const struct protect_socket *known = protect_socket_find(path);
+	const struct cap_verdict v = decide_text(c->m, "unix.connect", path);
+	struct cap_verdict w;
+
+	if (v.answer == CAP_ALLOW && (!known || c->m->set.caps.v[v.entry].cap.danger))
+		return 0;
+	if (known)
+		return deny(c, path, v.rule, known->why);
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE &&
+	    (is_private(c->m, path) || may(c->m, WANT_WRITE, path, &w)))
+		return 0;
+	return deny(c, path, v.rule, "no rule allows this socket");
+}
+
+/* Finds the socket's file; from then on @p names that file through our descriptor. */
+static int resolve_unix(struct call *c, struct peer *p)
+{
+	char text[sizeof(p->a.un.sun_path) + 1];
+	scoped_place at = PLACE_NONE;
+	struct stat st;
+	int r;
+
+	if (!unix_text(p, text))
+		return deny(c, SV("abstract socket"), RULE_NONE, "sockets without a file");
+	r = place_find(c, AT_FDCWD, text, &at);
+	if (r < 0)
+		return r;
+	if (is_below(place_sv(&at), SV("/proc")))
+		return -EACCES;
+	p->keep = place_object(c, &at, true, &st);
+	if (p->keep < 0)
+		return p->keep == ANSWER_CONTINUE ? -EACCES : p->keep;
+	if (!S_ISSOCK(st.st_mode))
+		return -ECONNREFUSED;
+	if (!path_of_fd(c->m, p->keep, at.path, &at.n))
+		return -EACCES;
+	r = decide_unix(c, place_sv(&at));
+	if (r < 0)
+		return r;
+	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(p->a.un.sun_path, sizeof(p->a.un.sun_path),
+					    "/proc/self/fd/%d", p->keep));
+	return 0;
+}
+
+static int decide_peer(struct call *c, int sock, struct peer *p)
+{
+	char family[32];
+
+	switch (p->a.sa.sa_family) {
+	case AF_INET:
+	case AF_INET6:
+		return decide_inet(c, sock, p);
+	case AF_UNIX:
+		return resolve_unix(c, p);
+	default:
+		(void)snprintf(family, sizeof(family), "address family %d", p->a.sa.sa_family);
+		return deny(c, sv_from(family), RULE_NONE, "no rule can allow it");
+	}
+}
+
+/* --- connect --- */
+
+static bool blocks(int sock)
+{
+	return !(fcntl(sock, F_GETFL) & O_NONBLOCK);
+}
+
+int op_connect(struct call *c)
+{
+	scoped_peer p = PEER_NONE;
+	scoped_fd sock = -1;
+	scoped_as as = { 0 };
+	struct job *j;
+	int r = peer_read(c, c->arg[1], (uint32_t)c->arg[2], &p);
+
+	if (r < 0)
+		return r;
+	sock = task_take_fd(c, reg(c->arg[0]));
+	if (sock < 0)
+		return sock;
+	/* Letting go of a peer reaches nobody, but the address could change: not let through. */
+	if (p.a.sa.sa_family != AF_UNSPEC)
+		r = decide_peer(c, sock, &p);
+	if (r == 0)
+		r = as_begin(c, &as);
+	if (r < 0 || only_watching(c))
+		return r;
+	if (!blocks(sock) || p.a.sa.sa_family == AF_UNSPEC)
+		return connect(sock, &p.a.sa, p.n) < 0 ? -errno : 0;
+	j = job_new(c, JOB_CONNECT);
+	if (!j)
+		return -ENOMEM;
+	memcpy(j->addr, p.a.raw, p.n);
+	j->addr_n = p.n;
+	j->sock = take_fd(&sock);
+	j->keep = take_fd(&p.keep);
+	return job_start(c, j);
+}
+
+int peer_for_send(struct call *c, struct job *j, uint64_t at, uint32_t n)
+{
+	scoped_peer p = PEER_NONE;
+	int r;
+
+	if (j->stream)
+		return 0;
+	r = peer_read(c, at, n, &p);
+	if (r == 0)
+		r = decide_peer(c, j->sock, &p);
+	if (r < 0)
+		return r;
+	memcpy(j->addr, p.a.raw, p.n);
+	j->addr_n = p.n;
+	j->keep = take_fd(&p.keep);
+	return 0;
+}
+
+/* --- bind --- */
+
+/* The socket's file is made in the directory we hold, with the target's umask. */
+static int bind_unix(struct call *c, struct peer *p)
+{
+	char text[sizeof(p->a.un.sun_path) + 1];
+	scoped_place at = PLACE_NONE;
+	scoped_as as = { 0 };
+	scoped_fd sock = -1;
+	struct guarded g;
+	int r, n;
+
+	if (!unix_text(p, text)) {
+		if (c->m->opt.own_mounts)
+			return ANSWER_CONTINUE;
+		return deny(c, SV("abstract socket"), RULE_NONE, "sockets without a file");
+	}
+	r = place_find(c, AT_FDCWD, text, &at);
+	if (r < 0)
+		return r;
+	/* Landlock makes sure of the place; what is bound is only a name. */
+	if (is_left_to_kernel(c->m, &at) && c->m->opt.own_mounts)
+		return ANSWER_CONTINUE;
+	if (at.name[0] == 0)
+		return -EADDRINUSE;
+	g = guard_look(c, &at);
+	r = g.kind == GUARD_FREE || g.kind == GUARD_HOLDS || is_private(c->m, place_sv(&at))
+		    ? decide_path(c, WANT_PUT, place_sv(&at))
+		    : guard_refuse(c, &at, &g);
+	if (r < 0 || only_watching(c))
+		return r;
+	sock = task_take_fd(c, reg(c->arg[0]));
+	if (sock < 0)
+		return sock;
+	n = snprintf(p->a.un.sun_path, sizeof(p->a.un.sun_path), "/proc/self/fd/%d/%s", at.dir,
+		     at.name);
+	if (n < 0 || (size_t)n >= sizeof(p->a.un.sun_path))
+		return -ENAMETOOLONG;
+	r = as_begin(c, &as);
+	if (r == 0)
+		r = as_mask(c, &as);
+	if (r < 0)
+		return r;
+	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	return bind(sock, &p->a.sa, p->n) < 0 ? -errno : 0;
+}
+
+/* Any port of the loopback if some may be bound at all. */
+static bool may_bind_some(const struct mediator *m)
+{
+	for (size_t i = 0; i < m->set.caps.n; i++)
+		if (m->set.caps.v[i].cap.action == CAP_NET_BIND)
+			return true;
+	return false;
+}
+
+static int bind_inet(struct call *c, const struct peer *p)
+{
+	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE };
+	scoped_fd sock = -1;
+	scoped_as as = { 0 };
+	char text[96];
+	bool local;
+	int r;
+
+	if (!inet_resource(p, text, &local))
+		return -EINVAL;
+	if (p->a.sa.sa_family == AF_INET ? p->a.in.sin_addr.s_addr == 0
+					 : IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr))
+		return deny(c, sv_from(text), RULE_NONE, "bind to the loopback, not to everything");
+	sock = task_take_fd(c, reg(c->arg[0]));
+	if (sock < 0)
+		return sock;
+	if (sock_type(sock) != SOCK_STREAM)
+		return deny(c, sv_from(text), RULE_NONE, "only TCP listens");
+	if (local && sv_ends(sv_from(text), SV(":0")) && may_bind_some(c->m))
+		v.answer = CAP_ALLOW;
+	else if (local)
+		v = decide_text(c->m, "net.bind", sv_from(text));
+	if (v.answer != CAP_ALLOW)
+		return deny(c, sv_from(text), v.rule, "no rule allows listening here");
+	r = as_begin(c, &as);
+	if (r < 0 || only_watching(c))
+		return r;
+	return bind(sock, &p->a.sa, p->n) < 0 ? -errno : 0;
+}
+
+/* In a network namespace of its own a sandbox may bind what it likes. */
+int op_bind(struct call *c)
+{
+	scoped_peer p = PEER_NONE;
+	const int r = peer_read(c, c->arg[1], (uint32_t)c->arg[2], &p);
+
+	if (r < 0)
+		return r;
+	if (p.a.sa.sa_family == AF_UNIX)
+		return bind_unix(c, &p);
+	if (c->m->opt.own_mounts)
+		return ANSWER_CONTINUE;
+	if (p.a.sa.sa_family == AF_INET || p.a.sa.sa_family == AF_INET6)
+		return bind_inet(c, &p);
+	return deny(c, SV("socket"), RULE_NONE, "no rule can allow this address family");
+}

@@ -1,0 +1,405 @@
+#include "mediate/mediate_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+/* Opens. The target gets a descriptor we opened, with the flags it asked for. */
+
+enum {
+	NEW_MODE = 01777, /* SECURITY: no set-id bit is ever made on behalf */
+	TRIES = 3,	  /* somebody on the host may make and remove the same name */
+	/* Only we may add these, and a descriptor does not show them. */
+	NOT_HANDED = O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+};
+
+struct want_open {
+	int flags;
+	mode_t mode;
+};
+
+static bool reads(const struct want_open *w)
+{
+	return (w->flags & O_ACCMODE) != O_WRONLY;
+}
+
+static bool is_tmpfile(const struct want_open *w)
+{
+	return (w->flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* It changes nothing, whatever it finds. */
+static bool only_reads(const struct want_open *w)
+{
+	return (w->flags & O_ACCMODE) == O_RDONLY && !(w->flags & (O_CREAT | O_TRUNC)) &&
+	       !is_tmpfile(w);
+}
+
+static bool is_read_root(const struct mediator *m, struct sv path)
+{
+	for (size_t i = 0; i < m->opt.read_roots_n; i++)
+		if (is_below(path, m->opt.read_roots[i]))
+			return true;
+	return false;
+}
+
+static int hand_out(struct call *c, int fd, const struct want_open *w)
+{
+	c->fd = fd;
+	c->fd_flags = (unsigned)w->flags & O_CLOEXEC;
+	return ANSWER_FD;
+}
+
+/* --- What exists --- */
+
+/* O_NONBLOCK: a lease somebody holds on the file must not stop us. */
+static int open_object(struct call *c, int obj, const struct want_open *w)
+{
+	const int flags = w->flags & ~NOT_HANDED;
+	const int fd = reopen(c->m, obj, flags | O_NONBLOCK);
+
+	if (fd < 0)
+		return fd;
+	if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags) < 0) {
+		const int r = -errno;
+
+		scope_close(&fd);
+		return r;
+	}
+	return hand_out(c, fd, w);
+}
+
+static int may_overwrite(struct call *c, const struct place *p, const struct want_open *w)
+{
+	const bool put = !reads(w) && !(w->flags & O_TRUNC);
+	const struct guarded g = guard_look(c, p);
+	int r = 0;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+	case GUARD_HOLDS:
+	case GUARD_SAMPLE:
+	case GUARD_POINTER: /* the caller gives a shadow instead */
+		break;
+	case GUARD_CONFIG:
+		r = deny(c, place_sv(p), RULE_NONE,
+			 "git configuration is replaced as a whole, by renaming");
+		break;
+	case GUARD_HOOKS:
+	case GUARD_SHUT:
+		r = guard_refuse(c, p, &g);
+		break;
+	}
+	if (r == 0)
+		r = decide_path(c, put ? WANT_PUT : WANT_WRITE, place_sv(p));
+	if (r == 0 && reads(w))
+		r = decide_path(c, WANT_READ, place_sv(p));
+	if (r == 0 && g.kind == GUARD_POINTER)
+		return w->flags & O_TRUNC ? ANSWER_FD : guard_refuse(c, p, &g);
+	return r;
+}
+
+static int overwrite(struct call *c, struct place *p, int obj, const struct stat *st,
+		     const struct want_open *w)
+{
+	int r;
+
+	if (S_ISDIR(st->st_mode))
+		return -EISDIR;
+	if (S_ISCHR(st->st_mode) && is_below(place_sv(p), SV("/dev")))
+		return ANSWER_CONTINUE;
+	if (S_ISSOCK(st->st_mode))
+		return -ENXIO;
+	if (!S_ISREG(st->st_mode) || !device_is_plain(c->m, obj, st->st_dev))
+		return deny(c, place_sv(p), RULE_NONE, "only regular files are opened for writing");
+	r = may_overwrite(c, p, w);
+	if (r == ANSWER_FD)
+		return only_watching(c) ? 0
+					: shadow_open(c, p, st->st_mode, (unsigned)w->flags);
+	if (r < 0 || only_watching(c))
+		return r;
+	return open_object(c, obj, w);
+}
+
+static int look_at(struct call *c, struct place *p, int obj, const struct stat *st,
+		   const struct want_open *w)
+{
+	int r;
+
+	if (!is_read_root(c->m, place_sv(p)))
+		return ANSWER_CONTINUE;
+	if (S_ISSOCK(st->st_mode))
+		return -ENXIO;
+	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) ||
+	    !device_is_plain(c->m, obj, st->st_dev))
+		return deny(c, place_sv(p), RULE_NONE, "only files and directories are opened");
+	c->op = MEDIATE_READ;
+	r = decide_path(c, WANT_READ, place_sv(p));
+	if (r < 0 || only_watching(c))
+		return r;
+	return open_object(c, obj, w);
+}
+
+static int open_found(struct call *c, struct place *p, int obj, const struct stat *st,
+		      const struct want_open *w)
+{
+	if (S_ISLNK(st->st_mode))
+		return w->flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
+	if ((w->flags & O_DIRECTORY) && !S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	/* How a directory that ignores case writes the name is what rules are about. */
+	if (c->m->globs && !path_of_fd(c->m, obj, p->path, &p->n))
+		return -EACCES;
+	if (only_reads(w) || (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY) {
+		if ((w->flags & O_CREAT) && S_ISDIR(st->st_mode))
+			return -EISDIR;
+		return look_at(c, p, obj, st, w);
+	}
+	return overwrite(c, p, obj, st, w);
+}
+
+/* --- What does not --- */
+
+static int may_create(struct call *c, const struct place *p, const struct want_open *w)
+{
+	const struct guarded g = guard_look(c, p);
+	int r = 0;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+	case GUARD_HOLDS:
+	case GUARD_SAMPLE:
+	case GUARD_POINTER:
+		break;
+	case GUARD_CONFIG:
+	case GUARD_HOOKS:
+	case GUARD_SHUT:
+		r = guard_refuse(c, p, &g);
+		break;
+	}
+	if (r == 0)
+		r = decide_path(c, reads(w) ? WANT_WRITE : WANT_PUT, place_sv(p));
+	if (r == 0 && reads(w))
+		r = decide_path(c, WANT_READ, place_sv(p));
+	if (r == 0)
+		r = guard_complete(c, p);
+	return r == 0 && g.kind == GUARD_POINTER ? ANSWER_FD : r;
+}
+
+static bool exists(const struct place *p)
+{
+	struct stat st;
+
+	return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* -EEXIST if it is there by now. */
+static int create(struct call *c, const struct place *p, const struct want_open *w, struct as *as)
+{
+	int r, fd;
+
+	if (p->name[0] == 0 || p->slash)
+		return -EISDIR;
+	if (w->flags & O_DIRECTORY)
+		return -EINVAL;
+	r = may_create(c, p, w);
+	if (r == -EACCES && (w->flags & O_EXCL) && exists(p)) {
+		c->m->has_event = false;
+		return -EEXIST;
+	}
+	if (r == ANSWER_FD) {
+		if (exists(p))
+			return -EEXIST;
+		return only_watching(c) ? 0 : shadow_open(c, p, w->mode, (unsigned)w->flags);
+	}
+	if (r < 0 || only_watching(c))
+		return r;
+	r = as_mask(c, as);
+	if (r < 0)
+		return r;
+	fd = openat(p->dir, p->name,
+		    (w->flags & ~O_TRUNC) | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY,
+		    w->mode & NEW_MODE);
+	return fd < 0 ? -errno : hand_out(c, fd, w);
+}
+
+/* A file without a name: decided as one that has none yet, and again when it gets one. */
+static int open_tmpfile(struct call *c, struct place *p, int obj, const struct stat *st,
+			const struct want_open *w, struct as *as)
+{
+	struct place inside = { .dir = obj, .name = "#unnamed" };
+	int r, fd;
+
+	if (!S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	r = place_path(c, &inside);
+	if (r == 0)
+		r = may_create(c, &inside, w);
+	if (r == 0)
+		r = as_mask(c, as);
+	if (r < 0 || only_watching(c))
+		return r;
+	(void)p;
+	fd = openat(obj, ".", (w->flags & ~(O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY,
+		    w->mode & NEW_MODE);
+	return fd < 0 ? -errno : hand_out(c, fd, w);
+}
+
+/* --- Both --- */
+
+static int open_place(struct call *c, struct place *p, const struct want_open *w, struct as *as)
+{
+	const bool excl = (w->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		scoped_fd obj = -1;
+		struct stat st;
+		int r;
+
+		if (excl && !is_tmpfile(w))
+			return create(c, p, w, as);
+		obj = place_object(c, p, !(w->flags & O_NOFOLLOW), &st);
+		if (obj == -ENOENT && (w->flags & O_CREAT) && p->dir >= 0) {
+			r = create(c, p, w, as);
+			if (r != -EEXIST)
+				return r;
+			as_end(as);
+			r = as_begin(c, as);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (obj < 0)
+			return obj;
+		if (is_tmpfile(w))
+			return open_tmpfile(c, p, obj, &st, w, as);
+		return open_found(c, p, obj, &st, w);
+	}
+	return -EEXIST;
+}
+
+/* The path is one of the target's own descriptors: what it is, opened once more. */
+static int open_own(struct call *c, int number, const struct want_open *w)
+{
+	scoped_fd obj = task_fd(c, number);
+	scoped_place p = PLACE_NONE;
+	scoped_as as = { 0 };
+	char path[PATH_MAX];
+	struct stat st, at;
+	size_t n;
+	int r;
+
+	if (obj < 0)
+		return obj == -EBADF ? -ENOENT : obj;
+	if (fstat(obj, &st) < 0 || !path_of_fd(c->m, obj, path, &n))
+		return -EACCES;
+	if (!S_ISREG(st.st_mode) || path[0] != '/' || st.st_nlink == 0 ||
+	    is_private(c->m, (struct sv){ path, n }))
+		return ANSWER_CONTINUE;
+	r = place_find(c, AT_FDCWD, path, &p);
+	if (r < 0)
+		return r;
+	/* SECURITY: the name is only good if it is this object's. */
+	if (fstatat(p.dir, p.name, &at, AT_SYMLINK_NOFOLLOW) < 0 || at.st_dev != st.st_dev ||
+	    at.st_ino != st.st_ino)
+		return ANSWER_CONTINUE;
+	r = as_begin(c, &as);
+	return r < 0 ? r : open_found(c, &p, obj, &st, w);
+}
+
+static int do_open(struct call *c, int dirfd, unsigned i, uint64_t flags, uint64_t mode)
+{
+	const struct want_open w = { (int)(uint32_t)flags, (mode_t)mode };
+	scoped_place p = PLACE_NONE;
+	scoped_as as = { 0 };
+	int r;
+
+	/* No content comes out of it, and opening it again is another call. */
+	if (flags & O_PATH)
+		return ANSWER_CONTINUE;
+	r = task_text(c, c->arg[i], c->text[0]);
+	if (r < 0)
+		return r;
+	if (own_fd_text(c->text[0]) >= 0)
+		return open_own(c, own_fd_text(c->text[0]), &w);
+	r = place_text(c, dirfd, 0, &p);
+	if (r < 0)
+		return r;
+	if (is_left_to_kernel(c->m, &p))
+		return ANSWER_CONTINUE;
+	r = as_begin(c, &as);
+	return r < 0 ? r : open_place(c, &p, &w, &as);
+}
+
+int op_open(struct call *c)
+{
+	return do_open(c, AT_FDCWD, 0, c->arg[1], c->arg[2]);
+}
+
+int op_openat(struct call *c)
+{
+	return do_open(c, (int)(uint32_t)c->arg[0], 1, c->arg[2], c->arg[3]);
+}
+
+int op_creat(struct call *c)
+{
+	return do_open(c, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, c->arg[1]);
+}
+
+/* Its demands on the walk are the kernel's: who makes them knows how to do without. */
+int op_openat2(struct call *c)
+{
+	struct open_how how;
+	int r;
+
+	if (c->arg[3] < sizeof(how))
+		return -EINVAL;
+	if (c->arg[3] > sizeof(how))
+		return -E2BIG;
+	r = task_read(c, c->arg[2], &how, sizeof(how));
+	if (r < 0)
+		return r;
+	if (how.resolve)
+		return -ENOSYS;
+	if (how.flags > UINT32_MAX || (how.mode & ~(uint64_t)07777))
+		return -EINVAL;
+	return do_open(c, (int)(uint32_t)c->arg[0], 1, how.flags, how.mode);
+}
+
+int op_truncate(struct call *c)
+{
+	static const struct want_open w = { O_WRONLY | O_TRUNC, 0 };
+	scoped_place p = PLACE_NONE;
+	scoped_as as = { 0 };
+	scoped_fd obj = -1, fd = -1;
+	struct stat st;
+	int r = place_arg(c, AT_FDCWD, 0, 0, &p);
+
+	if (r < 0)
+		return r;
+	if (is_left_to_kernel(c->m, &p))
+		return ANSWER_CONTINUE;
+	if ((int64_t)c->arg[1] < 0)
+		return -EINVAL;
+	r = as_begin(c, &as);
+	obj = r < 0 ? r : place_object(c, &p, true, &st);
+	if (obj < 0)
+		return obj;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode) || !device_is_plain(c->m, obj, st.st_dev))
+		return -EINVAL;
+	r = may_overwrite(c, &p, &w);
+	if (r == ANSWER_FD)
+		return deny(c, place_sv(&p), RULE_NONE, "a .git file is replaced as a whole");
+	if (r < 0 || only_watching(c))
+		return r;
+	fd = reopen(c->m, obj, O_WRONLY | O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	return ftruncate(fd, (off_t)c->arg[1]) < 0 ? -errno : 0;
+}

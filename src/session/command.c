@@ -1,0 +1,136 @@
+#include <unistd.h>
+
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+static const char default_path[] = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+struct sv environ_get(char *const *environ, struct sv name)
+{
+	for (; *environ; environ++) {
+		struct sv rest = sv_from(*environ);
+
+		if (sv_eq(sv_cut(&rest, '='), name))
+			return rest;
+	}
+	return (struct sv){ NULL, 0 };
+}
+
+/* --- the environment, built from nothing --- */
+
+struct names {
+	VEC(struct sv) v;
+};
+
+/* Each name once, and whoever comes first wins. */
+static bool put_env(struct session *s, struct jail_writer *w, struct names *seen, struct sv name,
+		    struct sv value)
+{
+	struct sv *n;
+
+	for (size_t i = 0; i < seen->v.n; i++)
+		if (sv_eq(seen->v.v[i], name))
+			return true;
+	n = vec_push(s->a, &seen->v);
+	if (!n)
+		return false;
+	*n = name;
+	return jail_put_env(w, name, value);
+}
+
+static bool name_matches(struct sv pattern, struct sv name)
+{
+	const size_t star = sv_find(pattern, '*');
+
+	if (star == SIZE_MAX)
+		return sv_eq(pattern, name);
+	return name.n + 1 >= pattern.n && sv_starts(name, sv_sub(pattern, 0, star)) &&
+	       sv_ends(name, sv_skip(pattern, star + 1));
+}
+
+static bool put_passed(struct session *s, struct jail_writer *w, struct names *seen,
+		       char *const *environ, struct sv pattern)
+{
+	for (char *const *e = environ; *e; e++) {
+		struct sv rest = sv_from(*e);
+		const struct sv name = sv_cut(&rest, '=');
+
+		if (name_matches(pattern, name) && !put_env(s, w, seen, name, rest))
+			return false;
+	}
+	return true;
+}
+
+/* What the session itself decides, then what a person wrote, then what profiles bring. */
+static bool put_environment(struct session *s, struct jail_writer *w, char *const *environ)
+{
+	const struct policy *p = s->opt->policy;
+	const struct sv info = s->view.info;
+	const char *policy = arena_fmt(s->a, SV_FMT "/policy", SV_ARG(info));
+	const char *runtime = arena_fmt(s->a, "/run/user/%u", (unsigned)geteuid());
+	struct names seen = { 0 };
+	bool ok = policy && runtime && put_env(s, w, &seen, SV("HOME"), s->view.home) &&
+		  put_env(s, w, &seen, SV("TMPDIR"), s->view.tmp) &&
+		  put_env(s, w, &seen, SV("WRIT_SESSION"), sv_from(s->id)) &&
+		  put_env(s, w, &seen, SV("WRIT_POLICY"), sv_from(policy)) &&
+		  put_env(s, w, &seen, SV("GIT_TEMPLATE_DIR"), SV(""));
+
+	if (ok && s->view.own_mounts)
+		ok = put_env(s, w, &seen, SV("XDG_RUNTIME_DIR"), sv_from(runtime));
+	for (int shipped = 0; ok && shipped < 2; shipped++)
+		for (size_t i = 0; ok && i < p->envs.n; i++) {
+			const struct policy_setenv *e = &p->envs.v[i];
+
+			if (e->shipped != (bool)shipped)
+				continue;
+			ok = e->pass ? put_passed(s, w, &seen, environ, e->name)
+				     : put_env(s, w, &seen, e->name, e->value);
+		}
+	return ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));
+}
+
+/* --- where it starts --- */
+
+static struct sv find_cwd(const struct session *s, struct sv cwd)
+{
+	const struct sv top = s->opt->workspace;
+
+	if (top.n && sv_starts(cwd, top) && (cwd.n == top.n || cwd.p[top.n] == '/'))
+		return cwd;
+	return s->view.home;
+}
+
+/* Puts the command together and asks pid 1 for it. */
+int command_send(struct session *s, const struct command_ask *ask, struct writ_err *err)
+{
+	struct jail_writer w = JAIL_WRITER_INIT(s->a);
+	struct jail_command c = { .umask = ask->umask,
+				  .pty = ask->pty,
+				  .given = ask->given,
+				  .rows = ask->rows,
+				  .cols = ask->cols };
+	const struct jail_message m = { .type = JAIL_SPAWN, .id = ask->id, .value = ask->last };
+	const struct sv path = environ_get(ask->environ, SV("PATH"));
+	int fds[4] = { -1 };
+	size_t n = 1;
+	scoped_fd fd = -1;
+	int r = 0;
+
+	c.path = jail_put(&w, path.n ? path : sv_from(default_path));
+	c.cwd = jail_put(&w, find_cwd(s, ask->cwd));
+	c.program = jail_put(&w, ask->program.n ? ask->program : SV(""));
+	for (char *const *arg = ask->argv; r == 0 && *arg; arg++)
+		if (!jail_put_arg(&w, sv_from(*arg)))
+			r = writ_nomem(err);
+	if (r == 0 && !put_environment(s, &w, ask->environ))
+		r = writ_nomem(err);
+	if (r == 0)
+		r = jail_seal_command(&w, &c, &fd, err);
+	jail_writer_clear(&w);
+	fds[0] = fd;
+	for (int i = 0; i < 3; i++)
+		if (ask->given & 1u << i)
+			fds[n++] = ask->fds[i];
+	return r < 0 ? r : jail_send(s->jail.session, &m, fds, n, SV(""), err);
+}

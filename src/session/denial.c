@@ -1,0 +1,236 @@
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codec/json.h"
+#include "policy/diag.h"
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+/* A line of ours on the terminal; names in it come from the agent and are made harmless. */
+void say(const struct session *s, const char *fmt, ...)
+{
+	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
+	struct writ_err err = { 0 };
+	va_list ap;
+
+	if (s->opt->detach)
+		return;
+	va_start(ap, fmt);
+	buf_vfmt(&b, fmt, ap);
+	va_end(ap);
+	buf_str(&safe, "writ: ");
+	diag_put_safe(&safe, buf_view(&b));
+	/* The terminal may be raw while the command runs. */
+	buf_str(&safe, s->relay && s->interactive ? "\r\n" : "\n");
+	(void)!fd_write_all(STDERR_FILENO, buf_view(&safe), &err);
+	buf_clear(&b);
+	buf_clear(&safe);
+}
+
+static const char *verb(enum mediate_op op)
+{
+	switch (op) {
+	case MEDIATE_READ:
+		return "read";
+	case MEDIATE_WRITE:
+	case MEDIATE_META:
+		return "write";
+	case MEDIATE_EXEC:
+		return "exec";
+	case MEDIATE_CONNECT:
+		return "connect";
+	case MEDIATE_BIND:
+		return "listen";
+	case MEDIATE_NONE:
+		break;
+	}
+	return "use";
+}
+
+static void show(const struct session *s, size_t i)
+{
+	const struct denial *d = &s->denials.v[i];
+
+	if (d->rule != RULE_NONE || d->why[0])
+		say(s, "denied %s %s (%s): %s%s%s", verb(d->op), d->object, d->comm, d->why,
+		    d->rule != RULE_NONE && !d->why[0] ? "" : "",
+		    d->count > 1 ? ", more than once" : "");
+	else
+		say(s, "denied %s %s (%s): no rule allows it%s   once: writ allow %s#%zu",
+		    verb(d->op), d->object, d->comm, d->count > 1 ? ", more than once" : "", s->id,
+		    i + 1);
+}
+
+void denial_show_all(struct session *s)
+{
+	const size_t most = s->opt->verbose ? s->denials.n : 20;
+
+	if (s->opt->quiet)
+		return;
+	for (size_t i = 0; i < s->denials.n && i < most; i++)
+		show(s, i);
+	if (s->denials.n > most)
+		say(s, "and %zu more denials, in " SV_FMT, s->denials.n - most,
+		    SV_ARG(s->paths.record));
+}
+
+static void write_feed(struct session *s, const struct denial *d, size_t number)
+{
+	struct buf b = BUF_INIT(16384);
+	struct writ_err err = { 0 };
+
+	if (s->feed < 0)
+		return;
+	buf_fmt(&b, "{\"number\":%zu,\"op\":\"%s\",\"object\":", number, verb(d->op));
+	json_put_str(&b, sv_from(d->object));
+	buf_str(&b, ",\"program\":");
+	json_put_str(&b, sv_from(d->comm));
+	buf_str(&b, ",\"why\":");
+	json_put_str(&b, d->why[0] ? sv_from(d->why) : SV("no rule allows it"));
+	buf_str(&b, ",\"hint\":");
+	if (d->why[0])
+		json_put_str(&b,
+			     SV("this is protected: work without it, or ask the person to do it"));
+	else
+		json_put_str(&b, SV("a person outside can allow it; ask, and say what for"));
+	buf_str(&b, "}\n");
+	if (!b.failed)
+		(void)!fd_write_all(s->feed, buf_view(&b), &err);
+	buf_clear(&b);
+}
+
+static void record_event(struct session *s, const struct mediate_event *e)
+{
+	struct buf b = BUF_INIT(16384);
+
+	record_begin(s, &b, e->denied ? "denied" : "exec");
+	record_str(&b, "op", sv_from(verb(e->op)));
+	record_str(&b, "object", sv_from(e->object));
+	record_str(&b, "program", sv_from(e->comm));
+	record_num(&b, "pid", e->pid);
+	record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
+	if (e->rule != RULE_NONE && e->rule < s->opt->policy->set.rules.n)
+		record_str(&b, "rule", s->opt->policy->set.rules.v[e->rule].text);
+	record_end(s, &b);
+}
+
+/* --- files that a command line names and that are not there inside --- */
+
+/* Does the policy let the session read @path? */
+static bool may_read(struct session *s, struct sv path)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct writ_err err = { 0 };
+	struct cap req;
+	bool yes = true;
+
+	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(s->opt->realm));
+	if (cap_put_path(&b, path, &err) == 0 && !b.failed &&
+	    cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) == 0)
+		yes = cap_set_decide(&s->opt->policy->set, &req).answer == CAP_ALLOW;
+	buf_clear(&b);
+	return yes;
+}
+
+/* Places that every session has for itself, whatever lies there outside. */
+static bool is_own_place(struct sv path)
+{
+	static const char *const own[] = {
+		"/proc", "/dev", "/tmp", "/var/tmp", "/etc", "/run", NULL
+	};
+
+	for (size_t i = 0; own[i]; i++)
+		if (sv_starts(path, sv_from(own[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Reads are free, so nobody sees one fail. But a command that was given the name
+ * of a file of this machine, and cannot have it, should be told why.
+ */
+static void look_at_argument(struct session *s, const struct mediate_event *e, struct sv arg)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	struct mediate_event d = {
+		.op = MEDIATE_READ, .denied = true, .rule = RULE_NONE, .pid = e->pid
+	};
+	const struct sv home = s->view.home;
+	const char *path;
+	char real[PATH_MAX];
+	bool moved = false;
+
+	if (arg.n < 2 || arg.p[0] != '/')
+		return;
+	path = arena_str(&a, arg);
+	/* ~ inside is a home of its own: what was meant is the one outside. */
+	if (s->view.own_mounts && s->opt->home.n && sv_starts(arg, home) && arg.n > home.n + 1) {
+		const char *kept = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->paths.home),
+					     SV_ARG(sv_skip(arg, home.n)));
+
+		moved = kept && access(kept, F_OK) < 0;
+		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
+				 SV_ARG(sv_skip(arg, home.n)));
+	}
+	if (!path || !realpath(path, real) || (!moved && is_own_place(sv_from(real))) ||
+	    (!moved && sv_starts(arg, home)) || may_read(s, sv_from(real)))
+		return;
+	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
+	/* The thread is still the shell when it asks; the program is what people know. */
+	path = strrchr(e->object, '/');
+	path = path ? path + 1 : e->object;
+	memset(d.comm, 0, sizeof(d.comm));
+	memcpy(d.comm, path,
+	       sv_from(path).n < sizeof(d.comm) ? sv_from(path).n : sizeof(d.comm) - 1);
+	if (d.object[0])
+		denial_note(s, &d);
+}
+
+static void look_at_arguments(struct session *s, const struct mediate_event *e)
+{
+	struct sv rest = sv_from(e->extra);
+
+	if (s->opt->quiet || s->denials.n > DENIALS_MAX / 2)
+		return;
+	(void)sv_cut(&rest, ' ');
+	for (int i = 0; rest.n && i < 64; i++)
+		look_at_argument(s, e, sv_cut(&rest, ' '));
+}
+
+/* The same thing again is counted, not repeated. */
+void denial_note(struct session *s, const struct mediate_event *e)
+{
+	struct denial *d;
+
+	s->active_ms = clock_ms();
+	if (!e->denied) {
+		record_event(s, e);
+		look_at_arguments(s, e);
+		return;
+	}
+	for (size_t i = 0; i < s->denials.n; i++)
+		if (s->denials.v[i].op == e->op &&
+		    sv_eq(sv_from(s->denials.v[i].object), sv_from(e->object))) {
+			s->denials.v[i].count++;
+			return;
+		}
+	record_event(s, e);
+	if (s->denials.n == DENIALS_MAX)
+		return;
+	d = vec_push(s->a, &s->denials);
+	if (!d)
+		return;
+	*d = (struct denial){ .op = e->op, .rule = e->rule, .pid = e->pid, .count = 1 };
+	memcpy(d->comm, e->comm, sizeof(d->comm));
+	memcpy(d->object, e->object, sizeof(d->object));
+	memcpy(d->why, e->extra, sizeof(d->why) - 1);
+	write_feed(s, d, s->denials.n);
+	/* A program that owns the terminal is not written over: it is told at the end. */
+	if (!s->interactive && !s->opt->quiet)
+		show(s, s->denials.n - 1);
+}

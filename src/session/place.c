@@ -1,0 +1,221 @@
+#include "session/session_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crypto/crypto.h"
+
+#include "base/banned.h"
+
+/* Makes @path and its parents, ours alone. */
+static int make_dirs(const char *path, struct writ_err *err)
+{
+	char p[PATH_MAX];
+	const size_t n = strlen(path);
+
+	if (n >= sizeof(p))
+		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
+	memcpy(p, path, n + 1);
+	if (mkdir(p, 0700) == 0 || errno == EEXIST)
+		return 0;
+	for (size_t i = 1; i <= n; i++) {
+		if (p[i] != '/' && p[i] != 0)
+			continue;
+		p[i] = 0;
+		if (mkdir(p, 0700) < 0 && errno != EEXIST)
+			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
+		p[i] = i == n ? 0 : '/';
+	}
+	return 0;
+}
+
+static int below(struct session *s, struct sv *ret, struct writ_err *err, const char *fmt,
+		 struct sv name)
+{
+	const char *path =
+		arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state), fmt, SV_ARG(name));
+
+	if (!path)
+		return writ_nomem(err);
+	*ret = sv_from(path);
+	return make_dirs(path, err);
+}
+
+/* The workspace by a name that fits into one directory; "none" without one. */
+static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
+{
+	const struct digest d = crypto_sha256(s->opt->workspace);
+	struct buf b = BUF_INIT(128);
+	int r = 0;
+
+	digest_hex(&d, &b);
+	if (s->opt->workspace.n == 0)
+		*ret = SV("none");
+	else if (!arena_sv(s->a, sv_sub(buf_view(&b), 0, 16), ret))
+		r = writ_nomem(err);
+	buf_clear(&b);
+	return r;
+}
+
+static int make_id(struct session *s, struct writ_err *err)
+{
+	static const char digits[] = "abcdefghijkmnpqrstuvwxyz23456789";
+	uint8_t bytes[SESSION_ID];
+	int r = crypto_random(bytes, sizeof(bytes), err);
+
+	for (size_t i = 0; r == 0 && i < SESSION_ID; i++)
+		s->id[i] = digits[bytes[i] & 31];
+	return r;
+}
+
+/* A file inside the session's own directory that is shown at /run/writ. */
+static int info_file(struct session *s, const char *name, struct sv text, struct writ_err *err)
+{
+	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.info), name);
+	scoped_fd fd =
+		path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644) : -1;
+	int r;
+
+	if (!path)
+		return writ_nomem(err);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	r = fd_write_all(fd, text, err);
+	if (r == 0 && sv_is(sv_from(name), "denials.jsonl"))
+		s->feed = take_fd(&fd);
+	return r;
+}
+
+/* What the agent may know about its own limits: the rules, one per line. */
+static int info_policy(struct session *s, struct writ_err *err)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	struct buf b = BUF_INIT(1 << 20);
+	int r;
+
+	buf_str(&b, "# What this session may do. Denials are in denials.jsonl beside this file.\n"
+		    "# More is granted by a person outside, with: writ allow\nversion 1\n");
+	for (size_t i = 0; i < set->rules.n; i++)
+		if (!set->rules.v[i].missing && set->rules.v[i].line)
+			buf_fmt(&b, SV_FMT "\n", SV_ARG(set->rules.v[i].text));
+	r = buf_check(&b, err);
+	if (r == 0)
+		r = info_file(s, "policy", buf_view(&b), err);
+	buf_clear(&b);
+	return r;
+}
+
+static int make_states(struct session *s, struct sv workspace, struct writ_err *err)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	int r = below(s, &s->paths.state, err, "kept", workspace);
+
+	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+		const char *path;
+
+		if (c->action != CAP_STATE_USE || c->path.n != 1)
+			continue;
+		path = arena_fmt(s->a, SV_FMT "/" SV_FMT, SV_ARG(s->paths.state),
+				 SV_ARG(c->path.segs[0].pre));
+		r = path ? make_dirs(path, err) : writ_nomem(err);
+	}
+	return r;
+}
+
+int session_place_make(struct session *s, struct writ_err *err)
+{
+	struct sv workspace;
+	const char *info, *record;
+	int r = make_id(s, err);
+
+	s->paths.run_fd = -1;
+	if (s->opt->state.n == 0)
+		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");
+	if (r == 0)
+		r = workspace_id(s, &workspace, err);
+	if (r == 0)
+		r = below(s, &s->paths.home, err, "homes", workspace);
+	if (r == 0)
+		r = make_states(s, workspace, err);
+	if (r == 0)
+		r = below(s, &s->paths.run, err, "run", sv_from(s->id));
+	if (r < 0)
+		return r;
+	info = arena_fmt(s->a, SV_FMT "/info", SV_ARG(s->paths.run));
+	record = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
+	if (!info || !record)
+		return writ_nomem(err);
+	s->paths.info = sv_from(info);
+	s->paths.run_fd = open(s->paths.run.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	if (s->paths.run_fd < 0 || mkdir(info, 0755) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
+	if (s->opt->plan->tier == TIER_B) {
+		const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
+
+		if (!tmp || mkdir(tmp, 0700) < 0)
+			return writ_fail(err, WRIT_E_SYS, errno, "make a temporary directory");
+		s->paths.tmp = sv_from(tmp);
+	}
+	r = make_dirs(record, err);
+	record = arena_fmt(s->a, "%s/%s.jsonl", record, s->id);
+	if (r == 0 && !record)
+		r = writ_nomem(err);
+	if (r == 0) {
+		s->paths.record = sv_from(record);
+		s->record = open(record, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+		if (s->record < 0)
+			r = writ_fail(err, WRIT_E_SYS, errno, "%s", record);
+	}
+	if (r == 0)
+		r = info_policy(s, err);
+	return r < 0 ? r : info_file(s, "denials.jsonl", SV(""), err);
+}
+
+/* Removes everything below @fd; what the agent left there may have any shape. */
+static void remove_tree(int dir, const char *name, int depth);
+
+static void remove_entries(int fd, int depth)
+{
+	const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			remove_tree(fd, e->d_name, depth + 1);
+	closedir(d);
+}
+
+static void remove_tree(int dir, const char *name, int depth)
+{
+	if (unlinkat(dir, name, 0) == 0 || depth > 128)
+		return;
+	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	/* The agent may have taken our own rights to it away. */
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		remove_entries(fd, depth);
+	(void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+void session_place_clear(struct session *s)
+{
+	if (s->paths.run_fd >= 0) {
+		remove_entries(s->paths.run_fd, 0);
+		close(s->paths.run_fd);
+		s->paths.run_fd = -1;
+	}
+	if (s->paths.run.n)
+		(void)rmdir(s->paths.run.p);
+}

@@ -1,0 +1,46 @@
+#include <time.h>
+
+#include "codec/json.h"
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void record_begin(struct session *s, struct buf *b, const char *event)
+{
+	struct timespec t;
+
+	(void)s;
+	clock_gettime(CLOCK_REALTIME, &t);
+	buf_fmt(b, "{\"time\":%lld.%03ld,\"event\":", (long long)t.tv_sec, t.tv_nsec / 1000000);
+	json_put_str(b, sv_from(event));
+}
+
+void record_str(struct buf *b, const char *key, struct sv value)
+{
+	buf_fmt(b, ",\"%s\":", key);
+	json_put_str(b, value);
+}
+
+void record_num(struct buf *b, const char *key, int64_t value)
+{
+	buf_fmt(b, ",\"%s\":%lld", key, (long long)value);
+}
+
+/* One write per event: lines of this file are whole even if we are killed. */
+void record_end(struct session *s, struct buf *b)
+{
+	struct writ_err err = { 0 };
+
+	buf_str(b, "}\n");
+	if (s->record >= 0 && !b->failed && fd_write_all(s->record, buf_view(b), &err) < 0)
+		say(s, "the record cannot be written: %s", err.what);
+	buf_clear(b);
+}

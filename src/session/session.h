@@ -1,0 +1,84 @@
+/*
+ * session.h - one sandbox from start to end, and whoever supervises it
+ *
+ * Reads:  a plan, what writ-init and the mediator say, a person's terminal
+ * Writes: the session's record, its own directories, the terminal
+ * Next:   cli/ starts sessions; `writ allow`, `ps` and `stop` speak to running ones
+ */
+#ifndef WRIT_SESSION_SESSION_H
+#define WRIT_SESSION_SESSION_H
+
+#include "jail/jail.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+/* What a run ends with, besides the command's own status. */
+enum session_exit {
+	SESSION_REFUSED = 122, /* a guarantee is not met */
+	SESSION_TIMEOUT = 124,
+	SESSION_FAILED = 125,
+	SESSION_SIGNALLED = 128, /* + the number */
+};
+
+enum { SESSION_ID = 8 }; /* letters and digits of an id */
+
+struct session_options {
+	const struct policy *policy;
+	const struct plan *plan;
+	struct sv realm;
+	struct sv state;     /* where writ keeps its own files */
+	struct sv workspace; /* physical; empty: none */
+	struct sv cwd;	     /* physical */
+	struct sv home;	     /* the operator's own; may be empty */
+	struct sv program;   /* where the command lies, if not where PATH would find it inside */
+	char *const *argv;   /* ends with NULL */
+	char *const *environ;
+	struct jail *early; /* started while the policy was read; taken over. May be NULL */
+	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
+	bool quiet, verbose;
+	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
+	int ready_fd;	  /* -1, or where its id is written once it runs */
+	bool neutral;	  /* make escape sequences harmless */
+	bool explain;	  /* every open is looked at, so that each denial is seen */
+	uint32_t fail_at; /* for the fault suite */
+};
+
+/*
+ * Runs the command to its end. *@ret_exit is the code to end with. Errors are
+ * those of starting; what the command does is no error.
+ */
+must_check int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
+			   struct writ_err *err);
+
+/* --- client.c: speaking to running sessions --- */
+
+struct session_info {
+	char id[SESSION_ID + 1];
+	int64_t pid;	  /* of the supervisor */
+	uint64_t started; /* seconds since the epoch */
+	char state[16];
+	char command[256];
+	char workspace[1024];
+	uint32_t denials;
+};
+
+/* Calls @each for every running session below @state; @each returns false to stop. */
+must_check int session_list(struct sv state, struct arena *a,
+			    bool (*each)(void *ctx, const struct session_info *info), void *ctx,
+			    struct writ_err *err);
+
+/*
+ * One request to the session that @id is the beginning of. Request and answer are
+ * one line each: "allow read /x", "revoke 3", "stop", "status".
+ */
+must_check int session_ask(struct sv state, struct sv id, struct sv request, struct buf *ret_answer,
+			   struct writ_err *err);
+
+/*
+ * Runs one more command in a running session, with our own standard descriptors.
+ * If it could not be run, @err says why and *@ret_exit is 126 or 127.
+ */
+must_check int session_exec(struct sv state, struct sv id, char *const *argv, char *const *environ,
+			    struct sv cwd, int *ret_exit, struct writ_err *err);
+
+#endif

@@ -1,0 +1,222 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * The mediator is a process of its own: it touches files whose names come from
+ * the agent, and has neither a terminal nor the session's other descriptors.
+ */
+
+enum watch_type { WATCH_LISTENER = 1, WATCH_GRANT, WATCH_REVOKE };
+
+struct watch_message {
+	uint32_t type;
+	char cap[CAP_TEXT_MAX];
+};
+
+/* One message of the supervisor. False: it is gone, or it makes no sense. */
+static bool obey(struct mediator *m, struct arena *a, int socket)
+{
+	struct watch_message msg;
+	struct iovec iov = { &msg, sizeof(msg) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr h = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const ssize_t n = recvmsg(socket, &h, MSG_CMSG_CLOEXEC);
+	struct writ_err err = { 0 };
+	struct cap_entry *e;
+	int fd = -1;
+
+	if (n != (ssize_t)sizeof(msg))
+		return n < 0 && errno == EINTR;
+	if (CMSG_FIRSTHDR(&h) && CMSG_FIRSTHDR(&h)->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&h)), sizeof(fd));
+	if (msg.type == WATCH_LISTENER)
+		return fd >= 0 && mediate_add(m, fd, &err) == 0;
+	msg.cap[sizeof(msg.cap) - 1] = 0;
+	e = arena_new(a, struct cap_entry);
+	if (!e || cap_parse(a, CAP_GRANT, sv_from(msg.cap), &e->cap, &err) < 0)
+		return false;
+	e->rule = RULE_NONE;
+	if (msg.type == WATCH_GRANT)
+		return mediate_grant(m, e, &err) == 0;
+	mediate_revoke(m, e);
+	return true;
+}
+
+/* Directories of the session that the mediator writes to are grants like any other. */
+static bool grant_shared(struct session *s, struct mediator *m)
+{
+	static const char *const actions[] = { "fs.read", "fs.write" };
+	struct writ_err err = { 0 };
+
+	for (size_t i = 0; i < s->view.shared_dirs.n * 2; i++) {
+		struct cap_entry *e = arena_new(s->a, struct cap_entry);
+		struct buf b = BUF_INIT(CAP_TEXT_MAX);
+		bool ok;
+
+		buf_fmt(&b, "%s:" SV_FMT ":", actions[i % 2], SV_ARG(s->opt->realm));
+		ok = e && cap_put_path(&b, s->view.shared_dirs.v[i / 2], &err) == 0;
+		buf_str(&b, "/**");
+		ok = ok && !b.failed &&
+		     cap_parse(s->a, CAP_GRANT, buf_view(&b), &e->cap, &err) == 0;
+		buf_clear(&b);
+		if (!ok)
+			return false;
+		e->rule = RULE_NONE;
+		if (mediate_grant(m, e, &err) < 0)
+			return false;
+	}
+	return true;
+}
+
+_Noreturn static void watch_main(struct session *s, int socket)
+{
+	const struct mediate_options opt = {
+		.set = &s->opt->policy->set,
+		.realm = s->opt->realm,
+		.workspace = s->opt->workspace,
+		.private_dirs = s->view.private_dirs.v,
+		.private_dirs_n = s->view.private_dirs.n,
+		.own_mounts = s->view.own_mounts,
+	};
+	struct mediate_options with = opt;
+	struct mediator *m;
+	struct writ_err err = { 0 };
+	struct sv *opens = arena_array(s->a, struct sv, s->opt->policy->opens.n + 1);
+
+	for (size_t i = 0; opens && i < s->opt->policy->opens.n; i++)
+		opens[i] = s->opt->policy->opens.v[i].path;
+	with.opens = opens;
+	with.opens_n = opens ? s->opt->policy->opens.n : 0;
+	if (mediate_new(&with, &m, &err) < 0 || !grant_shared(s, m))
+		_exit(1);
+	for (;;) {
+		struct mediate_event e;
+		struct pollfd p = { socket, POLLIN, 0 };
+		const int r = mediate_wait(m, socket, -1, &e, &err);
+
+		if (r < 0)
+			_exit(1);
+		if (r > 0 && send(socket, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
+			_exit(1);
+		while (poll(&p, 1, 0) > 0)
+			if (!obey(m, s->a, socket))
+				_exit(0);
+	}
+}
+
+/* Everything but the socket goes: terminal, jail, record. */
+_Noreturn static void watch_child(struct session *s, int socket, pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	(void)setsid();
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (dup2(socket, 0) < 0 || close_range(1, ~0u, 0) < 0 || fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
+		_exit(1);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	watch_main(s, 0);
+}
+
+int watch_start(struct session *s, struct writ_err *err)
+{
+	const pid_t parent = getpid();
+	int p[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	s->mediator_pid = fork();
+	if (s->mediator_pid == 0)
+		watch_child(s, p[1], parent);
+	close(p[1]);
+	if (s->mediator_pid < 0) {
+		close(p[0]);
+		return writ_fail(err, WRIT_E_SYS, errno, "start the mediator");
+	}
+	s->mediator = p[0];
+	return 0;
+}
+
+static int tell(struct session *s, const struct watch_message *m, int fd, struct writ_err *err)
+{
+	struct iovec iov = { (void *)(uintptr_t)m, sizeof(*m) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		h.msg_control = &control;
+		h.msg_controllen = sizeof(control);
+	}
+	return sendmsg(s->mediator, &h, MSG_NOSIGNAL) < 0
+		       ? writ_fail(err, WRIT_E_SYS, errno, "speak to the mediator")
+		       : 0;
+}
+
+int watch_listener(struct session *s, int fd, struct writ_err *err)
+{
+	const struct watch_message m = { .type = WATCH_LISTENER };
+	const int r = s->mediator < 0 ? writ_fail(err, WRIT_E_BUG, 0, "a listener and no mediator")
+				      : tell(s, &m, fd, err);
+
+	close(fd);
+	return r;
+}
+
+int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err)
+{
+	struct watch_message m = { .type = grant ? WATCH_GRANT : WATCH_REVOKE };
+	const size_t n = strlen(cap);
+
+	if (s->mediator < 0)
+		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
+				 "nothing is mediated in this session");
+	if (n >= sizeof(m.cap))
+		return writ_fail(err, WRIT_E_LIMIT, 0, "that rule is too long");
+	memcpy(m.cap, cap, n + 1);
+	return tell(s, &m, -1, err);
+}
+
+/* SECURITY: without its mediator a session cannot go on. */
+void watch_event(struct session *s)
+{
+	struct mediate_event e;
+	const ssize_t n = recv(s->mediator, &e, sizeof(e), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(e)) {
+		scope_close(&s->mediator);
+		s->mediator = -1;
+		if (s->state < SESSION_ENDING)
+			session_end(s, "the mediator is gone", SESSION_FAILED);
+		return;
+	}
+	e.comm[sizeof(e.comm) - 1] = 0;
+	e.object[sizeof(e.object) - 1] = 0;
+	e.extra[sizeof(e.extra) - 1] = 0;
+	denial_note(s, &e);
+}
