@@ -152,6 +152,10 @@ static int set_view(struct compile *c)
 		for (size_t i = 0; own[i]; i++)
 			if (!add_private(c, sv_from(own[i])))
 				return writ_nomem(c->err);
+		/* Usually a link to /tmp; a place of its own if a root lies below it. */
+		for (size_t i = 0; i < c->roots.n; i++)
+			if (path_below(c->roots.v[i].path, SV("/var/tmp")))
+				return add_private(c, SV("/var/tmp")) ? 0 : writ_nomem(c->err);
 		return 0;
 	}
 	v->home = c->place->home;

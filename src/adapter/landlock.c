@@ -42,7 +42,7 @@ static int rules_for_a(struct compile *c)
 {
 	/* clang-format off */
 	static const struct { const char *path; uint32_t access; } fixed[] = {
-		{ "/dev", L_DEVICE | L_READ_DIR }, { "/proc", L_READ_FILE | L_READ_DIR | L_WRITE_FILE },
+		{ "/dev", L_DEVICE | L_READ_DIR }, { "/proc", L_READ_FILE | L_READ_DIR },
 		{ "/etc", L_READ }, { "/run", L_READ_FILE | L_READ_DIR }, { "/var", L_READ_DIR },
 	};
 	/* clang-format on */
@@ -52,6 +52,9 @@ static int rules_for_a(struct compile *c)
 		r = rule(c, SV("/"), L_READ, false);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++)
 		r = rule(c, sv_from(fixed[i].path), fixed[i].access, false);
+	/* Settings of one's own processes; as root, of pid 1 as well. */
+	if (r == 0 && !c->plan->facts->root)
+		r = rule(c, SV("/proc"), L_WRITE_FILE, false);
 	return r;
 }
 
@@ -61,7 +64,7 @@ static int rules_for_b(struct compile *c)
 	static const struct { const char *path; uint32_t access; } fixed[] = {
 		{ "/dev/null", L_DEVICE }, { "/dev/zero", L_DEVICE }, { "/dev/full", L_DEVICE },
 		{ "/dev/random", L_DEVICE }, { "/dev/urandom", L_DEVICE }, { "/dev/tty", L_DEVICE },
-		{ "/proc", L_READ_FILE | L_READ_DIR | L_WRITE_FILE }, { "/etc/passwd", L_READ_FILE },
+		{ "/proc", L_READ_FILE | L_READ_DIR }, { "/etc/passwd", L_READ_FILE },
 		{ "/etc/group", L_READ_FILE }, { "/etc/nsswitch.conf", L_READ_FILE },
 		{ "/etc/hosts", L_READ_FILE }, { "/etc/resolv.conf", L_READ_FILE },
 	};

@@ -80,7 +80,7 @@ static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/
 static const struct { const char *target, *path; } dev_links[] = {
 	{ "/proc/self/fd", "/dev/fd" }, { "/proc/self/fd/0", "/dev/stdin" },
 	{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
-	{ "pts/ptmx", "/dev/ptmx" }, { "/tmp", "/var/tmp" },
+	{ "pts/ptmx", "/dev/ptmx" },
 };
 
 /*
@@ -101,6 +101,8 @@ static const struct { const char *path; bool root, mask; } procs[] = {
 	{ "/proc/scsi", true, true },         { "/proc/slabinfo", true, true },
 	{ "/proc/sysrq-trigger", true, true }, { "/proc/vmallocinfo", true, true },
 	{ "/proc/dynamic_debug", true, true }, { "/proc/pressure", true, false },
+	{ "/proc/pagetypeinfo", true, true }, { "/proc/swaps", false, true },
+	{ "/proc/iomem", true, true },        { "/proc/ioports", true, true },
 };
 /* clang-format on */
 
@@ -158,6 +160,21 @@ static int put_proc(struct compile *c)
 	return r;
 }
 
+/* A link, unless something of the host's has to be mounted below it. */
+static int put_var_tmp(struct compile *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->view->shared_dirs.n; i++)
+		if (sv_is(c->view->shared_dirs.v[i], "/var/tmp")) {
+			r = put(c, JAIL_OP_DIR, "", "/var/agent/tmp/var", 01777, 0);
+			return r < 0 ? r
+				     : put(c, JAIL_OP_SELF, "/var/agent/tmp/var", "/var/tmp", READ_WRITE,
+					   JAIL_TARGET);
+		}
+	return put(c, JAIL_OP_LINK, "/tmp", "/var/tmp", 0, 0);
+}
+
 /* One memory file system for everything that is thrown away at the end. */
 static int put_private(struct compile *c)
 {
@@ -180,6 +197,8 @@ static int put_private(struct compile *c)
 		r = put(c, JAIL_OP_SELF, "/var/agent/tmp/tmp", "/tmp", READ_WRITE, JAIL_TARGET);
 	if (r == 0)
 		r = put(c, JAIL_OP_LINK, "/var/agent/tmp/shm", "/dev/shm", 0, 0);
+	if (r == 0)
+		r = put_var_tmp(c);
 	if (r == 0)
 		r = put(c, JAIL_OP_BIND, c->place->home.p, "/var/agent/home", READ_WRITE,
 			JAIL_TARGET);

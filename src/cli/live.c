@@ -53,6 +53,7 @@ int cmd_ps(struct args *a)
 
 	if (where_find(a->arena, NULL, false, &w, &err) < 0)
 		return fail(&err, NULL);
+	session_sweep(w.state);
 	if (l.json)
 		buf_ch(&b, '[');
 	if (session_list(w.state, a->arena, list_one, &l, &err) < 0)

@@ -219,6 +219,34 @@ static uint32_t base_personality(struct gen_pool *p, uint32_t bits, unsigned int
 	return gen_low(p, arg, one_of(p, harmless, ARRAY_LEN(harmless), gen_allow(p), eperm(p)));
 }
 
+/*
+ * In the host's pid namespace these reach every process of the same user, and
+ * Landlock has no word for them: there they are for oneself only.
+ */
+static uint32_t base_own(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (!(bits & FILTER_TIER_B))
+		return gen_allow(p);
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 0, gen_allow(p), eperm(p)));
+}
+
+static uint32_t own_of_kind(struct gen_pool *p, uint32_t bits, unsigned int arg, uint32_t kind)
+{
+	if (!(bits & FILTER_TIER_B))
+		return gen_allow(p);
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, kind, base_own(p, bits, arg + 1), eperm(p)));
+}
+
+static uint32_t base_priority(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	return own_of_kind(p, bits, arg, 0 /* PRIO_PROCESS */);
+}
+
+static uint32_t base_ioprio(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	return own_of_kind(p, bits, arg, 1 /* IOPRIO_WHO_PROCESS */);
+}
+
 static uint32_t base_socket(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	static const uint32_t inet_protocols[] = { 0, 6, 17 }; /* any, TCP, UDP */
@@ -362,6 +390,9 @@ static const struct gen_word base_words[] = {
 	{ "execveat", base_execveat, 4, "allowed; under an exec list EACCES with AT_EMPTY_PATH" },
 	{ "prctl", base_prctl, 0, "PR_SET_MM: EPERM; in tier B also PR_SET_PTRACER, and PR_SET_DUMPABLE 0 is answered but not done" },
 	{ "personality", base_personality, 0, "PER_LINUX, PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE, and asking; else EPERM" },
+	{ "own0", base_own, 0, "in tier B only for oneself; else EPERM" },
+	{ "priority", base_priority, 0, "in tier B only for oneself; else EPERM" },
+	{ "ioprio", base_ioprio, 0, "in tier B only for oneself; else EPERM" },
 	{ "socket", base_socket, 0, "AF_UNIX; AF_INET, AF_INET6: TCP, UDP (other types EPERM, protocols EPROTONOSUPPORT); NETLINK_ROUTE in tier A; else EAFNOSUPPORT" },
 	{ "socketpair", base_socketpair, 0, "AF_UNIX; else EAFNOSUPPORT" },
 	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT" },

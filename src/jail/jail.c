@@ -257,13 +257,15 @@ int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_p
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
-	int fd = -1;
+	int fd = -1, reset = 0;
 	pid_t pid = 0;
 	ssize_t n;
 
 	do {
 		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+		/* It ended without reading all we sent; what it said before is still there. */
+		reset += n < 0 && errno == ECONNRESET;
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && reset == 1)));
 	if (n < 0 && errno == ECONNRESET)
 		n = 0;
 	if (n < 0)

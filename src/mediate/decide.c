@@ -56,11 +56,9 @@ int deny(struct call *c, struct sv object, uint32_t rule, const char *why)
 {
 	struct mediate_event *e = &c->m->event;
 
-	*e = (struct mediate_event){ .op = c->op,
-				     .denied = true,
-				     .sys = EACCES,
-				     .rule = rule,
-				     .pid = c->tid };
+	*e = (struct mediate_event){
+		.op = c->op, .denied = true, .sys = EACCES, .rule = rule, .pid = c->tid
+	};
 	task_comm(c, e->comm);
 	copy_text(e->object, sizeof(e->object), object);
 	copy_text(e->extra, sizeof(e->extra), sv_from(why));
@@ -137,9 +135,9 @@ struct cap_verdict decide_text(struct mediator *m, const char *action, struct sv
 
 bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict *ret_v)
 {
-	static const char *const actions[] = { [WANT_WRITE] = "fs.write",
-					       [WANT_PUT] = "fs.put",
-					       [WANT_READ] = "fs.read" };
+	static const char *const actions[] = {
+		[WANT_WRITE] = "fs.write", [WANT_PUT] = "fs.put", [WANT_READ] = "fs.read"
+	};
 
 	*ret_v = decide_text(m, actions[want], path);
 	if (ret_v->answer != CAP_ALLOW)
@@ -252,8 +250,8 @@ static struct sv below(struct sv path, const struct write_root *r)
 /* Does a directory from @dir up take other spellings of a name for the name? */
 static bool folds_case(int dir, struct sv path)
 {
-	static const long kinds[] = { 0x4d44, 0x2011BAB0, 0x5346544e, 0x7366746e, 0xFF534D42,
-				      0xFE534D42, 0x01021997, 0x482b };
+	static const long kinds[] = { 0x4d44,	  0x2011BAB0, 0x5346544e, 0x7366746e,
+				      0xFF534D42, 0xFE534D42, 0x01021997, 0x482b };
 	scoped_fd at = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
 
 	for (size_t i = 0; i <= path.n && at >= 0; i++) {

@@ -49,6 +49,7 @@ static int exec_seen(struct call *c, int dirfd, unsigned i)
 			if (n > sizeof(e->object) - 1)
 				n = sizeof(e->object) - 1;
 			memcpy(e->object, c->text[0], n);
+			e->object[n] = 0;
 		}
 	}
 	note_args(c, c->arg[i + 1], e);

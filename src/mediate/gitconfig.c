@@ -35,7 +35,7 @@ enum value_kind {
 
 struct safe_key {
 	const char *section;
-	bool sub; /* [section "something"] */
+	bool sub;	   /* [section "something"] */
 	const char *names; /* in lower case, divided by blanks; "*" for all */
 	enum value_kind kind;
 };
@@ -214,7 +214,8 @@ static int next(struct reader *r)
 
 static bool is_key_char(int c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-';
 }
 
 static bool is_blank(int c)
@@ -413,8 +414,7 @@ static bool note_worktree(const struct entry *e, struct gitconfig_answer *ret)
 {
 	if (strcmp(e->section, "core") != 0 || e->has_sub || strcmp(e->name, "worktree") != 0)
 		return true;
-	if (ret->has_worktree &&
-	    !sv_eq(value_of(e), sv_from(ret->worktree)))
+	if (ret->has_worktree && !sv_eq(value_of(e), sv_from(ret->worktree)))
 		return false;
 	memcpy(ret->worktree, e->value, e->value_n);
 	ret->worktree[e->value_n] = 0;
@@ -468,7 +468,8 @@ bool gitconfig_check(struct sv old_text, struct sv new_text, bool module,
 		if (was == 0 && is == 0)
 			return true;
 		if (was != is || !same_entry(&o.e, &n.e)) {
-			say(ret, is ? &n.e : &o.e, is ? "may not be set here" : "may not be removed");
+			say(ret, is ? &n.e : &o.e,
+			    is ? "may not be set here" : "may not be removed");
 			return false;
 		}
 	}

@@ -17,7 +17,7 @@
 enum { GITCONFIG_MAX = 1024 * 1024, GITCONFIG_VALUE = 4096, GITCONFIG_WHY = 160 };
 
 struct gitconfig_answer {
-	char why[GITCONFIG_WHY];	 /* only if refused: the key, and what is wrong */
+	char why[GITCONFIG_WHY];	/* only if refused: the key, and what is wrong */
 	char worktree[GITCONFIG_VALUE]; /* core.worktree of the new one; the caller judges it */
 	bool has_worktree;
 };

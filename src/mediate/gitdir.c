@@ -29,8 +29,7 @@ enum { GITFILE_MAX = 8192 };
 /* The regular file @name in @dir; -ENOENT if there is none. */
 static int read_at(int dir, const char *name, struct buf *b, mode_t *ret_mode)
 {
-	scoped_fd fd = openat(dir, name,
-			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	scoped_fd fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct writ_err err = { 0 };
 	struct stat st;
 
@@ -56,8 +55,8 @@ static int install(struct mediator *m, int dir, const char *name, struct sv byte
 		return -errno;
 	if (fd_write_all(fd, bytes, &err) < 0 || fchmod(fd, mode) < 0)
 		r = err.sys ? -err.sys : -EIO;
-	if (r == 0 && syscall(SYS_renameat2, dir, temp, dir, name,
-			      replace ? 0 : RENAME_NOREPLACE) < 0)
+	if (r == 0 &&
+	    syscall(SYS_renameat2, dir, temp, dir, name, replace ? 0 : RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r < 0)
 		(void)unlinkat(dir, temp, 0);

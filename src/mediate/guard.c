@@ -76,7 +76,8 @@ static struct guarded in_bare(const struct call *c, const struct place *p)
 	const struct guarded none = { GUARD_FREE, NULL, false };
 	const bool sample = sv_ends(name, SV(".sample"));
 
-	if (sv_is(up, "hooks") && !is_open(c->m, &bare_hooks) && looks_like_repository(p->dir, true))
+	if (sv_is(up, "hooks") && !is_open(c->m, &bare_hooks) &&
+	    looks_like_repository(p->dir, true))
 		return (struct guarded){ sample ? GUARD_SAMPLE : GUARD_SHUT, &bare_hooks, false };
 	if (sv_is(up, "info") && sv_is(name, "attributes") && !is_open(c->m, &bare_attributes) &&
 	    looks_like_repository(p->dir, true))
@@ -100,8 +101,8 @@ static struct guarded in_table(const struct place *p, const struct protect_hit *
 {
 	struct guarded g = { GUARD_SHUT, hit->row, false };
 	const struct sv row = sv_from(hit->row->name);
-	const struct sv last = sv_skip(row, sv_rfind(row, '/') == SIZE_MAX ? 0
-									   : sv_rfind(row, '/') + 1);
+	const struct sv last =
+		sv_skip(row, sv_rfind(row, '/') == SIZE_MAX ? 0 : sv_rfind(row, '/') + 1);
 	const bool git = sv_starts(row, SV(".git/"));
 
 	if (hit->rel == PROTECT_ABOVE) {

@@ -17,10 +17,10 @@
 
 /* What one mediator serves. Everything is borrowed and must outlive it. */
 struct mediate_options {
-	const struct cap_set *set;	/* what the policy says, in physical paths */
+	const struct cap_set *set; /* what the policy says, in physical paths */
 	struct sv realm;
-	struct sv workspace;		/* physical; empty if there is none */
-	const struct sv *opens;		/* protections lifted by name: ".git/config" */
+	struct sv workspace;	/* physical; empty if there is none */
+	const struct sv *opens; /* protections lifted by name: ".git/config" */
 	size_t opens_n;
 	/*
 	 * Absolute directories inside the jail that belong to the session alone
@@ -42,7 +42,7 @@ struct mediate_options {
 
 enum mediate_op {
 	MEDIATE_NONE = 0,
-	MEDIATE_EXEC,	 /* observed, not a denial */
+	MEDIATE_EXEC, /* observed, not a denial */
 	MEDIATE_READ,
 	MEDIATE_WRITE,
 	MEDIATE_CONNECT,
@@ -56,10 +56,10 @@ enum { MEDIATE_TEXT = 1024 };
 struct mediate_event {
 	enum mediate_op op;
 	bool denied;
-	int32_t sys;	 /* errno the target sees; 0 if it was done */
-	uint32_t rule;	 /* index into the set's rules, or RULE_NONE */
-	int32_t pid;	 /* as we see it */
-	char comm[16];	 /* name of the thread, for people */
+	int32_t sys;		   /* errno the target sees; 0 if it was done */
+	uint32_t rule;		   /* index into the set's rules, or RULE_NONE */
+	int32_t pid;		   /* as we see it */
+	char comm[16];		   /* name of the thread, for people */
 	char object[MEDIATE_TEXT]; /* physical path, or address as text */
 	char extra[MEDIATE_TEXT];  /* exec: arguments, joined by blanks; else why */
 };

@@ -31,8 +31,8 @@
 #endif
 
 enum {
-	TASKS = 64,	/* remembered, by thread id */
-	SHADOWS = 8,	/* .git files being written */
+	TASKS = 64,  /* remembered, by thread id */
+	SHADOWS = 8, /* .git files being written */
 	LISTENERS = 32,
 	DEVICES = 32,	/* file systems known to hold files */
 	LINKS_MAX = 40, /* symbolic links in one path, as in the kernel */
@@ -86,7 +86,10 @@ struct place {
 	char path[PATH_MAX];	 /* physical, of dir and name together */
 	size_t n;
 };
-#define PLACE_NONE { .dir = -1 }
+#define PLACE_NONE                                                                                 \
+	{                                                                                          \
+		.dir = -1                                                                          \
+	}
 #define scoped_place __attribute__((cleanup(place_clear))) struct place
 
 struct listener {
@@ -155,10 +158,10 @@ int task_some(struct call *c, uint64_t at, char *to, size_t room);
 int task_read(struct call *c, uint64_t at, void *to, size_t n);
 int task_write(struct call *c, uint64_t at, const void *from, size_t n);
 int task_open(struct call *c, const char *name, unsigned flags); /* "cwd", "fd/7": O_PATH */
-int task_fd(struct call *c, int fd);				 /* what its descriptor is: O_PATH */
-int task_root(struct call *c);					 /* borrowed */
-int task_status(struct call *c);				 /* fills call.task; 0 or -errno */
-int task_take_fd(struct call *c, int fd);			 /* the descriptor itself */
+int task_fd(struct call *c, int fd);	  /* what its descriptor is: O_PATH */
+int task_root(struct call *c);		  /* borrowed */
+int task_status(struct call *c);	  /* fills call.task; 0 or -errno */
+int task_take_fd(struct call *c, int fd); /* the descriptor itself */
 void task_comm(struct call *c, char to[16]);
 void task_drop(struct task *t);
 
@@ -222,8 +225,8 @@ must_check bool as_ids(const struct mediator *m, uid_t uid, gid_t gid, struct as
 
 enum guard {
 	GUARD_FREE = 0,
-	GUARD_HOLDS,  /* may come to hold a protected name: directories only by mkdir, no links */
-	GUARD_CONFIG, /* replaced by checked content only */
+	GUARD_HOLDS,   /* may come to hold a protected name: directories only by mkdir, no links */
+	GUARD_CONFIG,  /* replaced by checked content only */
 	GUARD_POINTER, /* a .git that is no directory */
 	GUARD_HOOKS,   /* the directory itself: may be made, empty */
 	GUARD_SAMPLE,  /* a hook that never runs */

@@ -265,10 +265,10 @@ int op_unlinkat(struct call *c)
 
 struct move {
 	struct place *from, *to;
-	struct stat st;	 /* what moves */
-	bool linked;	 /* it stays where it is, too */
-	bool swapped;	 /* RENAME_EXCHANGE */
-	bool there;	 /* something is at @to now */
+	struct stat st;	   /* what moves */
+	bool linked;	   /* it stays where it is, too */
+	bool swapped;	   /* RENAME_EXCHANGE */
+	bool there;	   /* something is at @to now */
 	struct guarded at; /* what @to is */
 };
 

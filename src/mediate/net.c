@@ -31,7 +31,10 @@ struct peer {
 	socklen_t n;
 	int keep; /* a UNIX socket's file, which a.un then names; owned */
 };
-#define PEER_NONE { .keep = -1 }
+#define PEER_NONE                                                                                  \
+	{                                                                                          \
+		.keep = -1                                                                         \
+	}
 #define scoped_peer __attribute__((cleanup(peer_clear))) struct peer
 
 static void peer_clear(struct peer *p)
@@ -82,7 +85,7 @@ static bool inet_resource(const struct peer *p, char to[96], bool *ret_local)
 	}
 	/* The unspecified address connects to this machine. */
 	*ret_local = six ? IN6_IS_ADDR_LOOPBACK(&p->a.in6.sin6_addr) ||
-				   IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr)
+				     IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr)
 			 : ntohl(v4.s_addr) >> 24 == 127 || v4.s_addr == 0;
 	if (*ret_local)
 		(void)snprintf(to, 96, "tcp/localhost:%u", port);
@@ -122,7 +125,8 @@ static int decide_inet(struct call *c, int sock, const struct peer *p)
 /* --- UNIX sockets --- */
 
 /* The path in @p, with the NUL that need not be there. */
-static bool unix_text(const struct peer *p, char to[sizeof(((struct sockaddr_un *)0)->sun_path) + 1])
+static bool unix_text(const struct peer *p,
+		      char to[sizeof(((struct sockaddr_un *)0)->sun_path) + 1])
 {
 	const size_t head = offsetof(struct sockaddr_un, sun_path);
 	const size_t n = p->n > head ? p->n - head : 0;

@@ -257,7 +257,7 @@ static int find_from(struct call *c, int base, const char *path, int links, stru
 	if (ret->dotdot || end == 0 || (end - start == 1 && path[start] == '.')) {
 		ret->name[0] = 0;
 		ret->slash = true;
-		start = end = n;
+		start = n;
 	} else {
 		if (end - start > NAME_MAX)
 			return -ENAMETOOLONG;

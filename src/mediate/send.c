@@ -59,8 +59,9 @@ static int take_bytes(struct call *c, const struct iovec *iov, size_t n, struct 
 }
 
 /* Descriptors in @m become ours; what the kernel would not let us say is left out. */
-static int take_control(struct call *c, struct job *j, char *raw, size_t n)
+static int take_control(struct call *c, struct job *j, void *raw, size_t n)
 {
+	const char *const end = (const char *)raw + n;
 	struct msghdr in = { .msg_control = raw, .msg_controllen = n };
 	size_t used = 0;
 
@@ -70,7 +71,7 @@ static int take_control(struct call *c, struct job *j, char *raw, size_t n)
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(&in); m; m = CMSG_NXTHDR(&in, m)) {
 		const size_t data = m->cmsg_len - CMSG_LEN(0);
 
-		if (m->cmsg_len < CMSG_LEN(0) || (char *)m + m->cmsg_len > raw + n)
+		if (m->cmsg_len < CMSG_LEN(0) || (const char *)m + m->cmsg_len > end)
 			return -EINVAL;
 		if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_CREDENTIALS)
 			continue;
@@ -182,10 +183,9 @@ static int send_one(struct call *c, int fd, const struct message *msg, uint64_t 
 int op_sendto(struct call *c)
 {
 	struct iovec iov = { (void *)(uintptr_t)c->arg[1], c->arg[2] };
-	const struct message msg = { .name = c->arg[4],
-				     .name_n = (uint32_t)c->arg[5],
-				     .iov = &iov,
-				     .iov_n = 1 };
+	const struct message msg = {
+		.name = c->arg[4], .name_n = (uint32_t)c->arg[5], .iov = &iov, .iov_n = 1
+	};
 
 	/* No address: it stands in a register, so that is what the kernel sees, too. */
 	if (c->arg[4] == 0)

@@ -65,10 +65,10 @@ static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned 
 	(void)snprintf(t->from + from_n, PATH_MAX - from_n, "/%s", e->d_name);
 	(void)snprintf(t->to + to_n, PATH_MAX - to_n, "/%s", e->d_name);
 	r = check_entry(t);
-	if (r == 0 && (e->d_type == DT_DIR ||
-		       (e->d_type == DT_UNKNOWN &&
-			fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			S_ISDIR(st.st_mode)))) {
+	if (r == 0 &&
+	    (e->d_type == DT_DIR ||
+	     (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	      S_ISDIR(st.st_mode)))) {
 		fd = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		r = fd < 0 ? refuse(t, "a directory inside cannot be looked at")
 			   : tree_dir(t, fd, depth + 1);

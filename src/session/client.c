@@ -260,7 +260,7 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 	if (r == 0)
 		r = e.socket = connect_to(run, name, err);
 	if (r >= 0)
-		r = front_open(&e.front, false, err);
+		r = front_open(&e.front, NULL, false, err);
 	if (r == 0)
 		r = send_exec(&e, argv, environ, cwd, err);
 	if (r == 0 && !e.front.pty)

@@ -78,6 +78,9 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 
 	if (ok && s->view.own_mounts)
 		ok = put_env(s, w, &seen, SV("XDG_RUNTIME_DIR"), sv_from(runtime));
+	/* git gives up on a file that is there and cannot be read. */
+	if (ok && !s->view.own_mounts)
+		ok = put_env(s, w, &seen, SV("GIT_CONFIG_NOSYSTEM"), SV("1"));
 	for (int shipped = 0; ok && shipped < 2; shipped++)
 		for (size_t i = 0; ok && i < p->envs.n; i++) {
 			const struct policy_setenv *e = &p->envs.v[i];

@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,6 +152,15 @@ static bool is_own_place(struct sv path)
 	return false;
 }
 
+/* Is there something by that name inside? */
+static bool is_visible(int pid, struct sv path)
+{
+	char at[PATH_MAX];
+	const int n = snprintf(at, sizeof(at), "/proc/%d/root" SV_FMT, pid, SV_ARG(path));
+
+	return n > 0 && (size_t)n < sizeof(at) && faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /*
  * Reads are free, so nobody sees one fail. But a command that was given the name
  * of a file of this machine, and cannot have it, should be told why.
@@ -177,7 +188,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
-	if (!path || !realpath(path, real) || (!moved && is_own_place(sv_from(real))) ||
+	if (is_visible(e->pid, arg) || !path || !realpath(path, real) || (!moved && is_own_place(sv_from(real))) ||
 	    (!moved && sv_starts(arg, home)) || may_read(s, sv_from(real)))
 		return;
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
@@ -195,7 +206,8 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e)
 {
 	struct sv rest = sv_from(e->extra);
 
-	if (s->opt->quiet || s->denials.n > DENIALS_MAX / 2)
+	/* What a shell is told with -c names files without using them itself. */
+	if (s->opt->quiet || s->denials.n > DENIALS_MAX / 2 || strstr(e->extra, " -c "))
 		return;
 	(void)sv_cut(&rest, ' ');
 	for (int i = 0; rest.n && i < 64; i++)

@@ -31,6 +31,24 @@ static int make_pipe(struct front *f, int i, struct writ_err *err)
 	return 0;
 }
 
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* One pipe for both, as outside: what is written to the two stays in order. */
+static int share_pipe(struct front *f, struct writ_err *err)
+{
+	f->inside[2] = fcntl(f->inside[1], F_DUPFD_CLOEXEC, 3);
+	if (f->inside[2] < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "pipe");
+	f->relay.outer[2] = -1;
+	f->given |= 1u << 2;
+	return 0;
+}
+
 /* Terminals of the host's own: there are no others without mounts of our own. */
 static int host_terminal(struct front *f, struct writ_err *err)
 {
@@ -54,22 +72,26 @@ static int host_terminal(struct front *f, struct writ_err *err)
 	return 0;
 }
 
-int front_open(struct front *f, bool host_ttys, struct writ_err *err)
+int front_open(struct front *f, const int *stdio, bool host_ttys, struct writ_err *err)
 {
 	struct winsize size = { 0 };
 	int r = 0;
 
 	*f = (struct front)FRONT_INIT;
 	for (int i = 0; r == 0 && i < 3; i++) {
-		if (fcntl(i, F_GETFD) < 0)
+		const int fd = stdio ? stdio[i] : i;
+
+		if (fcntl(fd, F_GETFD) < 0)
 			continue;
-		f->relay.outer[i] = i;
-		if (isatty(i)) {
+		f->relay.outer[i] = fd;
+		if (!stdio && isatty(fd)) {
 			f->pty |= 1u << i;
 			f->relay.on_pty[i] = true;
 			if (size.ws_row == 0)
-				(void)ioctl(i, TIOCGWINSZ, &size);
-		} else if (!(i == 0 && is_null(i))) {
+				(void)ioctl(fd, TIOCGWINSZ, &size);
+		} else if (i == 2 && f->inside[1] >= 0 && same_file(f->relay.outer[1], fd)) {
+			r = share_pipe(f, err);
+		} else if (!(i == 0 && is_null(fd))) {
 			r = make_pipe(f, i, err);
 		}
 	}

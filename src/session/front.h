@@ -26,8 +26,11 @@ struct front {
 		}                                                                                  \
 	}
 
-/* @host_ttys: the terminal is one of the host's, and open already. */
-must_check int front_open(struct front *f, bool host_ttys, struct writ_err *err);
+/*
+ * @stdio: descriptors to use instead of 0, 1 and 2, and never as terminals; or NULL.
+ * @host_ttys: the terminal is one of the host's, and open already.
+ */
+must_check int front_open(struct front *f, const int *stdio, bool host_ttys, struct writ_err *err);
 void front_sent(struct front *f); /* closes what was sent along */
 void front_clear(struct front *f);
 

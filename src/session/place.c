@@ -6,7 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "crypto/crypto.h"
@@ -154,7 +156,9 @@ int session_place_make(struct session *s, struct writ_err *err)
 		return writ_nomem(err);
 	s->paths.info = sv_from(info);
 	s->paths.run_fd = open(s->paths.run.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	if (s->paths.run_fd < 0 || mkdir(info, 0755) < 0)
+	/* Held as long as we live: who gets it finds a session that died hard. */
+	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0 ||
+	    mkdir(info, 0755) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
 	if (s->opt->plan->tier == TIER_B) {
 		const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
@@ -207,6 +211,33 @@ static void remove_tree(int dir, const char *name, int depth)
 	if (fd >= 0)
 		remove_entries(fd, depth);
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* A new one may not have its lock yet. */
+enum { SWEEP_AGE = 10 };
+
+void session_sweep(struct sv state)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	const char *path = arena_fmt(&a, SV_FMT "/run", SV_ARG(state));
+	DIR *d = path ? opendir(path) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		scoped_fd fd = -1;
+		struct stat st;
+
+		if (strlen(e->d_name) != SESSION_ID)
+			continue;
+		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) < 0 || time(NULL) - st.st_ctim.tv_sec < SWEEP_AGE ||
+		    flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue;
+		remove_entries(fd, 0);
+		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
+	}
+	if (d)
+		closedir(d);
 }
 
 void session_place_clear(struct session *s)

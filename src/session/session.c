@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,40 @@ static void on_hello(struct session *s, struct heard *h)
 	}
 }
 
+/*
+ * The host works beside the agent: replacing a covered file by rename takes the
+ * cover away. The mediator refuses by name, so nothing opens; but it is noticed.
+ */
+static void watch_mounts(struct session *s)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	char path[64];
+
+	if (!s->view.own_mounts || s->jail.init <= 0)
+		return;
+	for (size_t i = 0; i < set->nots.n; i++)
+		if (set->nots.v[i].cap.action == CAP_FS_READ) {
+			snprintf(path, sizeof(path), "/proc/%d/mountinfo", s->jail.init);
+			s->mounts = open(path, O_RDONLY | O_CLOEXEC);
+			return;
+		}
+}
+
+static void on_mounts(struct session *s)
+{
+	struct buf b = BUF_INIT(4096);
+	char drop[4096];
+
+	/* Read to the end, or it would be reported again at once. */
+	if (lseek(s->mounts, 0, SEEK_SET) < 0)
+		return;
+	while (read(s->mounts, drop, sizeof(drop)) > 0)
+		;
+	record_begin(s, &b, "mounts");
+	record_str(&b, "what", SV("a mount of the session changed from outside"));
+	record_end(s, &b);
+}
+
 static void on_sealed(struct session *s, struct heard *h)
 {
 	struct buf b = BUF_INIT(4096);
@@ -67,6 +102,7 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_begin(s, &b, "sealed");
 	record_num(&b, "steps", h->m.value);
 	record_end(s, &b);
+	watch_mounts(s);
 	if (s->opt->ready_fd >= 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
 }
@@ -298,7 +334,8 @@ static int until(struct session *s, enum cap_limit limit, uint64_t since, int le
 static int next_timeout(struct session *s)
 {
 	const uint64_t now = clock_ms();
-	int t = 3600000;
+	/* A job that was sent to the background and fetched back is noticed by looking. */
+	int t = s->interactive ? 1000 : 3600000;
 
 	if (s->relay && relay_activity(s->relay) != s->activity) {
 		s->activity = relay_activity(s->relay);
@@ -329,6 +366,7 @@ enum {
 	POLL_KEEPER,
 	POLL_MEDIATOR,
 	POLL_CONTROL,
+	POLL_MOUNTS,
 	POLL_CLIENTS,
 	POLL_RELAY = POLL_CLIENTS + CLIENTS_MAX,
 	POLL_COUNT = POLL_RELAY + RELAY_POLLS
@@ -364,6 +402,7 @@ static void step(struct session *s)
 	p[POLL_KEEPER].fd = s->jail.keeper;
 	p[POLL_MEDIATOR].fd = s->mediator;
 	p[POLL_CONTROL].fd = s->control;
+	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		p[POLL_CLIENTS + i].fd = s->clients[i].fd;
 	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
@@ -377,6 +416,8 @@ static void step(struct session *s)
 		watch_event(s);
 	if (p[POLL_KEEPER].revents)
 		control_keeper(s);
+	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
+		on_mounts(s);
 	if (p[POLL_CONTROL].revents)
 		control_accept(s);
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
@@ -436,7 +477,7 @@ static int first_command(struct session *s, struct writ_err *err)
 	if (!s->opt->argv[0])
 		return 0;
 	if (!s->opt->detach)
-		r = front_open(&s->front, !s->view.own_mounts, err);
+		r = front_open(&s->front, s->opt->stdio, !s->view.own_mounts, err);
 	if (r < 0)
 		return r;
 	s->front.relay.output_max = s->opt->policy->set.limits[LIMIT_OUTPUT];
@@ -447,11 +488,12 @@ static int first_command(struct session *s, struct writ_err *err)
 	ask.fds = s->front.inside;
 	ask.rows = s->front.rows;
 	ask.cols = s->front.cols;
-	r = command_send(s, &ask, err);
-	front_sent(&s->front);
-	/* A terminal of the jail's own is still to come. */
-	if (r == 0 && !s->opt->detach && (!s->front.pty || s->front.relay.pty >= 0))
+	/* A terminal of the jail's own is still to come, and the relay with it. */
+	if (!s->opt->detach && (!s->front.pty || s->front.relay.pty >= 0))
 		r = relay_new(&s->front.relay, &s->relay, err);
+	if (r == 0)
+		r = command_send(s, &ask, err);
+	front_sent(&s->front);
 	return r;
 }
 
@@ -488,6 +530,12 @@ static int start(struct session *s, struct writ_err *err)
 	}
 	if (r == 0)
 		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
+	/* SECURITY: no command before pid 1 is where its limits are. */
+	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
+	       !s->failed)
+		hear(s);
+	if (r == 0 && s->failed)
+		return 0;
 	if (r == 0)
 		r = first_command(s, err);
 	if (r == 0 && s->view.traps)
@@ -588,7 +636,13 @@ static void clear(struct session *s)
 	scope_close(&s->record);
 	scope_close(&s->feed);
 	scope_close(&s->signals);
+	scope_close(&s->mounts);
 	session_place_clear(s);
+	/* One session in a few looks for what others could not clear away themselves. */
+	if (s->id[0] >= 'a' && s->id[0] <= 'c') {
+		session_sweep(s->opt->state);
+		cgroup_sweep(s->opt->plan->facts);
+	}
 }
 
 int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
@@ -602,6 +656,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .mediator = -1,
 			     .signals = -1,
 			     .control = -1,
+			     .mounts = -1,
 			     .front = FRONT_INIT,
 			     .paths = { .run_fd = -1 } };
 	int r;
@@ -609,6 +664,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		s.clients[i].fd = -1;
 	r = start(&s, err);
+	if (r == 0 && s.failed)
+		s.state = SESSION_ENDED;
 	while (r == 0 && s.state != SESSION_ENDED)
 		step(&s);
 	if (r == 0)

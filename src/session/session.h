@@ -34,6 +34,7 @@ struct session_options {
 	char *const *argv;   /* ends with NULL */
 	char *const *environ;
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
+	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
@@ -61,6 +62,9 @@ struct session_info {
 	char workspace[1024];
 	uint32_t denials;
 };
+
+/* Removes what sessions that died hard have left below @state. */
+void session_sweep(struct sv state);
 
 /* Calls @each for every running session below @state; @each returns false to stop. */
 must_check int session_list(struct sv state, struct arena *a,

@@ -67,6 +67,7 @@ struct session {
 	pid_t mediator_pid;
 	int mediator; /* socket; -1: nothing is mediated */
 	int signals, control;
+	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
 		int fd;
 		uint32_t grant;	  /* waiting for the keeper about this one; 0: none */

@@ -37,9 +37,9 @@ struct box {
 	struct mediator *m;
 	struct mediate_event events[BOX_EVENTS];
 	size_t events_n;
-	int status; /* of the child, as from waitpid() */
+	int status;	     /* of the child, as from waitpid() */
 	int (*inside)(void); /* before the filter: namespaces; 0 or a failed exit */
-	int in, out, note; /* pipes */
+	int in, out, note;   /* pipes */
 };
 
 /* What the child saw: errno or a value, by number of the question. */
@@ -98,11 +98,11 @@ static void box_trap_bits(struct box_code *p, long nr, unsigned arg, uint32_t bi
 
 static void box_writes(struct box_code *p, bool reads)
 {
-	static const long always[] = { SYS_creat,  SYS_mkdir,    SYS_mkdirat,  SYS_mknod,
-				       SYS_mknodat, SYS_symlink, SYS_symlinkat, SYS_unlink,
-				       SYS_unlinkat, SYS_rmdir,	 SYS_rename,   SYS_renameat,
-				       SYS_renameat2, SYS_link,	 SYS_linkat,   SYS_truncate,
-				       SYS_bind,    SYS_openat2 };
+	static const long always[] = { SYS_creat,     SYS_mkdir,   SYS_mkdirat,	  SYS_mknod,
+				       SYS_mknodat,   SYS_symlink, SYS_symlinkat, SYS_unlink,
+				       SYS_unlinkat,  SYS_rmdir,   SYS_rename,	  SYS_renameat,
+				       SYS_renameat2, SYS_link,	   SYS_linkat,	  SYS_truncate,
+				       SYS_bind,      SYS_openat2 };
 	const uint32_t bits = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
 
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
@@ -118,11 +118,24 @@ static void box_writes(struct box_code *p, bool reads)
 
 static void box_program(unsigned traps, struct box_code *p)
 {
-	static const long meta[] = { SYS_chmod,	 SYS_fchmod,	SYS_fchmodat,	 SYS_chown,
-				     SYS_fchown, SYS_lchown,	SYS_fchownat,	 SYS_utime,
-				     SYS_utimes, SYS_futimesat, SYS_utimensat,	 SYS_setxattr,
-				     452,	 SYS_lsetxattr, SYS_fsetxattr,	 SYS_removexattr,
-				     SYS_lremovexattr, SYS_fremovexattr };
+	static const long meta[] = { SYS_chmod,
+				     SYS_fchmod,
+				     SYS_fchmodat,
+				     SYS_chown,
+				     SYS_fchown,
+				     SYS_lchown,
+				     SYS_fchownat,
+				     SYS_utime,
+				     SYS_utimes,
+				     SYS_futimesat,
+				     SYS_utimensat,
+				     SYS_setxattr,
+				     452,
+				     SYS_lsetxattr,
+				     SYS_fsetxattr,
+				     SYS_removexattr,
+				     SYS_lremovexattr,
+				     SYS_fremovexattr };
 
 	p->n = 0;
 	box_put(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr), 0, 0);
@@ -273,8 +286,7 @@ __attribute__((unused)) static const struct mediate_event *box_denied(const stru
 								      const char *object)
 {
 	for (size_t i = 0; i < b->events_n; i++)
-		if (b->events[i].denied &&
-		    sv_ends(sv_from(b->events[i].object), sv_from(object)))
+		if (b->events[i].denied && sv_ends(sv_from(b->events[i].object), sv_from(object)))
 			return &b->events[i];
 	return NULL;
 }

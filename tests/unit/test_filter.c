@@ -64,7 +64,7 @@ static const char *const allowed =
 	"remap_file_pages pkey_mprotect pkey_alloc pkey_free map_shadow_stack=453 mseal=462 "
 	"membarrier fork vfork exit exit_group wait4 waitid gettid set_tid_address set_robust_list "
 	"get_robust_list rt_sigprocmask rt_sigreturn restart_syscall execve getpid getppid getpgid "
-	"getpgrp setpgid getsid setsid pidfd_open prlimit64 getrlimit setrlimit getrusage times "
+	"getpgrp setpgid getsid setsid pidfd_open getrlimit setrlimit getrusage times "
 	"uname sysinfo getcpu getrandom rseq rseq_slice_yield=471 arch_prctl tkill tgkill kill "
 	"rt_sigaction rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo "
 	"rt_sigsuspend sigaltstack signalfd signalfd4 pidfd_send_signal pause time gettimeofday "
@@ -72,10 +72,10 @@ static const char *const allowed =
 	"timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create "
 	"timerfd_settime timerfd_gettime poll ppoll select pselect6 epoll_create epoll_create1 "
 	"epoll_ctl epoll_wait epoll_pwait epoll_pwait2=441 eventfd eventfd2 futex futex_waitv=449 "
-	"futex_wake=454 futex_wait=455 futex_requeue=456 sched_yield sched_setparam "
-	"sched_getparam sched_setscheduler sched_getscheduler sched_setattr sched_getattr "
-	"sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_setaffinity "
-	"sched_getaffinity getpriority setpriority ioprio_set ioprio_get getuid geteuid getgid "
+	"futex_wake=454 futex_wait=455 futex_requeue=456 sched_yield "
+	"sched_getparam sched_getscheduler sched_getattr "
+	"sched_get_priority_max sched_get_priority_min sched_rr_get_interval "
+	"sched_getaffinity getpriority ioprio_get getuid geteuid getgid "
 	"getegid getresuid getresgid getgroups capget setuid setgid setreuid setregid setresuid "
 	"setresgid setfsuid setfsgid setgroups capset bind connect listen recvmsg accept accept4 "
 	"recvfrom recvmmsg shutdown getsockname getpeername getsockopt "
@@ -102,7 +102,8 @@ static const char *const ipc =
 /* Decided by arguments, in by_argument() below. */
 static const char *const judged =
 	"open openat creat chmod fchmod fchmodat fchmodat2=452 mknod mknodat ioctl clone unshare "
-	"memfd_create execveat prctl personality seccomp socket socketpair setsockopt sendto "
+	"setpriority ioprio_set prlimit64 sched_setparam sched_setscheduler sched_setattr "
+	"sched_setaffinity memfd_create execveat prctl personality seccomp socket socketpair setsockopt sendto "
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
@@ -291,6 +292,13 @@ static uint32_t by_argument(const struct arch *a, const struct seccomp_data *d, 
 		return expect_prctl(v, sw);
 	if (is(a, d, "personality"))
 		return expect_personality(v[0]);
+	if (is(a, d, "prlimit64") || is(a, d, "sched_setparam") || is(a, d, "sched_setscheduler") ||
+	    is(a, d, "sched_setattr") || is(a, d, "sched_setaffinity"))
+		return (sw & FILTER_TIER_B) && v[0] != 0 ? NO(EPERM) : GO;
+	if (is(a, d, "setpriority"))
+		return (sw & FILTER_TIER_B) && (v[0] != 0 || v[1] != 0) ? NO(EPERM) : GO;
+	if (is(a, d, "ioprio_set"))
+		return (sw & FILTER_TIER_B) && (v[0] != 1 || v[1] != 0) ? NO(EPERM) : GO;
 	if (is(a, d, "seccomp"))
 		return GO;
 	if (is(a, d, "socket"))

@@ -30,9 +30,10 @@ static void test_safe(void)
 	pass("", plain, "a new repository");
 	pass(plain, plain, "no change");
 	pass(plain, "", "safe keys may go");
-	pass("", "[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = "
-		 "+refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = "
-		 "refs/heads/main\n",
+	pass("",
+	     "[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = "
+	     "+refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = "
+	     "refs/heads/main\n",
 	     "a clone");
 	pass("", "[remote \"o\"]\nurl=git@example.org:a/b.git\n[remote \"p\"] url = /srv/git/x\n",
 	     "scp-like and a path");
@@ -42,8 +43,8 @@ static void test_safe(void)
 	pass("", "[color \"diff\"]\nmeta = yellow bold\n[advice]\ndetachedHead = false\n", "looks");
 	pass("[core]\n\thooksPath = x\n", "[core]\n\thooksPath = x\n[user]\n\tname = n\n",
 	     "what was there stays");
-	pass("[core]\nhooksPath = x\n[user]\nname=a\n", "[core]\nhooksPath=\"x\" ; c\n[user]\nname=b\n",
-	     "and may be written differently");
+	pass("[core]\nhooksPath = x\n[user]\nname=a\n",
+	     "[core]\nhooksPath=\"x\" ; c\n[user]\nname=b\n", "and may be written differently");
 	pass("", "[submodule \"a\"]\nupdate = none\nurl=../x\nactive = true\n", "a submodule");
 }
 
@@ -135,7 +136,8 @@ static void test_forms(void)
 		struct gitconfig_answer a;
 		const char with_nul[] = "[user]\nname=a\0b\n";
 
-		ok(!gitconfig_check(SV(""), (struct sv){ with_nul, sizeof(with_nul) - 1 }, false, &a),
+		ok(!gitconfig_check(SV(""), (struct sv){ with_nul, sizeof(with_nul) - 1 }, false,
+				    &a),
 		   "a NUL");
 		ok(gitconfig_check(SV(""), SV("[core]\nworktree = ../../../sub\n"), true, &a) &&
 			   a.has_worktree && strcmp(a.worktree, "../../../sub") == 0,
@@ -204,9 +206,13 @@ static void test_protect(void)
 		{ ".Claude", PROTECT_CLEAR },
 		{ "", PROTECT_CLEAR },
 	};
-	static const char *const folded[] = { ".GIT/hooks",   ".Git/Config", ".claude. ",
-					      "GIT~1/config", ".g\xe2\x80\x8cit/hooks",
-					      ".git/hoo\xe2\x84\xaas", ".VSCODE" };
+	static const char *const folded[] = { ".GIT/hooks",
+					      ".Git/Config",
+					      ".claude. ",
+					      "GIT~1/config",
+					      ".g\xe2\x80\x8cit/hooks",
+					      ".git/hoo\xe2\x84\xaas",
+					      ".VSCODE" };
 	const struct sv lifted = SV(".vscode");
 	const struct protect_open open = { &lifted, 1 };
 

@@ -2,13 +2,13 @@
 
 #include "mediated.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <arpa/inet.h>
-#include <netinet/in.h>
 
 /*
  * base/ws is the workspace, base/priv belongs to the session, base/out to nobody.
@@ -70,8 +70,8 @@ static void fresh(void)
 	char cmd[512];
 
 	snprintf(cmd, sizeof(cmd),
-		 "rm -rf %s/ws %s/priv %s/out && mkdir -p %s/ws/sub %s/ws/.git/info %s/priv %s/out", base,
-		 base, base, base, base, base, base);
+		 "rm -rf %s/ws %s/priv %s/out && mkdir -p %s/ws/sub %s/ws/.git/info %s/priv %s/out",
+		 base, base, base, base, base, base, base);
 	if (system(cmd) != 0)
 		ok(false, "cannot make %s", base);
 	snprintf(cmd, sizeof(cmd), "%s/secret", out);
@@ -258,7 +258,8 @@ static int tricks(void)
 	results[21] = ERR(linkat(AT_FDCWD, cmd, AT_FDCWD, "named", AT_SYMLINK_FOLLOW));
 	fd2 = open(".", O_WRONLY | O_TMPFILE, 0644);
 	snprintf(cmd, sizeof(cmd), "/proc/self/fd/%d", fd2);
-	results[22] = ERR(linkat(AT_FDCWD, cmd, AT_FDCWD, ".git/info/attributes", AT_SYMLINK_FOLLOW));
+	results[22] =
+		ERR(linkat(AT_FDCWD, cmd, AT_FDCWD, ".git/info/attributes", AT_SYMLINK_FOLLOW));
 	results[23] = ERR(linkat(AT_FDCWD, cmd, AT_FDCWD, ".envrc", AT_SYMLINK_FOLLOW));
 	snprintf(cmd, sizeof(cmd), "/proc/self/fd/%d", fd);
 	results[24] = open_close(cmd, O_WRONLY);
@@ -281,19 +282,22 @@ static void test_tricks(void)
 
 	fresh();
 	ok(box_run(&b, tricks) == 0, "the program runs");
-	ok(results[0] == 0 && results[1] == EACCES && results[2] == EACCES, "through a linked directory");
+	ok(results[0] == 0 && results[1] == EACCES && results[2] == EACCES,
+	   "through a linked directory");
 	ok(results[3] == 0 && results[4] == EACCES && results[5] == ELOOP, "through a linked file");
 	ok(results[6] == 0 && results[7] == ELOOP, "links in a circle (%d)", results[7]);
 	ok(results[9] == 0 && there(ws, "sub/made") && results[10] == EEXIST, "a dangling link");
-	ok(results[11] == EACCES && !there(ws, "hard"), "no hard link to the outside (%d)", results[11]);
+	ok(results[11] == EACCES && !there(ws, "hard"), "no hard link to the outside (%d)",
+	   results[11]);
 	ok(results[12] == 0 && stat_of(ws, "old").st_nlink == 2, "but one inside");
 	ok(results[13] == EACCES && results[14] == EACCES && results[15] == EACCES,
 	   "no move across (%d %d %d)", results[13], results[14], results[15]);
 	is_str(text_of(out, "secret"), "secret", "the outside is as it was");
-	ok(results[16] == 0 && results[17] == EACCES && results[18] == EACCES, "FIFOs are not opened");
+	ok(results[16] == 0 && results[17] == EACCES && results[18] == EACCES,
+	   "FIFOs are not opened");
 	ok(results[19] == EPERM, "devices are not made");
-	ok(results[20] == 0 && results[21] == 0, "a file without a name gets one (%d %d)", results[20],
-	   results[21]);
+	ok(results[20] == 0 && results[21] == 0, "a file without a name gets one (%d %d)",
+	   results[20], results[21]);
 	is_str(text_of(ws, "named"), "unnamed", "the same file");
 	ok(results[22] == EACCES && results[23] == EACCES && !there(ws, ".git/info/attributes") &&
 		   !there(ws, ".envrc"),
@@ -340,17 +344,20 @@ static int names(void)
 
 static void test_names(void)
 {
-	static const int want[] = { 0,	EEXIST, 0,     EEXIST, EEXIST, EACCES, ENOTEMPTY, EINVAL,
-				    EISDIR, ENOENT, EACCES, ENOENT, 0,	   0,	   EISDIR,  EEXIST,
-				    0,	EINVAL, 0,     0,      ENOENT, ENOTDIR, EEXIST,  EBUSY };
+	static const int want[] = { 0,	       EEXIST, 0,      EEXIST,	EEXIST, EACCES,
+				    ENOTEMPTY, EINVAL, EISDIR, ENOENT,	EACCES, ENOENT,
+				    0,	       0,      EISDIR, EEXIST,	0,	EINVAL,
+				    0,	       0,      ENOENT, ENOTDIR, EEXIST, EBUSY };
 	struct box b = make_box(BOX_WRITE);
 
 	fresh();
 	ok(box_run(&b, names) == 0, "the program runs");
 	for (size_t i = 0; i < ARRAY_LEN(want); i++)
 		ok(results[i] == want[i], "step %zu: %d, want %d", i, results[i], want[i]);
-	ok(there(ws, "sub/old") && there(ws, "sub/e") && !there(ws, "moved"), "all is where it belongs");
-	ok((stat_of(ws, "sub").st_mode & 0777) == 0755 && (stat_of(ws, "node").st_mode & 0777) == 0644,
+	ok(there(ws, "sub/old") && there(ws, "sub/e") && !there(ws, "moved"),
+	   "all is where it belongs");
+	ok((stat_of(ws, "sub").st_mode & 0777) == 0755 &&
+		   (stat_of(ws, "node").st_mode & 0777) == 0644,
 	   "with the umask");
 	ok(b.events_n == 2, "two denials (%zu)", b.events_n);
 }
@@ -359,11 +366,16 @@ static void test_names(void)
 
 static int protected(void)
 {
-	static const char *const shut[] = { ".git/hooks/post-checkout", ".claude/settings.json",
-					    ".mcp.json",		".envrc",
-					    ".vscode/tasks.json",	"sub/.bashrc",
-					    ".git/info/attributes",	".gitattributes",
-					    "agent.writ",		".git/config" };
+	static const char *const shut[] = { ".git/hooks/post-checkout",
+					    ".claude/settings.json",
+					    ".mcp.json",
+					    ".envrc",
+					    ".vscode/tasks.json",
+					    "sub/.bashrc",
+					    ".git/info/attributes",
+					    ".gitattributes",
+					    "agent.writ",
+					    ".git/config" };
 	int bad = 0;
 
 	if (chdir(ws) < 0)
@@ -385,8 +397,8 @@ static int protected(void)
 		      open_close("x/hooks/pre-commit", O_WRONLY | O_CREAT);
 	results[11] = ERR(rename("x", "sub/.git"));
 	results[12] = ERR(rename("x/hooks", ".git/hooks"));
-	results[13] = ERR(mkdir("y", 0700)) || ERR(mkdir("y/.git", 0700)) ||
-		      ERR(rename("x", "y/z"));
+	results[13] =
+		ERR(mkdir("y", 0700)) || ERR(mkdir("y/.git", 0700)) || ERR(rename("x", "y/z"));
 	results[14] = ERR(rename("y/z/hooks", "y/.git/hooks"));
 	results[15] = ERR(unlink("keep/.envrc"));
 	results[16] = ERR(rename("keep", "kept"));
@@ -413,7 +425,8 @@ static void test_protected(void)
 	fresh();
 	b.opt.opens = &opens_list;
 	b.opt.opens_n = 1;
-	snprintf(cmd, sizeof(cmd), "cd %s && mkdir -p keep plain/a/b && echo > keep/.envrc && echo > plain/a/b/c",
+	snprintf(cmd, sizeof(cmd),
+		 "cd %s && mkdir -p keep plain/a/b && echo > keep/.envrc && echo > plain/a/b/c",
 		 ws);
 	ok(system(cmd) == 0, "prepared");
 	ok(box_run(&b, protected) == 0, "the program runs");
@@ -428,9 +441,11 @@ static void test_protected(void)
 	ok(results[15] == EACCES && results[16] == EACCES && there(ws, "keep/.envrc"),
 	   "what is there stays, also inside a directory (%d %d)", results[15], results[16]);
 	ok(results[17] == 0 && there(ws, "plainer/a/b/c"), "ordinary directories move");
-	ok(results[18] == 0 && results[19] == 0, "samples are fine (%d %d)", results[18], results[19]);
+	ok(results[18] == 0 && results[19] == 0, "samples are fine (%d %d)", results[18],
+	   results[19]);
 	ok(results[20] == EACCES && results[21] == EACCES, "as long as they stay samples");
-	ok(results[22] == 0 && results[23] == EACCES, "a directory that may hold one does not move");
+	ok(results[22] == 0 && results[23] == EACCES,
+	   "a directory that may hold one does not move");
 	ok(results[24] == 0, "the top only means the top (%d)", results[24]);
 	ok(results[25] == 0, "open lifts one (%d)", results[25]);
 	ok(results[26] == EACCES, "the configuration is not cut");
@@ -517,21 +532,24 @@ static void test_config(void)
 	ok(box_run(&b, config) == 0, "the program runs");
 	ok(results[0] == 0, "a harmless change passes (%d)", results[0]);
 	ok(results[1] == EACCES, "another does not (%d)", results[1]);
-	ok(strstr(box_denied(&b, ".git/config")->extra, "core.hookspath"), "and the key is named: %s",
-	   box_denied(&b, ".git/config")->extra);
+	ok(strstr(box_denied(&b, ".git/config")->extra, "core.hookspath"),
+	   "and the key is named: %s", box_denied(&b, ".git/config")->extra);
 	ok(results[2] == 0 && !there(ws, ".git/config"), "nor by a link");
-	ok(results[3] == 0 && results[4] == EACCES, "no repository around an unchecked file (%d %d)",
-	   results[3], results[4]);
+	ok(results[3] == 0 && results[4] == EACCES,
+	   "no repository around an unchecked file (%d %d)", results[3], results[4]);
 	ok(results[5] == 0 && results[6] == 0, "one around a checked file (%d %d)", results[5],
 	   results[6]);
-	is_str(text_of(ws, "bare/config"), "[core]\nbare=true\n", "which nobody can write any more");
-	ok(results[7] == EACCES && results[8] == EACCES, "in no way (%d %d)", results[7], results[8]);
-	ok(results[9] == 0 && results[10] == EACCES, "no hooks there (%d %d)", results[9], results[10]);
+	is_str(text_of(ws, "bare/config"), "[core]\nbare=true\n",
+	       "which nobody can write any more");
+	ok(results[7] == EACCES && results[8] == EACCES, "in no way (%d %d)", results[7],
+	   results[8]);
+	ok(results[9] == 0 && results[10] == EACCES, "no hooks there (%d %d)", results[9],
+	   results[10]);
 	ok(results[12] == 0 && results[13] == EACCES && !there(ws, "b2/HEAD"),
 	   "nor around hooks (%d %d)", results[12], results[13]);
 	ok(results[15] == 0 && results[16] == 0, "a .git file that leads out is not made");
-	ok(results[17] == 0 && results[18] == 0, "one that leads to a worktree is (%d %d)", results[17],
-	   results[18]);
+	ok(results[17] == 0 && results[18] == 0, "one that leads to a worktree is (%d %d)",
+	   results[17], results[18]);
 	ok(results[19] == EACCES && results[20] == 0 && results[21] == EACCES,
 	   "by renaming as well, and never a link (%d %d %d)", results[19], results[20],
 	   results[21]);
@@ -578,7 +596,8 @@ static void test_fine(void)
 
 	fresh();
 	snprintf(cmd, sizeof(cmd),
-		 "cd %s && mkdir -p logs/sub box open/d asked && echo s > open/.env && echo > open/seen && echo "
+		 "cd %s && mkdir -p logs/sub box open/d asked && echo s > open/.env && echo > "
+		 "open/seen && echo "
 		 "> open/fixed && cp open/.env open/d/hidden",
 		 ws);
 	ok(system(cmd) == 0, "prepared");
@@ -598,12 +617,14 @@ static void test_fine(void)
 	ok(box_run(&b, fine) == 0, "the program runs");
 	ok(results[0] == 0 && results[1] == EACCES && results[2] == EACCES, "a star (%d %d %d)",
 	   results[0], results[1], results[2]);
-	ok(results[3] == 0 && results[4] == EACCES && results[5] == EACCES && results[6] == EACCES &&
-		   results[7] == 0,
-	   "a drop box (%d %d %d %d %d)", results[3], results[4], results[5], results[6], results[7]);
-	ok(results[8] == 0 && results[9] == EACCES, "written, not read (%d %d)", results[8], results[9]);
-	ok(results[10] == EACCES && results[11] == EACCES, "nor under another name (%d %d)", results[10],
-	   results[11]);
+	ok(results[3] == 0 && results[4] == EACCES && results[5] == EACCES &&
+		   results[6] == EACCES && results[7] == 0,
+	   "a drop box (%d %d %d %d %d)", results[3], results[4], results[5], results[6],
+	   results[7]);
+	ok(results[8] == 0 && results[9] == EACCES, "written, not read (%d %d)", results[8],
+	   results[9]);
+	ok(results[10] == EACCES && results[11] == EACCES, "nor under another name (%d %d)",
+	   results[10], results[11]);
 	ok(results[12] == EACCES && box_denied(&b, "/fixed") &&
 		   box_denied(&b, "/fixed")->rule != RULE_NONE,
 	   "a denial names its rule");
@@ -611,8 +632,10 @@ static void test_fine(void)
 	   "who would ask is not there");
 	ok(results[14] == EACCES && results[15] == 0 && results[16] == 0 && results[17] == 0 &&
 		   results[20] == ENOENT,
-	   "reading (%d %d %d %d %d)", results[14], results[15], results[16], results[17], results[20]);
-	ok(results[18] == 0 && results[19] == EACCES, "by a link (%d %d)", results[18], results[19]);
+	   "reading (%d %d %d %d %d)", results[14], results[15], results[16], results[17],
+	   results[20]);
+	ok(results[18] == 0 && results[19] == EACCES, "by a link (%d %d)", results[18],
+	   results[19]);
 	ok(results[21] == EACCES, "nor by moving its directory (%d)", results[21]);
 }
 
@@ -632,7 +655,8 @@ static void test_exec(void)
 
 	fresh();
 	ok(box_run(&b, programs) == 7, "a shell runs");
-	ok(b.events_n == 2 && b.events[0].op == MEDIATE_EXEC && !b.events[0].denied, "two execs are seen");
+	ok(b.events_n == 2 && b.events[0].op == MEDIATE_EXEC && !b.events[0].denied,
+	   "two execs are seen");
 	is_str(b.events[0].object, "/bin/sh", "which");
 	is_str(b.events[1].extra, "/bin/true a b", "with what");
 	is_str(text_of(ws, "out.txt"), "hi\n", "and it writes");
@@ -658,7 +682,8 @@ static void test_watch(void)
 	ok(box_run(&b, watched) == 0, "the program runs");
 	ok(results[0] == 0 && results[1] == 0 && results[2] == 0, "nothing is refused");
 	ok(there(ws, ".envrc") && there(out, "x") && there(ws, "new"), "and all is done");
-	ok(b.events_n == 2 && b.events[0].denied && b.events[0].sys == 0, "but noted (%zu)", b.events_n);
+	ok(b.events_n == 2 && b.events[0].denied && b.events[0].sys == 0, "but noted (%zu)",
+	   b.events_n);
 }
 
 static int endless(void)
@@ -744,6 +769,83 @@ static void test_grant(void)
 	   "refused, granted, refused again (%d %d %d)", results[0], results[1], results[2]);
 }
 
+/* --- Another user --- */
+
+enum { OTHER = 65534 };
+
+static int become_other(void)
+{
+	return setresgid(OTHER, OTHER, OTHER) < 0 || setresuid(OTHER, OTHER, OTHER) < 0;
+}
+
+static int other(void)
+{
+	if (chdir(ws) < 0)
+		return 1;
+	results[0] = set_file("shared/new", "x");
+	results[1] = set_file("shared/roots", "x");
+	results[2] = ERR(unlink("closed/f"));
+	results[3] = ERR(mkdir("closed/d", 0755));
+	results[4] = open_close("hidden/f", O_WRONLY);
+	results[5] = ERR(mkdir("shared/d", 0755));
+	return 0;
+}
+
+/* A mediator that is root acts as the user it acts for. */
+static void test_other(void)
+{
+	struct box b = make_box(BOX_WRITE);
+	char cmd[512];
+
+	if (getuid() != 0)
+		return;
+	fresh();
+	snprintf(cmd, sizeof(cmd),
+		 "chmod 755 %s && cd %s && mkdir -m 777 shared && mkdir closed && mkdir -m 700 "
+		 "hidden && echo r > "
+		 "shared/roots && touch closed/f hidden/f && chmod 666 hidden/f",
+		 base, ws);
+	ok(system(cmd) == 0, "prepared");
+	b.inside = become_other;
+	ok(box_run(&b, other) == 0, "the program runs");
+	ok(results[0] == 0 && stat_of(ws, "shared/new").st_uid == OTHER &&
+		   stat_of(ws, "shared/new").st_gid == OTHER && results[5] == 0,
+	   "what it makes is its own (%d)", results[0]);
+	ok(results[1] == EACCES && results[2] == EACCES && results[3] == EACCES &&
+		   results[4] == EACCES,
+	   "what it may not touch stays shut (%d %d %d %d)", results[1], results[2], results[3],
+	   results[4]);
+	is_str(text_of(ws, "shared/roots"), "r\n", "as it was");
+	ok(geteuid() == 0 && access("/root", W_OK) == 0, "and we are who we were");
+}
+
+/* --- Leases --- */
+
+static int leased(void)
+{
+	int fd;
+
+	if (chdir(ws) < 0)
+		return 1;
+	fd = open("old", O_RDWR);
+	signal(SIGIO, SIG_IGN);
+	results[0] = ERR(fcntl(fd, F_SETLEASE, F_WRLCK));
+	results[1] = open_close("old", O_WRONLY);
+	results[2] = set_file("other", "x");
+	return 0;
+}
+
+static void test_lease(void)
+{
+	struct box b = make_box(BOX_WRITE);
+
+	fresh();
+	ok(box_run(&b, leased) == 0, "the program runs");
+	ok(results[0] != 0 || results[1] == EAGAIN, "a lease does not stop us (%d %d)", results[0],
+	   results[1]);
+	ok(results[2] == 0, "and others are served");
+}
+
 int main(void)
 {
 	snprintf(base, sizeof(base), "/tmp/writ-mediate-XXXXXX");
@@ -765,6 +867,8 @@ int main(void)
 	test_watch();
 	test_ends();
 	test_grant();
+	test_other();
+	test_lease();
 	{
 		char cmd[128];
 

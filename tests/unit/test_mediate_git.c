@@ -15,8 +15,10 @@ static int shell(void)
 
 	/* Nothing of the host's configuration, and a way to write files by hand. */
 	snprintf(text, sizeof(text),
-		 "set -e; export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b "
-		 "GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_EDITOR=true GIT_TERMINAL_PROMPT=0 "
+		 "set -e; export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a "
+		 "GIT_AUTHOR_EMAIL=a@b "
+		 "GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_EDITOR=true "
+		 "GIT_TERMINAL_PROMPT=0 "
 		 "GIT_ALLOW_PROTOCOL=file GIT_PAGER=cat; "
 		 "exec >%s/log 2>&1; cd %s; %s",
 		 priv, priv, ws, script);
@@ -58,9 +60,11 @@ static bool host(const char *what)
 	char cmd[4096];
 
 	snprintf(cmd, sizeof(cmd),
-		 "cd %s && export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b "
+		 "cd %s && export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a "
+		 "GIT_AUTHOR_EMAIL=a@b "
 		 "GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_COUNT=1 "
-		 "GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always && { %s ; } >/dev/null 2>&1",
+		 "GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always && { %s ; } "
+		 ">/dev/null 2>&1",
 		 ws, priv, what);
 	return system(cmd) == 0;
 }
@@ -78,16 +82,22 @@ static void test_clone(void)
 	good("git init repo && cd repo && echo a > a && git add a && git commit -m one");
 	ok(host("test -d repo/.git && git -C repo fsck"), "a repository the host accepts");
 	good("cd repo && echo b >> a && git stash && git stash pop && git commit -am two");
-	good("cd repo && git checkout -b topic && echo c > c && git add c && git commit -m three && git "
+	good("cd repo && git checkout -b topic && echo c > c && git add c && git commit -m three "
+	     "&& git "
 	     "checkout - && echo d > d && git add d && git commit -m four && git rebase topic");
-	good("cd repo && git remote add origin ../upstream && git config branch.topic.remote origin");
-	good("git clone repo copy && cd copy && git log --oneline && git checkout -b x && git branch -u "
+	good("cd repo && git remote add origin ../upstream && git config branch.topic.remote "
+	     "origin");
+	good("git clone repo copy && cd copy && git log --oneline && git checkout -b x && git "
+	     "branch -u "
 	     "origin/topic && git fetch origin");
-	good("git clone --bare repo bare.git && cd copy && git remote add b ../bare.git && git push b x");
+	good("git clone --bare repo bare.git && cd copy && git remote add b ../bare.git && git "
+	     "push b x");
 	good("cd copy && git gc && git fsck && git tag -a -m t t1 && git merge origin/topic");
-	good("cd copy && git config user.name n && git config --unset user.name && git config pull.rebase "
+	good("cd copy && git config user.name n && git config --unset user.name && git config "
+	     "pull.rebase "
 	     "true && git reset --hard HEAD~1 && git clean -fdx");
-	good("cd copy && git mv a z && git commit -m moved && git revert --no-edit HEAD && git cherry-pick "
+	good("cd copy && git mv a z && git commit -m moved && git revert --no-edit HEAD && git "
+	     "cherry-pick "
 	     "HEAD~1");
 	good("mkdir -p src/a && echo > src/a/f && mv src lib && rm -rf lib");
 	good("rm -rf bare.git");
@@ -95,28 +105,37 @@ static void test_clone(void)
 
 static void test_worktree(void)
 {
-	good("cd copy && git worktree add ../tree -b tree && cd ../tree && echo w > w && git add w && git "
+	good("cd copy && git worktree add ../tree -b tree && cd ../tree && echo w > w && git add w "
+	     "&& git "
 	     "commit -m w && git status && git stash list");
 	ok(host("git -C tree log -1 --format=%s | grep -x w"), "a worktree the host accepts");
-	good("cd tree && git config extensions.worktreeConfig true && git config --worktree core.sparseCheckout "
+	good("cd tree && git config extensions.worktreeConfig true && git config --worktree "
+	     "core.sparseCheckout "
 	     "false && echo v > w && git commit -am v && git stash && git rebase HEAD~1");
-	good("cd copy && git worktree list && git worktree remove --force ../tree && git worktree prune");
+	good("cd copy && git worktree list && git worktree remove --force ../tree && git worktree "
+	     "prune");
 }
 
 static void test_submodule(void)
 {
-	ok(host("git init -q super && cd super && git -c protocol.file.allow=always submodule add ../repo mod && "
+	ok(host("git init -q super && cd super && git -c protocol.file.allow=always submodule add "
+		"../repo mod && "
 		"git commit -m sub"),
 	   "the host makes a submodule");
-	good("cd super/mod && echo m > m && git add m && git commit -m m && git checkout -b br && git stash "
+	good("cd super/mod && echo m > m && git add m && git commit -m m && git checkout -b br && "
+	     "git stash "
 	     "list && git config user.email x@y && cd .. && git add mod && git commit -m up");
-	ok(host("git init -q super2 && cd super2 && cp ../super/.gitmodules . && sed -i s,mod,two, .gitmodules && "
-		"git -c protocol.file.allow=always submodule add ../repo two && git commit -am s && git "
+	ok(host("git init -q super2 && cd super2 && cp ../super/.gitmodules . && sed -i s,mod,two, "
+		".gitmodules && "
+		"git -c protocol.file.allow=always submodule add ../repo two && git commit -am s "
+		"&& git "
 		"submodule deinit -f two && rm -rf .git/modules/two"),
 	   "and one that is not cloned yet");
-	good("cd super2 && git -c protocol.file.allow=always submodule update --init && cd two && git log "
+	good("cd super2 && git -c protocol.file.allow=always submodule update --init && cd two && "
+	     "git log "
 	     "-1 && echo q > q && git add q && git commit -m q");
-	ok(host("git -C super2/two log -1 --format=%s | grep -x q"), "a submodule the host accepts");
+	ok(host("git -C super2/two log -1 --format=%s | grep -x q"),
+	   "a submodule the host accepts");
 }
 
 static void bad(const char *what, const char *object)
@@ -129,10 +148,10 @@ static void bad(const char *what, const char *object)
 static void test_attacks(void)
 {
 	static const char *const keys[] = {
-		"core.hooksPath /tmp",	  "core.fsmonitor x", "core.sshCommand x",
-		"core.pager x",		  "diff.external x",  "filter.x.clean x",
-		"credential.helper x",	  "include.path x",   "alias.x !x",
-		"core.worktree /home",	  "gpg.program x",    "remote.origin.url ext::x",
+		"core.hooksPath /tmp", "core.fsmonitor x", "core.sshCommand x",
+		"core.pager x",	       "diff.external x",  "filter.x.clean x",
+		"credential.helper x", "include.path x",   "alias.x !x",
+		"core.worktree /home", "gpg.program x",	   "remote.origin.url ext::x",
 		"url.x.insteadOf y",
 	};
 	char text[256];
@@ -141,17 +160,20 @@ static void test_attacks(void)
 		snprintf(text, sizeof(text), "cd copy && git config %s", keys[i]);
 		bad(text, "/copy/.git/config");
 	}
-	ok(host("! grep -qi 'hookspath\\|fsmonitor\\|ext::' copy/.git/config"), "none of it is there");
+	ok(host("! grep -qi 'hookspath\\|fsmonitor\\|ext::' copy/.git/config"),
+	   "none of it is there");
 	bad("echo x > copy/.git/hooks/pre-commit", "/hooks/pre-commit");
 	bad("echo x > super/.git/modules/mod/hooks/post-checkout", "/hooks/post-checkout");
 	bad("cd super/mod && git config core.hooksPath x", "/.git/modules/mod/config");
-	bad("cd super/mod && git config core.worktree ../../../../.git/hooks", "/.git/modules/mod/config");
+	bad("cd super/mod && git config core.worktree ../../../../.git/hooks",
+	    "/.git/modules/mod/config");
 	bad("cd super/mod && git config core.worktree /", "/.git/modules/mod/config");
 	bad("cp copy/.git/config x && echo '[core]hooksPath=x' >> x && mv x copy/.git/config",
 	    "/copy/.git/config");
 	bad("mv copy/.git copy/git", "/copy/.git");
 	bad("mkdir n && ln -s ../copy/.git n/.git", "/n/.git");
-	bad("rm -rf copy/.git/hooks && mkdir copy/.git/hooks && cp /bin/true copy/.git/hooks/pre-commit",
+	bad("rm -rf copy/.git/hooks && mkdir copy/.git/hooks && cp /bin/true "
+	    "copy/.git/hooks/pre-commit",
 	    "/hooks/pre-commit");
 	bad("mkdir -p e/objects e/refs && echo ref: refs/heads/m > e/HEAD && printf "
 	    "'[core]\\nfsmonitor=x\\n' > e/config",

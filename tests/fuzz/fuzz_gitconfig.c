@@ -1,0 +1,33 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "mediate/gitconfig.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A text is the old one, a NUL byte, and the new one. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct sv all = { (const char *)data, size };
+	struct sv rest = all;
+	const struct sv was = sv_cut(&rest, '\0');
+	struct gitconfig_answer a;
+	struct sv place;
+
+	if (gitconfig_check(was, rest, false, &a)) {
+		/* What passed is readable, and no change of it is refused. */
+		if (!gitconfig_check(rest, rest, false, &a) || a.has_worktree)
+			__builtin_trap();
+		/* A submodule may have more, never less. */
+		if (!gitconfig_check(was, rest, true, &a))
+			__builtin_trap();
+	} else if (a.why[0] == 0) {
+		__builtin_trap();
+	}
+	if (gitconfig_check(rest, rest, true, &a) && gitconfig_check(SV(""), rest, false, &a) &&
+	    !gitconfig_check(rest, SV(""), false, &a))
+		__builtin_trap(); /* what may be added may be removed */
+	if (gitfile_parse(all, &place) && (place.n == 0 || memchr(place.p, '\n', place.n)))
+		__builtin_trap();
+	return 0;
+}
