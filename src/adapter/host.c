@@ -105,21 +105,31 @@ static uint32_t switches(const struct compile *c)
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
 }
 
-static void find_traps(struct compile *c)
+static int find_traps(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
 
 	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
 		     !asks_kernel(c->set, "io_uring");
 	if (!c->mediate)
-		return;
-	for (size_t i = 0; i < c->roots.n; i++)
-		c->read_traps |= c->roots.v[i].by_name;
+		return 0;
+	for (size_t i = 0; i < c->roots.n; i++) {
+		struct sv *path;
+
+		if (!c->roots.v[i].by_name)
+			continue;
+		path = vec_push(c->a, &c->view->read_roots);
+		if (!path)
+			return writ_nomem(c->err);
+		*path = c->roots.v[i].path;
+		c->read_traps = true;
+	}
 	c->view->traps = TRAP_EXEC | TRAP_WRITE;
 	if (c->read_traps)
 		c->view->traps |= TRAP_READ;
 	if (!c->a_tier)
 		c->view->traps |= TRAP_META | TRAP_NET;
+	return 0;
 }
 
 /* --- parts --- */
@@ -298,7 +308,7 @@ static int put_all(struct compile *c)
 	if (r == 0)
 		r = host_roots_find(c);
 	if (r == 0)
-		find_traps(c);
+		r = find_traps(c);
 	if (r == 0)
 		r = set_view(c);
 	if (r == 0 && c->a_tier)
@@ -328,6 +338,8 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 			     .a_tier = plan->tier == TIER_A };
 	struct jail_head head = { .uid = geteuid(), .gid = getegid(), .fail_at = fail_at };
 	struct filter base, traps = { 0 };
+	const struct filter keeper = filter_keeper();
+	struct jail_filters filters;
 	int r = put_all(&c);
 
 	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
@@ -340,11 +352,13 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	base = filter_base(switches(&c));
 	if (view.traps)
 		traps = filter_traps(view.traps);
-	if (r == 0 && (base.n == 0 || (view.traps && traps.n == 0)))
+	if (r == 0 && (base.n == 0 || keeper.n == 0 || (view.traps && traps.n == 0)))
 		r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "no seccomp program for this machine");
+	filters = (struct jail_filters){ { base.v, base.n },
+					 { traps.v, traps.n },
+					 { keeper.v, keeper.n } };
 	if (r == 0)
-		r = jail_seal_program(&c.w, &head, (struct jail_filter){ base.v, base.n },
-				      (struct jail_filter){ traps.v, traps.n }, ret_program, err);
+		r = jail_seal_program(&c.w, &head, &filters, ret_program, err);
 	jail_writer_clear(&c.w);
 	if (r == 0)
 		*ret_view = view;

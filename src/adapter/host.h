@@ -34,6 +34,7 @@ struct host_view {
 	 * tell these apart, so the mediator writes there.
 	 */
 	VEC(struct sv) shared_dirs;
+	VEC(struct sv) read_roots; /* without any right of Landlock: every open is mediated */
 	uint32_t traps; /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };

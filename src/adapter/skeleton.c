@@ -169,8 +169,8 @@ static int put_var_tmp(struct compile *c)
 		if (sv_is(c->view->shared_dirs.v[i], "/var/tmp")) {
 			r = put(c, JAIL_OP_DIR, "", "/var/agent/tmp/var", 01777, 0);
 			return r < 0 ? r
-				     : put(c, JAIL_OP_SELF, "/var/agent/tmp/var", "/var/tmp", READ_WRITE,
-					   JAIL_TARGET);
+				     : put(c, JAIL_OP_SELF, "/var/agent/tmp/var", "/var/tmp",
+					   READ_WRITE, JAIL_TARGET);
 		}
 	return put(c, JAIL_OP_LINK, "/tmp", "/var/tmp", 0, 0);
 }

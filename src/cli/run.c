@@ -101,7 +101,8 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .detach = wish->detach,
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
-				       .neutral = a->given[OPT_NEUTRAL] };
+				       .neutral = a->given[OPT_NEUTRAL],
+				       .leaves = true };
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
 

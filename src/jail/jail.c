@@ -190,6 +190,13 @@ void jail_close(struct jail *j)
 	*j = (struct jail)JAIL_INIT;
 }
 
+void jail_leave(struct jail *j)
+{
+	scope_close(&j->session);
+	scope_close(&j->keeper);
+	*j = (struct jail)JAIL_INIT;
+}
+
 enum { SEND_FDS = 4 };
 
 int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,

@@ -35,6 +35,11 @@ must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *re
 			  struct writ_err *err);
 /* Ends it hard and reaps it; nothing of it is left. Safe on a closed one. */
 void jail_close(struct jail *j);
+/*
+ * The same without waiting until the kernel has taken its namespaces apart: it
+ * ends by itself as nobody speaks to it any more. For those who end, too.
+ */
+void jail_leave(struct jail *j);
 
 must_check int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
 			 struct sv text, struct writ_err *err);
@@ -77,8 +82,11 @@ struct jail_filter {
 };
 
 /* Puts it all into one sealed memfd. @head has what is not a table; strings are put. */
+struct jail_filters {
+	struct jail_filter base, traps, keeper;
+};
 must_check int jail_seal_program(struct jail_writer *w, struct jail_head *head,
-				 struct jail_filter base, struct jail_filter traps, int *ret_fd,
+				 const struct jail_filters *filters, int *ret_fd,
 				 struct writ_err *err);
 must_check int jail_seal_command(struct jail_writer *w, struct jail_command *c, int *ret_fd,
 				 struct writ_err *err);

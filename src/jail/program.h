@@ -98,6 +98,7 @@ struct jail_head {
 	struct jail_span rlimits; /* struct jail_rlimit */
 	struct jail_span base;	  /* struct jail_instruction: the allow-list */
 	struct jail_span traps;	  /* struct jail_instruction: what is mediated */
+	struct jail_span keeper;    /* struct jail_instruction: what the keeper may still do */
 	struct jail_span hostname;
 	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled */
 	uint32_t landlock_abi;
@@ -146,7 +147,7 @@ enum jail_step {
 enum jail_type {
 	JAIL_NOTHING = 0,
 	/* from the supervisor */
-	JAIL_BUILD,  /* descriptor: the program */
+	JAIL_BUILD,  /* descriptor: the program; to pid 1 and to the keeper */
 	JAIL_SPAWN,  /* descriptors: the command, then what it is given; @id (not 0) names it.
 			@value not 0: the session ends with it */
 	JAIL_SIGNAL, /* @value to the foreground of command @id */

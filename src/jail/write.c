@@ -89,6 +89,11 @@ static struct jail_span add_table(struct buf *b, const void *v, size_t n, size_t
 	return s;
 }
 
+static struct jail_span add_filter(struct buf *b, struct jail_filter f)
+{
+	return add_table(b, f.v, f.n, sizeof(struct jail_instruction));
+}
+
 static void move_span(struct jail_span *s, uint32_t by)
 {
 	s->at += by;
@@ -117,8 +122,8 @@ static int seal(const struct buf *b, const char *name, int *ret_fd, struct writ_
 	return 0;
 }
 
-int jail_seal_program(struct jail_writer *w, struct jail_head *head, struct jail_filter base,
-		      struct jail_filter traps, int *ret_fd, struct writ_err *err)
+int jail_seal_program(struct jail_writer *w, struct jail_head *head,
+		      const struct jail_filters *filters, int *ret_fd, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(JAIL_MAX);
 	const uint32_t strings = (uint32_t)sizeof(*head);
@@ -138,8 +143,9 @@ int jail_seal_program(struct jail_writer *w, struct jail_head *head, struct jail
 	head->mounts = add_table(&b, w->mounts.v, w->mounts.n, sizeof(w->mounts.v[0]));
 	head->rules = add_table(&b, w->rules.v, w->rules.n, sizeof(w->rules.v[0]));
 	head->rlimits = add_table(&b, w->rlimits.v, w->rlimits.n, sizeof(w->rlimits.v[0]));
-	head->base = add_table(&b, base.v, base.n, sizeof(struct jail_instruction));
-	head->traps = add_table(&b, traps.v, traps.n, sizeof(struct jail_instruction));
+	head->base = add_filter(&b, filters->base);
+	head->traps = add_filter(&b, filters->traps);
+	head->keeper = add_filter(&b, filters->keeper);
 	head->size = (uint32_t)b.n;
 	r = buf_check(&b, err);
 	if (r == 0) {

@@ -158,7 +158,8 @@ static bool is_visible(int pid, struct sv path)
 	char at[PATH_MAX];
 	const int n = snprintf(at, sizeof(at), "/proc/%d/root" SV_FMT, pid, SV_ARG(path));
 
-	return n > 0 && (size_t)n < sizeof(at) && faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return n > 0 && (size_t)n < sizeof(at) &&
+	       faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /*
@@ -188,8 +189,9 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
-	if (is_visible(e->pid, arg) || !path || !realpath(path, real) || (!moved && is_own_place(sv_from(real))) ||
-	    (!moved && sv_starts(arg, home)) || may_read(s, sv_from(real)))
+	if (is_visible(e->pid, arg) || !path || !realpath(path, real) ||
+	    (!moved && is_own_place(sv_from(real))) || (!moved && sv_starts(arg, home)) ||
+	    may_read(s, sv_from(real)))
 		return;
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
 	/* The thread is still the shell when it asks; the program is what people know. */

@@ -210,6 +210,7 @@ static void on_stopped(struct session *s, struct heard *h)
 static void on_empty(struct session *s, struct heard *h)
 {
 	(void)h;
+	s->emptied = true;
 	s->state = SESSION_ENDED;
 }
 
@@ -530,6 +531,8 @@ static int start(struct session *s, struct writ_err *err)
 	}
 	if (r == 0)
 		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
+	if (r == 0 && s->jail.keeper >= 0)
+		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
@@ -623,11 +626,16 @@ static void finish(struct session *s)
 
 static void clear(struct session *s)
 {
+	/* pid 1 said that all others are dead. A cgroup has to be seen empty. */
+	const bool leave = s->opt->leaves && s->emptied && !s->cgroup.n;
+
+	if (leave)
+		jail_leave(&s->jail);
 	jail_close(&s->jail);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
 		kill(s->mediator_pid, SIGKILL);
-		while (waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
+		while (!leave && waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
 	if (s->cgroup.n)

@@ -37,6 +37,7 @@ struct session_options {
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
+	bool leaves; /* our process ends with the session: nobody waits for what is dead */
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
 	int ready_fd;	  /* -1, or where its id is written once it runs */
 	bool neutral;	  /* make escape sequences harmless */

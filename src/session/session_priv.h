@@ -88,6 +88,7 @@ struct session {
 	bool interactive;    /* standard input is a terminal */
 	struct writ_err err; /* why it could not start */
 	bool failed;
+	bool emptied; /* nothing but pid 1 was left */
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
 };

@@ -83,6 +83,15 @@ static bool grant_shared(struct session *s, struct mediator *m)
 	return true;
 }
 
+/* `shell none`: no rule lets it run anything. */
+static bool runs_nothing(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
+			return false;
+	return true;
+}
+
 _Noreturn static void watch_main(struct session *s, int socket)
 {
 	const struct mediate_options opt = {
@@ -91,7 +100,10 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.workspace = s->opt->workspace,
 		.private_dirs = s->view.private_dirs.v,
 		.private_dirs_n = s->view.private_dirs.n,
+		.read_roots = s->view.read_roots.v,
+		.read_roots_n = s->view.read_roots.n,
 		.own_mounts = s->view.own_mounts,
+		.no_exec = runs_nothing(&s->opt->policy->set),
 	};
 	struct mediate_options with = opt;
 	struct mediator *m;

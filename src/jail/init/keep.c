@@ -2,10 +2,12 @@
 
 #include <asm/signal.h>
 #include <asm/stat.h>
+#include <linux/filter.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 
 #include "base/banned.h"
 
@@ -37,9 +39,14 @@ static long make_rest(int root, char *path, bool dir)
 		*p = '/';
 		r = r == -EEXIST ? 0 : r;
 	}
-	if (r == 0)
-		r = dir ? sys(mkdirat, root, path, 0755) : sys(mknodat, root, path, 0100644, 0);
-	return r == -EEXIST ? 0 : r;
+	if (r == 0 && dir)
+		r = sys(mkdirat, root, path, 0755);
+	else if (r == 0)
+		r = sys(openat, root, path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0644);
+	if (r > 0)
+		(void)sys(close, r);
+	return r == -EEXIST || r > 0 ? 0 : r;
 }
 
 /* Is @fd on a file system that was made for this jail? */
@@ -167,6 +174,33 @@ static void serve(int jail, const struct jail_message *ask, char *path)
 	}
 }
 
+/* SECURITY: from here on it can do what grants need, and nothing else. */
+static void lock_keeper(void)
+{
+	struct jail_message m;
+	struct sock_fprog prog;
+	const struct jail_head *p;
+	const void *map;
+	uint32_t n, size;
+	int fd;
+	const long r = message_receive(JAIL_FD_KEEPER, &m, NULL, 0, &fd, 1, &n);
+
+	if (r == 0)
+		sys_exit(0);
+	if (r < 0 || m.type != JAIL_BUILD || n != 1 ||
+	    program_map(fd, sizeof(struct jail_head), &map, &size) < 0 ||
+	    program_check(map, size) < 0)
+		sys_exit(1);
+	p = map;
+	(void)sys(close, fd);
+	prog = (struct sock_fprog){ .len = (unsigned short)p->keeper.n,
+				    .filter = (struct sock_filter *)(uintptr_t)span_at(p,
+										       p->keeper) };
+	if (sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		sys_exit(1);
+}
+
 _Noreturn void keeper_main(int pid1)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
@@ -183,6 +217,7 @@ _Noreturn void keeper_main(int pid1)
 	if (jail < 0)
 		sys_exit(1);
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	lock_keeper();
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
 	for (;;) {

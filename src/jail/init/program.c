@@ -95,9 +95,10 @@ int program_check(const struct jail_head *p, uint32_t size)
 	    !table_fits(p->rlimits, size, sizeof(struct jail_rlimit),
 			_Alignof(struct jail_rlimit)) ||
 	    !table_fits(p->base, size, sizeof(struct jail_instruction), 4) ||
-	    !table_fits(p->traps, size, sizeof(struct jail_instruction), 4))
+	    !table_fits(p->traps, size, sizeof(struct jail_instruction), 4) ||
+	    !table_fits(p->keeper, size, sizeof(struct jail_instruction), 4))
 		return -EINVAL;
-	if (p->base.n == 0 || p->base.n > 4096 || p->traps.n > 4096)
+	if (p->base.n == 0 || p->base.n > 4096 || p->traps.n > 4096 || p->keeper.n > 4096)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->rules.n; i++)
 		if (!string_fits(p, size, rules[i].path))

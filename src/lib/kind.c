@@ -1,0 +1,31 @@
+#include "base/attr.h"
+#include "lib/events_priv.h"
+
+#include "base/banned.h"
+
+/* Every line is {"time":NUMBER,"event":"NAME",... */
+enum writ_event_kind events_kind(struct sv line)
+{
+	static const struct {
+		const char *name;
+		enum writ_event_kind kind;
+	} table[] = {
+		{ "start", WRIT_EVENT_START },	 { "sealed", WRIT_EVENT_SEALED },
+		{ "exec", WRIT_EVENT_EXEC },	 { "denied", WRIT_EVENT_DENIED },
+		{ "allow", WRIT_EVENT_ALLOW },	 { "revoke", WRIT_EVENT_REVOKE },
+		{ "limit", WRIT_EVENT_LIMIT },	 { "exited", WRIT_EVENT_EXITED },
+		{ "failed", WRIT_EVENT_FAILED }, { "end", WRIT_EVENT_END },
+	};
+	struct sv rest = line;
+	struct sv name;
+
+	(void)sv_cut(&rest, ',');
+	if (!sv_starts(rest, SV("\"event\":\"")))
+		return WRIT_EVENT_OTHER;
+	rest = sv_skip(rest, 9);
+	name = sv_cut(&rest, '"');
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (sv_is(name, table[i].name))
+			return table[i].kind;
+	return WRIT_EVENT_OTHER;
+}

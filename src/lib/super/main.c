@@ -1,0 +1,270 @@
+/*
+ * writ-supervise: one session for a program that uses the library, or one more
+ * command in a session. It speaks to nobody but whoever started it and ends when
+ * they close the pipe it lives by.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "crypto/crypto.h"
+#include "lib/lib_priv.h"
+#include "session/session.h"
+
+#include "base/banned.h"
+
+enum { GIVEN = 4 };
+
+struct work {
+	struct arena *a;
+	struct lib_input in;
+	struct host_facts facts;
+	struct policy *policy;
+	struct plan *plan;
+	struct jail early;
+};
+
+static void answer(enum super_told told, int exit, const struct writ_err *why, int fd)
+{
+	struct super_answer text = { .told = told, .exit = exit, .err = *why };
+	struct iovec iov = { &text, sizeof(text) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	(void)!sendmsg(SUPER_SOCKET, &msg, MSG_NOSIGNAL);
+}
+
+/* One question with its descriptors, which are -1 where there are none. False at the end. */
+static bool hear(char *ret_what, int ret_fds[static GIVEN])
+{
+	struct iovec iov = { ret_what, 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(GIVEN * sizeof(int))];
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *c;
+	size_t bytes;
+	ssize_t n;
+
+	for (int i = 0; i < GIVEN; i++)
+		ret_fds[i] = -1;
+	do {
+		n = recvmsg(SUPER_SOCKET, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
+		return false;
+	c = CMSG_FIRSTHDR(&msg);
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return false;
+	bytes = c->cmsg_len - CMSG_LEN(0);
+	if (bytes > GIVEN * sizeof(int))
+		return false;
+	memcpy(ret_fds, CMSG_DATA(c), bytes);
+	return true;
+}
+
+static int read_request(struct arena *a, int fd, struct sv *ret, struct writ_err *err)
+{
+	struct buf b = BUF_INIT(64 << 20);
+	int r = lseek(fd, 0, SEEK_SET) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "read a request")
+					   : fd_read_all(fd, &b, err);
+
+	if (r == 0 && !arena_sv(a, buf_view(&b), ret))
+		r = writ_nomem(err);
+	buf_clear(&b);
+	return r;
+}
+
+static int read_input(struct work *w, int fd, struct writ_err *err)
+{
+	struct sv bytes;
+	int r = read_request(w->a, fd, &bytes, err);
+
+	if (r == 0)
+		r = lib_input_decode(w->a, bytes, &w->in, err);
+	return r < 0 ? r : lib_facts(w->a, w->in.where.state, &w->facts, err);
+}
+
+static int tell_facts(struct work *w, int fd, struct writ_err *err)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	scoped_fd file = memfd_create("writ-facts", MFD_CLOEXEC);
+	int r = file < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create")
+			 : read_input(w, fd, err);
+
+	if (r == 0) {
+		facts_print(&w->facts, &b);
+		r = fd_write_all(file, buf_view(&b), err);
+	}
+	buf_clear(&b);
+	if (r == 0)
+		answer(SUPER_READY, 0, err, file);
+	return r;
+}
+
+/*
+ * SECURITY: the policy is made again from the same texts, and must be the one that
+ * was checked. Another one means that what its paths lead to has changed.
+ */
+static int load(struct work *w, struct writ_err *err)
+{
+	struct diags d = { .arena = w->a };
+	struct lib_world world = { .in = &w->in, .a = w->a, .replay = true };
+	struct digest now;
+	int r = lib_policy_new(&world, &d, &w->policy, err);
+
+	if (r == WRIT_E_SYNTAX)
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "what the policy names has changed: load it again");
+	if (r == 0)
+		r = cap_set_digest(&w->policy->set, &now, err);
+	if (r == 0 && !digest_eq(&now, &w->in.digest))
+		r = writ_fail(err, WRIT_E_DENIED, 0,
+			      "what the policy names has changed: load it again");
+	if (r == 0)
+		r = lib_plan(w->a, w->policy, &w->facts, w->in.tier, &w->plan, err);
+	return r < 0 ? r : lib_plan_check(w->plan, w->policy, err);
+}
+
+static int get_ready(struct work *w, int fd, struct writ_err *err)
+{
+	int r = read_input(w, fd, err);
+
+	/* Namespaces take as long as reading the policy: both at once. */
+	if (r == 0 && w->facts.ns_user && w->in.tier != TIER_B)
+		r = jail_start(true, 0, &w->early, err);
+	if (r == 0)
+		r = load(w, err);
+	if (r == 0 && w->plan->tier != TIER_A)
+		jail_close(&w->early);
+	if (r == 0)
+		answer(SUPER_READY, 0, err, -1);
+	return r;
+}
+
+static int run(struct work *w, const struct lib_command *c, const int *stdio, int *ret_exit,
+	       struct writ_err *err)
+{
+	const struct session_options opt = {
+		.policy = w->policy,
+		.plan = w->plan,
+		.realm = w->in.where.realm,
+		.state = w->in.where.state,
+		.workspace = w->in.where.workspace,
+		.cwd = c->cwd.n ? c->cwd : w->in.where.cwd,
+		.home = w->in.where.home,
+		.program = w->in.program,
+		.argv = c->argv.v,
+		.environ = c->environ.v,
+		.early = &w->early,
+		.status_fd = SUPER_SOCKET,
+		.ready_fd = SUPER_SOCKET,
+		.stdio = stdio,
+		.quiet = true,
+		.detach = c->argv.n == 0,
+		.neutral = c->flags & WRIT_RUN_NEUTRAL,
+	};
+
+	return session_run(w->a, &opt, ret_exit, err);
+}
+
+/* session_exec() takes our own standard descriptors. */
+static int run_more(const struct lib_command *c, const int *stdio, int *ret_exit,
+		    struct writ_err *err)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(stdio[i], i) < 0)
+			return writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
+	return session_exec(c->state, c->id, c->argv.v, c->environ.v, c->cwd, ret_exit, err);
+}
+
+/* True: there may be another question. */
+static bool serve(struct work *w, char what, const int *fds)
+{
+	struct lib_command c;
+	struct writ_err err = { 0 };
+	struct sv bytes;
+	int exit = SESSION_FAILED;
+	int r;
+
+	if (what == SUPER_POLICY || what == SUPER_FACTS) {
+		r = what == SUPER_POLICY ? get_ready(w, fds[0], &err) : tell_facts(w, fds[0], &err);
+		if (r < 0)
+			answer(SUPER_ENDED, exit, &err, -1);
+		return r == 0;
+	}
+	r = read_request(w->a, fds[0], &bytes, &err);
+	if (r == 0)
+		r = lib_command_decode(w->a, bytes, &c, &err);
+	for (int i = 1; r == 0 && i < GIVEN; i++)
+		if (fds[i] < 0)
+			r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
+	if (r == 0 && what == SUPER_RUN && w->plan)
+		r = run(w, &c, fds + 1, &exit, &err);
+	else if (r == 0 && what == SUPER_EXEC)
+		r = run_more(&c, fds + 1, &exit, &err);
+	else if (r == 0)
+		r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request out of turn");
+	if (r < 0 && err.code == 0)
+		err.code = r;
+	/* What kept a command from running is no error of the session. */
+	if (r == 0)
+		err.code = 0;
+	answer(SUPER_ENDED, exit, &err, -1);
+	return false;
+}
+
+/*
+ * The pipe we live by says SIGTERM when its other end is gone: the session hears it
+ * like any other, lets the command tidy up, and ends.
+ */
+static bool watch_life(void)
+{
+	struct pollfd p = { .fd = SUPER_LIFE, .events = POLLIN };
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (setsid() < 0 || fcntl(SUPER_SOCKET, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(SUPER_LIFE, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(SUPER_LIFE, F_SETOWN, getpid()) < 0 || fcntl(SUPER_LIFE, F_SETSIG, SIGTERM) < 0 ||
+	    fcntl(SUPER_LIFE, F_SETFL, O_ASYNC | O_NONBLOCK) < 0)
+		return false;
+	return poll(&p, 1, 0) == 0;
+}
+
+int main(void)
+{
+	scoped_arena a = ARENA_INIT((size_t)512 << 20);
+	struct work w = { .a = &a, .early = JAIL_INIT };
+	struct writ_err err = { 0 };
+	int fds[GIVEN];
+	char what;
+
+	if (!watch_life() || crypto_start(&err) < 0)
+		return SESSION_FAILED;
+	while (hear(&what, fds))
+		if (!serve(&w, what, fds))
+			break;
+	jail_close(&w.early);
+	return 0;
+}
