@@ -4,5 +4,5 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=${1:-/usr/local}
 mkdir -p "$prefix"
-cp -R "$here/bin" "$here/share" "$prefix/"
+cp -R "$here/bin" "$here/libexec" "$here/share" "$prefix/"
 echo "writ is now in $prefix/bin; start with: writ doctor"

@@ -7,7 +7,7 @@
 set -eu
 writ=${WRIT:-writ}
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'chmod -R u+rwx "$dir"; rm -rf "$dir"' EXIT
 export HOME="$dir/home" XDG_CONFIG_HOME="$dir/config" XDG_STATE_HOME="$dir/state"
 mkdir -p "$dir/home" "$dir/app/logs" "$dir/app/src"
 cd "$dir/app"
@@ -64,3 +64,9 @@ show lint --quiet run.sh | grep -E '^\$|^run.sh.*error|  fix: Remove'
 
 say '6. What this machine can hold, for you.'
 show doctor
+
+# Recorded facts are another machine's: nothing can be run there.
+[ -z "${FACTS:-}" ] || exit 0
+say '7. A first sandboxed session. It writes where it may, is refused elsewhere, and is told why.'
+show run --allow 'write:./logs/*' -- sh -c \
+	'echo hello >logs/today; cat logs/today; echo x >src/main.c; cat /etc/shadow; ls /proc | grep -c "^[0-9]"'

@@ -15,6 +15,8 @@ put() { # MODE FILE DIRECTORY [NAME]
 
 put 755 "$writ" bin
 strip "$to/bin/writ"
+# As built, byte for byte: writ runs no other file by that name.
+put 755 build/release/src/jail/writ-init libexec/writ
 for file in README.md CHANGELOG.md THREAT_MODEL.md LICENSE; do
 	[ ! -e "$file" ] || put 644 "$file" share/doc/writ
 done

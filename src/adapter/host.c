@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "filter/filter.h"
 #include "limit/rlimit.h"
+#include "policy/protect.h"
 
 #include "base/banned.h"
 
@@ -110,7 +111,8 @@ static int find_traps(struct compile *c)
 	const struct host_facts *f = c->plan->facts;
 
 	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
-		     !asks_kernel(c->set, "io_uring");
+		     f->landlock_abi && !asks_kernel(c->set, "io_uring") &&
+		     !asks_kernel(c->set, "nested-userns");
 	if (!c->mediate)
 		return 0;
 	for (size_t i = 0; i < c->roots.n; i++) {
@@ -148,6 +150,19 @@ static bool add_private(struct compile *c, struct sv path)
 	return p != NULL;
 }
 
+/* Where Landlock grants nothing because of what lies below, reading is mediated as well. */
+static int read_shared(struct compile *c)
+{
+	for (size_t i = 0; c->read_traps && i < c->view->shared_dirs.n; i++) {
+		struct sv *path = vec_push(c->a, &c->view->read_roots);
+
+		if (!path)
+			return writ_nomem(c->err);
+		*path = c->view->shared_dirs.v[i];
+	}
+	return 0;
+}
+
 static int set_view(struct compile *c)
 {
 	static const char *const own[] = { "/tmp", "/var/agent/tmp", "/var/agent/home", NULL };
@@ -164,9 +179,12 @@ static int set_view(struct compile *c)
 				return writ_nomem(c->err);
 		/* Usually a link to /tmp; a place of its own if a root lies below it. */
 		for (size_t i = 0; i < c->roots.n; i++)
-			if (path_below(c->roots.v[i].path, SV("/var/tmp")))
-				return add_private(c, SV("/var/tmp")) ? 0 : writ_nomem(c->err);
-		return 0;
+			if (path_below(c->roots.v[i].path, SV("/var/tmp"))) {
+				if (!add_private(c, SV("/var/tmp")))
+					return writ_nomem(c->err);
+				break;
+			}
+		return read_shared(c);
 	}
 	v->home = c->place->home;
 	v->tmp = c->place->tmp;
@@ -283,6 +301,80 @@ static int put_masks(struct compile *c)
 	return 0;
 }
 
+static bool shows(const struct compile *c, struct sv path)
+{
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (c->roots.v[i].whole && path_below(path, c->roots.v[i].path))
+			return true;
+	return false;
+}
+
+static bool is_granted_socket(const struct compile *c, struct sv path)
+{
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (c->roots.v[i].socket && sv_eq(c->roots.v[i].path, path))
+			return true;
+	return false;
+}
+
+/* A directory that may be read shows its sockets: those that give the machine away are covered. */
+static int mask_sockets(struct compile *c)
+{
+	for (const struct protect_socket *s = protect_sockets; s->pattern; s++) {
+		struct sv rest = sv_from(s->pattern);
+		struct buf b = BUF_INIT(JAIL_PATH);
+		bool plain = true, ok = true;
+
+		(void)sv_cut(&rest, '/');
+		while (rest.n) {
+			const struct sv seg = sv_cut(&rest, '/');
+
+			buf_ch(&b, '/');
+			if (sv_is(seg, "*") && sv_is(buf_view(&b), "/run/user/"))
+				buf_fmt(&b, "%u", (unsigned)geteuid());
+			else
+				buf_sv(&b, seg);
+			plain &= sv_find(seg, '*') == SIZE_MAX || sv_is(seg, "*");
+		}
+		plain = plain && !b.failed && sv_find(buf_view(&b), '*') == SIZE_MAX;
+		if (plain && shows(c, buf_view(&b)) && !is_granted_socket(c, buf_view(&b)))
+			ok = jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), buf_view(&b), 0,
+					    JAIL_OPTIONAL);
+		buf_clear(&b);
+		if (!ok)
+			return writ_nomem(c->err);
+	}
+	return 0;
+}
+
+/* Where writ keeps its own files is not shown, whatever else is. */
+static int mask_ours(struct compile *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
+		if (c->place->own[i].n && shows(c, c->place->own[i]) &&
+		    !jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), c->place->own[i], 0,
+				    JAIL_OPTIONAL))
+			return writ_nomem(c->err);
+	return 0;
+}
+
+/* Hooks that are there: not even their modes and times change. */
+static int pin_hooks(struct compile *c)
+{
+	const char *hooks;
+
+	if (c->place->workspace.n == 0 || !shows(c, c->place->workspace))
+		return 0;
+	for (size_t i = 0; i < c->policy->opens.n; i++)
+		if (sv_is(c->policy->opens.v[i].path, ".git/hooks"))
+			return 0;
+	hooks = arena_fmt(c->a, SV_FMT "/.git/hooks", SV_ARG(c->place->workspace));
+	return hooks && jail_put_mount(&c->w, JAIL_OP_SELF, sv_from(hooks), sv_from(hooks),
+				       READ_ONLY, JAIL_OPTIONAL)
+		       ? 0
+		       : writ_nomem(c->err);
+}
+
 static int put_rlimits(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
@@ -301,12 +393,26 @@ static int put_rlimits(struct compile *c)
 	return 0;
 }
 
+static int list_roots(struct compile *c)
+{
+	for (size_t i = 0; i < c->roots.n; i++) {
+		struct sv *path = vec_push(c->a, &c->view->host_roots);
+
+		if (!path)
+			return writ_nomem(c->err);
+		*path = c->roots.v[i].path;
+	}
+	return 0;
+}
+
 static int put_all(struct compile *c)
 {
 	int r = check(c);
 
 	if (r == 0)
 		r = host_roots_find(c);
+	if (r == 0)
+		r = list_roots(c);
 	if (r == 0)
 		r = find_traps(c);
 	if (r == 0)
@@ -319,6 +425,12 @@ static int put_all(struct compile *c)
 		r = put_roots(c);
 	if (r == 0 && c->a_tier)
 		r = put_masks(c);
+	if (r == 0 && c->a_tier)
+		r = mask_sockets(c);
+	if (r == 0 && c->a_tier)
+		r = mask_ours(c);
+	if (r == 0 && c->a_tier)
+		r = pin_hooks(c);
 	return r < 0 ? r : put_rlimits(c);
 }
 
@@ -340,8 +452,10 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct filter base, traps = { 0 };
 	const struct filter keeper = filter_keeper();
 	struct jail_filters filters;
-	int r = put_all(&c);
+	int r;
 
+	c.exec_list = has_exec_list(c.set);
+	r = put_all(&c);
 	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
 	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {

@@ -23,6 +23,7 @@ struct host_place {
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace;
+	struct sv own[2]; /* where writ keeps state and policies; never shown */
 };
 
 /* What the rest of a session needs to know about the jail that was made. */
@@ -33,9 +34,9 @@ struct host_view {
 	 * Its own too, but with something of the host's mounted below: Landlock cannot
 	 * tell these apart, so the mediator writes there.
 	 */
-	VEC(struct sv) shared_dirs;
+	VEC(struct sv) shared_dirs, host_roots;
 	VEC(struct sv) read_roots; /* without any right of Landlock: every open is mediated */
-	uint32_t traps; /* enum filter_trap; 0: nothing is mediated */
+	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };
 

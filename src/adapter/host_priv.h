@@ -20,6 +20,7 @@ struct root {
 	bool whole;   /* the subtree; else exactly this file */
 	bool by_name; /* only some names in it: every open there is mediated */
 	bool device, socket;
+	bool of_base;	    /* shown by base, whatever the policy says */
 	const char *inside; /* seen under another name; NULL: under its own */
 };
 
@@ -36,6 +37,8 @@ struct compile {
 	struct host_view *view;
 	bool a_tier; /* own mounts */
 	bool mediate, read_traps;
+	bool exec_list; /* only named programs run */
+	bool no_exec;	/* while rules are written: without the right to run */
 };
 
 enum {

@@ -28,9 +28,39 @@ static uint64_t handled(uint64_t abi)
 
 static int rule(struct compile *c, struct sv path, uint64_t access, bool optional)
 {
+	if (c->no_exec)
+		access &= ~(uint64_t)L_EXECUTE;
 	return jail_put_rule(&c->w, path, access, optional ? JAIL_OPTIONAL : 0)
 		       ? 0
 		       : writ_nomem(c->err);
+}
+
+/* An exec list: what is on it, and the loader, without which none of it starts. */
+static int rules_for_exec(struct compile *c)
+{
+	static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2",
+					       "/lib/ld-linux-aarch64.so.1",
+					       "/lib/ld-musl-x86_64.so.1",
+					       "/lib/ld-musl-aarch64.so.1", NULL };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && loaders[i]; i++)
+		r = rule(c, sv_from(loaders[i]), L_EXECUTE | L_READ_FILE, true);
+	for (size_t i = 0; r == 0 && i < c->set->caps.n; i++) {
+		const struct cap *cap = &c->set->caps.v[i].cap;
+		struct buf b = BUF_INIT(JAIL_PATH);
+
+		if (cap->action != CAP_PROC_EXEC || c->set->rules.v[c->set->caps.v[i].rule].missing)
+			continue;
+		for (size_t k = 0; k < cap->path.n && !cap->path.segs[k].star; k++) {
+			buf_ch(&b, '/');
+			buf_sv(&b, cap->path.segs[k].pre);
+		}
+		if (b.n && !b.failed)
+			r = rule(c, buf_view(&b), L_EXECUTE | L_READ_FILE, true);
+		buf_clear(&b);
+	}
+	return r;
 }
 
 /*
@@ -93,8 +123,12 @@ static uint64_t root_access(const struct compile *c, const struct root *root)
 int landlock_put(struct compile *c, struct jail_head *head)
 {
 	const uint64_t abi = c->plan->facts->landlock_abi;
-	int r = c->a_tier ? rules_for_a(c) : rules_for_b(c);
+	int r = c->exec_list ? rules_for_exec(c) : 0;
 
+	/* Everything from here on is only readable where there is a list. */
+	c->no_exec = c->exec_list;
+	if (r == 0)
+		r = c->a_tier ? rules_for_a(c) : rules_for_b(c);
 	head->landlock_abi = (uint32_t)abi;
 	head->landlock_fs = handled(abi);
 	/* No rule: no TCP but what the mediator connects. Own namespaces need none of it. */

@@ -55,6 +55,7 @@ static int add_root(struct compile *c, const struct root *root)
 			old->write |= root->write;
 			old->whole |= root->whole;
 			old->optional &= root->optional;
+			old->of_base &= root->of_base;
 			return 0;
 		}
 	to = vec_push(c->a, &c->roots);
@@ -144,6 +145,7 @@ static int from_cap(struct compile *c, const struct cap_entry *e)
 	r = literal_path(c, &cap->path, &root.path, &star);
 	if (r < 0)
 		return r;
+	root.of_base = rule->built_in && !path_below(root.path, c->place->workspace);
 	root.whole = cap->path.tail || star;
 	root.by_name = star || cap->action == CAP_FS_PUT || cap->approve_n || cap->n || cap->rate_n;
 	if (root.whole && skeleton_holds(root.path))
@@ -175,6 +177,12 @@ static int mark_denied(struct compile *c)
 		for (size_t k = 0; k < c->roots.n; k++) {
 			struct root *root = &c->roots.v[k];
 
+			/*
+			 * A pattern does not take the system's own programs away: from a tree
+			 * whose opens are mediated nothing can be run.
+			 */
+			if (star && root->of_base && !path_below(path, root->path))
+				continue;
 			if (path_below(path, root->path) || (star && path_below(root->path, path)))
 				root->by_name = true;
 		}

@@ -94,7 +94,7 @@ static const struct { const char *path; bool root, mask; } procs[] = {
 	{ "/proc/acpi", true, true },         { "/proc/asound", true, true },
 	{ "/proc/bus", true, false },         { "/proc/fs", true, false },
 	{ "/proc/irq", true, false },         { "/proc/kcore", true, true },
-	{ "/proc/kallsyms", true, true },     { "/proc/kmsg", true, true },
+	{ "/proc/kallsyms", false, true },     { "/proc/kmsg", true, true },
 	{ "/proc/kpagecgroup", true, true },  { "/proc/kpagecount", true, true },
 	{ "/proc/kpageflags", true, true },   { "/proc/latency_stats", true, true },
 	{ "/proc/mtrr", true, true },         { "/proc/sched_debug", true, true },

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +64,19 @@ static void add_status(struct buf *b)
 	}
 }
 
+/* What is tried under a tight limit fails for that reason alone. */
+static void add_limits(struct buf *b)
+{
+	static const int kinds[] = { RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_AS, RLIMIT_FSIZE };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct rlimit l = { 0 };
+
+		(void)!getrlimit((__rlimit_resource_t)kinds[i], &l);
+		buf_fmt(b, "limit %d=%llu\n", kinds[i], (unsigned long long)l.rlim_cur);
+	}
+}
+
 static void fingerprint(struct buf *b)
 {
 	static const char *const spaces[] = { "user", "mnt", "pid", "net", "cgroup" };
@@ -72,6 +86,7 @@ static void fingerprint(struct buf *b)
 	for (size_t i = 0; i < ARRAY_LEN(depends); i++)
 		add_file(b, depends[i]);
 	add_status(b);
+	add_limits(b);
 	for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
 		if (stat(path, &st) == 0)

@@ -140,18 +140,41 @@ static int denied_rule(struct args *a, const struct place_info *w, struct sv id,
 	return r;
 }
 
+static bool is_plain(struct sv rule)
+{
+	static const char fine[] = "/._+@=,-";
+
+	rule = sv_skip(rule, sv_find(rule, ' ') + 1);
+	for (size_t i = 0; i < rule.n; i++) {
+		const char c = rule.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      strchr(fine, c)) ||
+		    c == 0)
+			return false;
+	}
+	return true;
+}
+
 /* Appends the rule to the operator's own policy for this project. */
 static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 		     struct writ_err *err)
 {
 	const char *path;
-	struct source src = { .text = SV("version 1\n") };
+	/* What a run without a policy has, so that adding to it takes nothing away. */
+	struct source src = { .text = SV("version 1\nallow write .\n") };
 	struct writ_err none = { 0 };
 	const char *text;
 
 	if (w->workspace.n == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "--always needs a workspace: run it in the project");
+	/* SECURITY: names may come from an agent, and a policy is read line by line. */
+	if (!is_plain(rule))
+		return writ_fail(
+			err, WRIT_E_SYNTAX, 0,
+			"granted, but this name is not written into a policy for you: it has "
+			"unusual characters");
 	if (!project_file(a->arena, w, "projects", ".writ", &path))
 		return writ_nomem(err);
 	(void)!read_text(a->arena, path, &src, &none);

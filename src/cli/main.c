@@ -91,6 +91,7 @@ int cli_main(int argc, char **argv)
 	const struct cli_verb *v;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and says so */
 	if (!open_std_fds())
 		return EXIT_FAILED;
 	if (crypto_start(&err) < 0)

@@ -19,7 +19,7 @@ static const struct opt opts[] = {
 	{ OPT_WORKSPACE, "workspace", 0,   "MODE",       "direct or cow", "direct cow" },
 	{ OPT_CWD,       "cwd",       'C', "DIR",        "act as if started in this directory", "dir" },
 	{ OPT_ADAPTER,   "adapter",   0,   "NAME",       "plan for this engine instead of the host", "host crun runc gvisor podman docker qemu firecracker wasm" },
-	{ OPT_TIER,      "tier",      0,   "A|B",        "plan for this tier instead of the best one", "A B" },
+	{ OPT_TIER,      "tier",      0,   "A|B",        "use this tier instead of the best one", "A B" },
 	{ OPT_FACTS,     "facts",     0,   "FILE",       "use recorded facts instead of this machine's", "file" },
 	{ OPT_ALL,       "all",       'a', NULL,         "built-in rules too", NULL },
 	{ OPT_PROTECTED, "protected", 0,   NULL,         "list the names that stay protected inside any write", NULL },
@@ -33,10 +33,10 @@ static const struct opt opts[] = {
 	{ OPT_YES,       "yes",       'y', NULL,         "do not ask", NULL },
 	{ OPT_PRINT,     "print",     0,   NULL,         "write to standard output instead of the policy's place", NULL },
 	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
-	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "guarantees and steps too", NULL },
-	{ OPT_QUIET,     "quiet",     'q', NULL,         "only what is wrong", NULL },
+	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more; explain: guarantees and steps; run: every denial", NULL },
+	{ OPT_QUIET,     "quiet",     'q', NULL,         "say less; run: no banner, no denials", NULL },
 	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
-	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences in the output harmless", NULL },
+	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
 	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
@@ -48,29 +48,30 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
-	  RULE_OPTS | O(TIER) | O(ADAPTER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(QUIET) | O(VERBOSE),
 	  "writ run --allow write:./logs/* -- python3 job.py",
 	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
-	  "a policy it may write the workspace and nothing else. 121 is an error in the policy, 122 a guarantee that this "
-	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells.",
+	  "a policy it may write the workspace, read the system's programs, and nothing else. 121 is an error in the policy, 122 a guarantee that this "
+	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells, "
+	  "128+N signal N.",
 	  cmd_run, false, true },
 	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | stop SESSION", "a sandbox that stays",
-	  RULE_OPTS | O(TIER) | O(ADAPTER) | O(FACTS) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(QUIET) | O(VERBOSE),
 	  "writ session start --allow write:./logs/*",
 	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
-	  "terminal; stop ends it and everything in it. Options come before the first word of the command.",
+	  "terminal; stop ends it and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
 	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },
 	{ "stop", "[SESSION]", "end a session and everything in it", O(ALL), "writ stop 7f3a",
 	  "SESSION is an id or its beginning. With --all every session of this user is ended.", cmd_stop, false, false },
-	{ "allow", "SESSION#N | SESSION RULE", "grant one more thing to a running session",
-	  O(ALWAYS) | O(YES), "writ allow 7f3a#1",
+	{ "allow", "SESSION#N | SESSION read:PATH | SESSION write:PATH", "grant one more thing to a running session",
+	  O(ALWAYS), "writ allow 7f3a#1",
 	  "Grants what denial N of the session was about, or a read or write rule of your own, without restarting anything. "
-	  "With --always the rule is also written into your own policy for this project, after showing it.",
+	  "With --always the rule is also written into your own policy for this project, and shown.",
 	  cmd_allow, false, false },
 	{ "revoke", "SESSION NUMBER", "take a live grant back", 0, "writ revoke 7f3a 1",
-	  "What is open already stays open; nothing new can be opened.", cmd_revoke, false, false },
+	  "What is open already stays open; nothing new can be opened. A grant that cannot be taken back ends the session.", cmd_revoke, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
 	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "

@@ -89,6 +89,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .plan = p,
 				       .realm = l->where.realm,
 				       .state = l->where.state,
+				       .config = l->where.config,
 				       .workspace = l->where.workspace,
 				       .cwd = l->where.cwd,
 				       .home = l->where.home,
@@ -134,6 +135,8 @@ static int start(struct args *a, const struct wish *wish)
 
 	if (where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0)
 		return fail(&err, NULL);
+	/* We are there now; where_find() is not to go again. */
+	a->value[OPT_CWD] = NULL;
 	r = load_facts_kept(a, where.state, &facts);
 	if (r)
 		return r;
@@ -190,9 +193,11 @@ static int session_start(struct args *a)
 
 		close(ready[0]);
 		(void)setsid();
-		if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+		/* Nothing of whoever called us but standard error, until it runs. */
+		if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(ready[1], 3) < 0 ||
+		    close_range(4, ~0u, 0) < 0 || fcntl(3, F_SETFD, FD_CLOEXEC) < 0)
 			_exit(EXIT_FAILED);
-		wish.ready_fd = ready[1];
+		wish.ready_fd = 3;
 		_exit(start(a, &wish));
 	}
 	close(ready[1]);

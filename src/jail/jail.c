@@ -47,19 +47,22 @@ const char *jail_step_name(enum jail_step step)
 /* Beside us under libexec: an AppArmor profile goes by that name. */
 static int open_installed(void)
 {
-	static const char tail[] = "/../libexec/writ/writ-init";
-	char path[PATH_MAX + sizeof(tail)];
+	static const char *const tails[] = { "/../libexec/writ/writ-init", "/writ-init" };
+	char path[PATH_MAX + 64];
 	const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
 	char *slash;
+	int fd = -1;
 
 	if (n <= 0 || n >= PATH_MAX)
 		return -1;
 	path[n] = 0;
 	slash = strrchr(path, '/');
-	if (!slash)
-		return -1;
-	memcpy(slash, tail, sizeof(tail));
-	return open(path, O_RDONLY | O_CLOEXEC);
+	/* From bin, or from libexec itself. */
+	for (size_t i = 0; slash && fd < 0 && i < ARRAY_LEN(tails); i++) {
+		memcpy(slash, tails[i], strlen(tails[i]) + 1);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd;
 }
 
 /* SECURITY: a file that is not byte for byte ours is not run. */
@@ -110,7 +113,7 @@ struct launch {
  * Runs in our memory while we stand still: a handful of system calls and exec.
  * The two sockets go to their numbers; writ-init closes whatever else is there.
  */
-static int launch_child(void *arg)
+__attribute__((no_sanitize("address"))) static int launch_child(void *arg)
 {
 	const struct launch *l = arg;
 	static char *const env[] = { NULL };

@@ -98,7 +98,7 @@ struct jail_head {
 	struct jail_span rlimits; /* struct jail_rlimit */
 	struct jail_span base;	  /* struct jail_instruction: the allow-list */
 	struct jail_span traps;	  /* struct jail_instruction: what is mediated */
-	struct jail_span keeper;    /* struct jail_instruction: what the keeper may still do */
+	struct jail_span keeper;  /* struct jail_instruction: what the keeper may still do */
 	struct jail_span hostname;
 	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled */
 	uint32_t landlock_abi;

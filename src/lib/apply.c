@@ -229,10 +229,27 @@ static int verify(const struct restrict_work *w, struct writ_err *err)
 	return 0;
 }
 
+/* What runs already is the one program that `shell none` leaves. */
+static int refuse_exec(const struct restrict_work *w, struct writ_err *err)
+{
+	const struct sock_filter v[] = {
+		LOAD(arch),
+		IF(ARCH_HERE, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		LOAD(nr),
+		IF(SYS_execve, 2, 0),
+		IF(SYS_execveat, 1, 0),
+		RETURN(SECCOMP_RET_ALLOW),
+		RETURN(SECCOMP_RET_ERRNO | EPERM),
+	};
+
+	return w->no_exec ? load_filter(v, ARRAY_LEN(v), "refuse programs", err) : 0;
+}
+
 /* Read top to bottom: this is the order. The base program goes last: it refuses more of itself. */
 static int (*const steps[])(const struct restrict_work *w, struct writ_err *err) = {
-	limit,		 drop_caps,	 no_new_privs, landlock,
-	refuse_mediated, refuse_sockets, load_base,    verify,
+	limit,		drop_caps,   no_new_privs, landlock, refuse_mediated,
+	refuse_sockets, refuse_exec, load_base,	   verify,
 };
 
 int apply_steps(const struct restrict_work *w, int *ret_done, struct writ_err *err)

@@ -157,7 +157,7 @@ must_check int super_open(struct writ *w, struct super *ret, struct writ_err *er
 must_check int super_ask(const struct super *s, enum super_ask what, struct sv bytes,
 			 const int *fds, size_t fds_n, struct writ_err *err);
 /* One message: returns 1, 0 if none came in time, or an error; the end is an error. */
-must_check int super_hear(const struct super *s, int timeout_ms, char *ret_text, size_t room,
+must_check int super_hear(const struct super *s, int timeout_ms, void *ret_bytes, size_t room,
 			  size_t *ret_n, int *ret_fd, struct writ_err *err);
 void super_close(struct super *s);
 must_check int super_facts(struct writ *w, struct host_facts *ret, struct writ_err *err);

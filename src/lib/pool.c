@@ -41,7 +41,7 @@ static int hear(struct warm *w, int timeout_ms, struct writ_err *err)
 
 	if (w->ready)
 		return 1;
-	r = super_hear(&w->s, timeout_ms, (char *)&a, sizeof(a), &n, NULL, err);
+	r = super_hear(&w->s, timeout_ms, &a, sizeof(a), &n, NULL, err);
 	if (r <= 0)
 		return r;
 	if (n != sizeof(a) || a.told != SUPER_READY) {

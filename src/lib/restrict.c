@@ -89,10 +89,11 @@ static const char *cannot(enum cap_action action)
 		return "a process that confines itself gets no kernel features";
 	case CAP_STATE_USE:
 		return "there is no session whose state this could be";
+	case CAP_FS_PUT:
+		return "a drop box needs somebody outside";
 	case CAP_NONE:
 	case CAP_FS_READ:
 	case CAP_FS_WRITE:
-	case CAP_FS_PUT:
 	case CAP_PROC_EXEC:
 	case CAP_NET_CONNECT:
 	case CAP_NET_BIND:
@@ -224,6 +225,56 @@ static int map(int fd, struct restrict_work *w, struct writ_err *err)
 	return 0;
 }
 
+static bool below(const char *path, const char *dir)
+{
+	const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/');
+}
+
+/*
+ * SECURITY: whoever writes our own files decides about every later session. A
+ * mediator keeps them out of any grant; here the grant itself is refused.
+ */
+static int check_own(const struct restrict_work *w, struct arena *a, struct sv own,
+		     struct writ_err *err)
+{
+	enum { READING = 1 | 4 | 8 }; /* execute, read files, read directories */
+	const struct jail_rule *rules;
+	const char *name = arena_str(a, own);
+	char *real;
+	int r = 0;
+
+	if (!name)
+		return writ_nomem(err);
+	if (own.n == 0)
+		return 0;
+	if (!w->program)
+		return writ_fail(err, WRIT_E_BUG, 0, "there is no program");
+	rules = (const void *)((const char *)w->program + w->program->rules.at);
+	real = realpath(name, NULL);
+	for (uint32_t i = 0; r == 0 && i < w->program->rules.n; i++) {
+		const char *path = (const char *)w->program + rules[i].path.at;
+		const char *is = real ? real : name;
+
+		if (rules[i].path.n && (rules[i].access & ~(uint64_t)READING) &&
+		    (below(is, path) || below(path, is)))
+			r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
+				      "writing %.40s would reach the files of writ in %.40s", path,
+				      is);
+	}
+	free(real);
+	return r;
+}
+
+static bool runs_nothing(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
+			return false;
+	return true;
+}
+
 static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struct restrict_work *w,
 		   struct writ_err *err)
 {
@@ -244,6 +295,11 @@ static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struc
 		r = compile(a, p, plan, &fd, err);
 	if (r == 0)
 		r = map(fd, w, err);
+	if (r == 0)
+		r = check_own(w, a, p->in.where.config, err);
+	if (r == 0)
+		r = check_own(w, a, p->in.where.state, err);
+	w->no_exec = runs_nothing(&p->policy->set);
 	w->attributes = p->policy->set.accepts[G_FS_WRITE] &&
 			p->policy->set.accept[G_FS_WRITE] <= LEVEL_PARTIAL;
 	return r < 0 ? r : apply_prepare(w, err);

@@ -17,6 +17,7 @@ struct restrict_work {
 	size_t size;
 	int ruleset;
 	bool attributes; /* mode, owner, times and attributes of files may be changed */
+	bool no_exec;	 /* shell none: no program is run from now on */
 };
 
 /* Before the first step: what can be made without changing anything. */

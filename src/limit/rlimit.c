@@ -15,7 +15,7 @@ size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		ret_rows[n++] = (struct rlimit_row){ RLIMIT_NOFILE, a->files };
 	/* For each process, so their sum is not bounded: the plan calls that partial. */
 	if (a->memory && !a->memory_held)
-		ret_rows[n++] = (struct rlimit_row){ RLIMIT_AS, a->memory };
+		ret_rows[n++] = (struct rlimit_row){ RLIMIT_DATA, a->memory };
 	/*
 	 * Counted per user and user namespace, and never for the real uid 0. Outside
 	 * of an own namespace it would count the user's other processes too.

@@ -25,12 +25,24 @@ bool is_below(struct sv path, struct sv dir)
 	return sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
 }
 
-bool is_private(const struct mediator *m, struct sv path)
+static bool in_any(struct sv path, const struct sv *dirs, size_t n)
 {
-	for (size_t i = 0; i < m->opt.private_dirs_n; i++)
-		if (is_below(path, m->opt.private_dirs[i]))
+	for (size_t i = 0; i < n; i++)
+		if (is_below(path, dirs[i]))
 			return true;
 	return false;
+}
+
+bool is_private(const struct mediator *m, struct sv path)
+{
+	return in_any(path, m->opt.private_dirs, m->opt.private_dirs_n);
+}
+
+/* The session's own, though it cannot be left to the kernel. */
+static bool is_shared(const struct mediator *m, struct sv path)
+{
+	return in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) &&
+	       !in_any(path, m->opt.host_roots, m->opt.host_roots_n);
 }
 
 bool is_left_to_kernel(const struct mediator *m, const struct place *p)
@@ -159,7 +171,7 @@ int decide_path(struct call *c, enum want want, struct sv path)
 {
 	struct cap_verdict v;
 
-	if (is_private(c->m, path) || may(c->m, want, path, &v))
+	if (is_private(c->m, path) || is_shared(c->m, path) || may(c->m, want, path, &v))
 		return 0;
 	return deny(c, path, v.rule, reason(&v));
 }
@@ -310,9 +322,12 @@ struct protect_hit protected_at(struct mediator *m, int dir, struct sv path)
 	}
 	if (outer)
 		hit = look(m, dir, path, below(path, outer));
-	if (hit.rel == PROTECT_CLEAR || around < 2)
+	if (around < 2)
 		return hit;
-	/* The outer tree may be a grant that does not reach this far: ask those that do. */
+	/*
+	 * The outer tree may be a grant that does not reach this far, and some names count
+	 * at the top of a tree only: ask those that do.
+	 */
 	if (!request(m, "fs.put", path, true, &req))
 		return hit;
 	hit = (struct protect_hit){ PROTECT_CLEAR, NULL };

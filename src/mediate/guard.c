@@ -19,6 +19,8 @@
 static const struct protect_name bare_config = { ".git/config", PROTECT_DEPTH, "can name programs git runs in this repository" };
 static const struct protect_name bare_hooks = { ".git/hooks", PROTECT_DEPTH, "git runs these in this repository" };
 static const struct protect_name bare_attributes = { ".git/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" };
+static const struct protect_name staging = { ".writ-*", PROTECT_DEPTH, "writ's own, for a moment" };
+static const struct protect_name common_dir = { ".git/commondir", PROTECT_DEPTH, "leads git to the settings of another repository" };
 /* clang-format on */
 
 static bool has(int dir, const char *name)
@@ -82,6 +84,10 @@ static struct guarded in_bare(const struct call *c, const struct place *p)
 	if (sv_is(up, "info") && sv_is(name, "attributes") && !is_open(c->m, &bare_attributes) &&
 	    looks_like_repository(p->dir, true))
 		return (struct guarded){ GUARD_SHUT, &bare_attributes, false };
+	/* Written once, when git makes a worktree. */
+	if (sv_is(name, "commondir") && has(p->dir, "commondir") && !is_open(c->m, &common_dir) &&
+	    looks_like_repository(p->dir, false))
+		return (struct guarded){ GUARD_ONCE, &common_dir, false };
 	if (!sv_is(name, "config") && !sv_is(name, "config.worktree") && !sv_is(name, "hooks") &&
 	    !sv_is(name, "info"))
 		return none;
@@ -123,8 +129,22 @@ static struct guarded in_table(const struct place *p, const struct protect_hit *
 struct guarded guard_look(struct call *c, const struct place *p)
 {
 	const struct protect_hit hit = protected_at(c->m, p->dir, place_sv(p));
+	struct guarded g;
 
-	return hit.rel == PROTECT_CLEAR ? in_bare(c, p) : in_table(p, &hit);
+	/* SECURITY: where a mediator, ours or another session's, puts what it has checked. */
+	if (strncmp(p->name, ".writ-", 6) == 0)
+		return (struct guarded){ GUARD_SHUT, &staging, false };
+	if (hit.rel == PROTECT_CLEAR)
+		return in_bare(c, p);
+	g = in_table(p, &hit);
+	/* A name that may hold protected ones can also be one itself, in a repository. */
+	if (g.kind == GUARD_HOLDS) {
+		const struct guarded bare = in_bare(c, p);
+
+		if (bare.kind != GUARD_FREE && bare.kind != GUARD_HOLDS)
+			return bare;
+	}
+	return g;
 }
 
 int guard_refuse(struct call *c, const struct place *p, const struct guarded *g)

@@ -28,6 +28,14 @@ struct mediate_options {
 	 */
 	const struct sv *private_dirs;
 	size_t private_dirs_n;
+	/*
+	 * Directories of the session's own that hold something of the host's below:
+	 * what is not below a host_root is the session's, but done on behalf.
+	 */
+	const struct sv *shared_dirs, *host_roots;
+	size_t shared_dirs_n, host_roots_n;
+	const struct sv *closed_dirs; /* where writ keeps its own files, physical */
+	size_t closed_dirs_n;
 	bool own_mounts;   /* tier A: the target's root is not ours */
 	bool observe_only; /* never act or refuse: note what would be denied */
 	bool no_exec;	   /* shell none: one program, and nothing after it */

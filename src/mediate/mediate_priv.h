@@ -100,6 +100,7 @@ struct mediator {
 	struct mediate_options opt;
 	struct cap_set set; /* the policy's and the live grants */
 	struct cap_entry *caps;
+	bool revoked; /* a grant was taken back: some directories may hang in the air */
 	size_t policy_caps;
 	struct arena keep, scratch;
 	struct buf text;
@@ -230,6 +231,7 @@ enum guard {
 	GUARD_POINTER, /* a .git that is no directory */
 	GUARD_HOOKS,   /* the directory itself: may be made, empty */
 	GUARD_SAMPLE,  /* a hook that never runs */
+	GUARD_ONCE,    /* written when it was made; it may go */
 	GUARD_SHUT,
 };
 
@@ -336,6 +338,7 @@ int op_fremovexattr(struct call *c);
 int op_ioctl(struct call *c);
 int op_connect(struct call *c);
 int op_bind(struct call *c);
+int op_listen(struct call *c);
 int op_sendto(struct call *c);
 int op_sendmsg(struct call *c);
 int op_sendmmsg(struct call *c);

@@ -176,6 +176,7 @@ void mediate_revoke(struct mediator *m, const struct cap_entry *e)
 		if (!sv_eq(m->caps[i].cap.text, e->cap.text))
 			m->caps[kept++] = m->caps[i];
 	m->set.caps.n = kept;
+	m->revoked = true;
 	/* SECURITY: an old index fits no more and is not used; a root too many only protects. */
 	if (index_set(m, &err) < 0)
 		m->set.look_caps = NULL;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ static int may_make(struct call *c, const struct place *p, mode_t type)
 		fine = type == S_IFREG;
 		break;
 	case GUARD_CONFIG:
+	case GUARD_ONCE:
 	case GUARD_SHUT:
 		break;
 	}
@@ -158,6 +160,47 @@ int op_mknodat(struct call *c)
 }
 
 /* What a link says is text: it is followed, and decided, by whoever opens it. */
+/*
+ * SECURITY: what the agent writes in its own home lies on the host, unguarded. No
+ * link in a granted tree may lead to writ's directories, nor to what holds them:
+ * the person's tools would follow it. As far as the path exists it is followed.
+ */
+static bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
+{
+	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
+	const int n = text[0] == '/' ? snprintf(path, sizeof(path), "%s", text)
+				     : snprintf(path, sizeof(path), SV_FMT "/%s", SV_ARG(dir), text);
+	struct buf full = BUF_INIT(sizeof(path));
+	size_t cut = (size_t)n;
+	bool ours = false;
+
+	if (n < 0 || (size_t)n >= sizeof(head))
+		return c->m->opt.closed_dirs_n > 0;
+	for (;;) {
+		memcpy(head, path, cut);
+		head[cut] = 0;
+		if (realpath(cut ? head : "/", real))
+			break;
+		if (cut == 0)
+			return true;
+		do
+			cut--;
+		while (cut && path[cut] != '/');
+	}
+	buf_str(&full, real[1] ? real : "");
+	buf_str(&full, path + cut);
+	for (size_t i = 0; !ours && i < c->m->opt.closed_dirs_n; i++)
+		ours = strstr(path + cut, "..") || is_below(buf_view(&full), c->m->opt.closed_dirs[i]) ||
+		       is_below(c->m->opt.closed_dirs[i], full.n ? buf_view(&full) : SV("/"));
+	buf_clear(&full);
+	return ours;
+}
+
+static struct sv folder_of(const struct place *p)
+{
+	return sv_sub(place_sv(p), 0, sv_rfind(place_sv(p), '/'));
+}
+
 static int do_symlink(struct call *c, int dirfd, unsigned i)
 {
 	scoped_place p = PLACE_NONE;
@@ -176,6 +219,8 @@ static int do_symlink(struct call *c, int dirfd, unsigned i)
 	r = as_begin(c, &as);
 	if (r == 0)
 		r = may_make(c, &p, S_IFLNK);
+	if (r == 0 && leads_to_ours(c, folder_of(&p), c->text[1]))
+		r = deny(c, place_sv(&p), RULE_NONE, "no link may lead to writ's own files");
 	if (r < 0)
 		return soften(c, r, exists(&p), EEXIST);
 	if (only_watching(c))
@@ -205,6 +250,7 @@ static int may_remove(struct call *c, const struct place *p, bool dir)
 	case GUARD_HOLDS:
 	case GUARD_POINTER:
 	case GUARD_SAMPLE:
+	case GUARD_ONCE:
 		break;
 	case GUARD_HOOKS:
 		/* Only an empty one goes. */
@@ -301,6 +347,7 @@ static int may_leave(struct call *c, const struct move *v)
 		break;
 	case GUARD_CONFIG:
 	case GUARD_HOOKS:
+	case GUARD_ONCE:
 	case GUARD_SHUT:
 		break;
 	}
@@ -330,6 +377,7 @@ static int may_arrive(struct call *c, struct move *v)
 		fine = file;
 		break;
 	case GUARD_HOOKS:
+	case GUARD_ONCE:
 	case GUARD_SHUT:
 		break;
 	}
@@ -388,6 +436,20 @@ static int find_two(struct call *c, const int dirfd[2], const unsigned i[2], str
 	return left_a != left_b ? -EXDEV : 0;
 }
 
+/* A relative link means something else at another place. */
+static int check_moved_link(struct call *c, const struct place *from, const struct place *to)
+{
+	char text[PATH_MAX];
+	const ssize_t n = readlinkat(from->dir, from->name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -EACCES;
+	text[n] = 0;
+	return leads_to_ours(c, folder_of(to), text)
+		       ? deny(c, place_sv(to), RULE_NONE, "no link may lead to writ's own files")
+		       : 0;
+}
+
 static int rename_found(struct call *c, struct place *a, struct place *b, uint64_t flags)
 {
 	struct move v = { .from = a, .to = b, .swapped = flags & RENAME_EXCHANGE };
@@ -402,6 +464,8 @@ static int rename_found(struct call *c, struct place *a, struct place *b, uint64
 	if (!v.there && v.swapped)
 		return -ENOENT;
 	r = may_move(c, &v);
+	if (r == 0 && S_ISLNK(v.st.st_mode))
+		r = check_moved_link(c, a, b);
 	if (r == 0 && v.swapped)
 		r = may_move(c, &back);
 	if (r < 0)

@@ -288,6 +288,8 @@ static int bind_unix(struct call *c, struct peer *p)
 	r = g.kind == GUARD_FREE || g.kind == GUARD_HOLDS || is_private(c->m, place_sv(&at))
 		    ? decide_path(c, WANT_PUT, place_sv(&at))
 		    : guard_refuse(c, &at, &g);
+	if (r == 0)
+		r = guard_complete(c, &at);
 	if (r < 0 || only_watching(c))
 		return r;
 	sock = task_take_fd(c, reg(c->arg[0]));
@@ -361,4 +363,32 @@ int op_bind(struct call *c)
 	if (p.a.sa.sa_family == AF_INET || p.a.sa.sa_family == AF_INET6)
 		return bind_inet(c, &p);
 	return deny(c, SV("socket"), RULE_NONE, "no rule can allow this address family");
+}
+
+/* SECURITY: listening on a socket that was never bound binds it, to everything. */
+static bool was_bound(int sock)
+{
+	struct peer p = PEER_NONE;
+	char text[96];
+	bool local = false;
+
+	p.n = sizeof(p.a.raw);
+	if (getsockname(sock, &p.a.sa, &p.n) < 0 || p.n > sizeof(p.a.raw))
+		return false;
+	if (p.a.sa.sa_family == AF_UNIX)
+		return true;
+	return inet_resource(&p, text, &local) && !sv_ends(sv_from(text), SV(":0"));
+}
+
+int op_listen(struct call *c)
+{
+	scoped_fd sock = task_take_fd(c, reg(c->arg[0]));
+
+	if (sock < 0)
+		return sock;
+	if (!was_bound(sock))
+		return deny(c, SV("a port"), RULE_NONE, "bind to the loopback before you listen");
+	if (only_watching(c))
+		return 0;
+	return listen(sock, reg(c->arg[1])) < 0 ? -errno : 0;
 }

@@ -90,6 +90,7 @@ static int may_overwrite(struct call *c, const struct place *p, const struct wan
 			 "git configuration is replaced as a whole, by renaming");
 		break;
 	case GUARD_HOOKS:
+	case GUARD_ONCE:
 	case GUARD_SHUT:
 		r = guard_refuse(c, p, &g);
 		break;
@@ -176,6 +177,7 @@ static int may_create(struct call *c, const struct place *p, const struct want_o
 		break;
 	case GUARD_CONFIG:
 	case GUARD_HOOKS:
+	case GUARD_ONCE:
 	case GUARD_SHUT:
 		r = guard_refuse(c, p, &g);
 		break;

@@ -48,13 +48,29 @@ int reopen(struct mediator *m, int fd, int flags)
 	return got < 0 ? -errno : got;
 }
 
+/*
+ * SECURITY: a directory of a mount that was taken away still has a path, counted
+ * from that mount's root, and could be shaped like one that may be written.
+ */
+static bool is_attached(struct call *c, const struct place *p)
+{
+	const struct open_how how = { .flags = DIR_FLAGS,
+				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct stat here, there;
+	scoped_fd fd = (int)syscall(SYS_openat2, task_root(c), p->n > 1 ? p->path + 1 : ".", &how,
+				    sizeof(how));
+
+	return fd >= 0 && fstat(fd, &there) == 0 && fstat(p->dir, &here) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 int place_path(struct call *c, struct place *p)
 {
 	const size_t name_n = strlen(p->name);
 
 	if (!path_of_fd(c->m, p->dir, p->path, &p->n))
 		return -ENAMETOOLONG;
-	if (p->path[0] != '/')
+	if (p->path[0] != '/' || (c->m->revoked && !is_attached(c, p)))
 		return -EACCES;
 	if (name_n == 0)
 		return 0;

@@ -71,7 +71,9 @@ static int take_control(struct call *c, struct job *j, void *raw, size_t n)
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(&in); m; m = CMSG_NXTHDR(&in, m)) {
 		const size_t data = m->cmsg_len - CMSG_LEN(0);
 
-		if (m->cmsg_len < CMSG_LEN(0) || (const char *)m + m->cmsg_len > end)
+		/* SECURITY: by what is left, since adding a length of theirs may wrap. */
+		if (m->cmsg_len < CMSG_LEN(0) || m->cmsg_len > (size_t)(end - (const char *)m) ||
+		    CMSG_ALIGN(m->cmsg_len) > n + 1 - used)
 			return -EINVAL;
 		if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_CREDENTIALS)
 			continue;

@@ -67,6 +67,7 @@ static const struct row rows[] = {
 	{ SYS_ioctl,         MEDIATE_META,    op_ioctl },
 	{ SYS_connect,       MEDIATE_CONNECT, op_connect },
 	{ SYS_bind,          MEDIATE_BIND,    op_bind },
+	{ SYS_listen,        MEDIATE_BIND,    op_listen },
 	{ SYS_sendto,        MEDIATE_CONNECT, op_sendto },
 	{ SYS_sendmsg,       MEDIATE_CONNECT, op_sendmsg },
 	{ SYS_sendmmsg,      MEDIATE_CONNECT, op_sendmmsg },

@@ -65,9 +65,10 @@ void ground_init(struct ground *g, const struct cap_set *set, const struct host_
 	g->io_uring = asks_kernel(set, "io_uring");
 	g->cow = set->workspace == WORKSPACE_COW;
 	/* io_uring opens files without any system call that a filter could see. */
-	g->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
-		     !g->io_uring;
 	g->landlock_fs = f->landlock_abi >= 1 && !g->nested_userns;
+	/* Calls are let through only where Landlock makes every outcome harmless. */
+	g->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
+		     !g->io_uring && g->landlock_fs;
 	g->own_net = g->tier == TIER_A && f->ns_net && f->anyip;
 	g->own_ipc = g->tier == TIER_A && f->ns_ipc;
 	g->own_proc = g->tier == TIER_A && f->proc_mount;

@@ -44,9 +44,7 @@ static struct hold hold_memory(const struct host_facts *f)
 {
 	if (f->cgroup_memory)
 		return HOLD(EXACT, "cgroup", "none", NULL);
-	if (f->systemd_user)
-		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
-	return HOLD(PARTIAL, "address space per process; their sum is not bounded", "none",
+	return HOLD(PARTIAL, "data of each process; their sum is not bounded", "none",
 		    delegate_fix(f));
 }
 
@@ -54,8 +52,6 @@ static struct hold hold_cpu(const struct host_facts *f)
 {
 	if (f->cgroup_cpu)
 		return HOLD(EXACT, "cgroup", "none", NULL);
-	if (f->systemd_user)
-		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
 	return HOLD(NONE, "no cgroup to put it in", "none", delegate_fix(f));
 }
 
@@ -68,8 +64,6 @@ static struct hold hold_pids(const struct ground *g)
 	/* The kernel does not count processes of the real uid 0. */
 	if (g->tier == TIER_A && f->rlimit_nproc_userns && !f->root)
 		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
-	if (f->systemd_user)
-		return HOLD(EXACT, "systemd scope", "start +10 ms", NULL);
 	return HOLD(NONE,
 		    f->root ? "root's processes are not counted without a cgroup"
 			    : "the limit would count your other processes too",

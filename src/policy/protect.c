@@ -7,6 +7,7 @@ const struct protect_name protect_names[] = {
 	{ ".git/hooks",            PROTECT_DEPTH, "git runs these" },
 	{ ".git/config",           PROTECT_DEPTH, "can name programs git runs" },
 	{ ".git/config.worktree",  PROTECT_DEPTH, "can name programs git runs" },
+	{ ".git/commondir",        PROTECT_DEPTH, "leads git to the settings of another repository" },
 	{ ".git/info/attributes",  PROTECT_DEPTH, "can attach filters that git runs" },
 	{ ".git/modules/**/hooks", PROTECT_DEPTH, "git runs these in a submodule" },
 	{ ".git/modules/**/config", PROTECT_DEPTH, "can name programs git runs in a submodule" },
@@ -64,6 +65,24 @@ const struct protect_name protect_names[] = {
 	{ ".local/state/writ",     PROTECT_DEPTH, "state of writ itself" },
 	{ ".ssh",                  PROTECT_DEPTH, "keys, and who may log in" },
 	{ ".vim",                  PROTECT_DEPTH, "an editor runs it" },
+	{ ".nvimrc",               PROTECT_DEPTH, "an editor runs it" },
+	{ ".gvimrc",               PROTECT_DEPTH, "an editor runs it" },
+	{ ".emacs",                PROTECT_DEPTH, "an editor runs it" },
+	{ ".dir-locals.el",        PROTECT_DEPTH, "an editor evaluates it" },
+	{ ".config/nvim",          PROTECT_DEPTH, "an editor runs it" },
+	{ ".config/mise",          PROTECT_DEPTH, "mise runs tasks and sets variables" },
+	{ ".cargo/config.toml",    PROTECT_DEPTH, "can name programs cargo runs" },
+	{ ".cargo/config",         PROTECT_DEPTH, "can name programs cargo runs" },
+	{ ".hg/hgrc",              PROTECT_DEPTH, "can name programs hg runs" },
+	{ ".bash_aliases",         PROTECT_DEPTH, "a shell runs it" },
+	{ ".zlogout",              PROTECT_DEPTH, "a shell runs it" },
+	{ ".yarnrc",               PROTECT_DEPTH, "can name the yarn that runs" },
+	{ ".tmux.conf",            PROTECT_DEPTH, "tmux runs it" },
+	{ ".ghci",                 PROTECT_DEPTH, "an interpreter runs it" },
+	{ ".pdbrc",                PROTECT_DEPTH, "a debugger runs it" },
+	{ ".lesskey",              PROTECT_DEPTH, "can bind keys to commands" },
+	{ "mise.toml",             PROTECT_TOP,   "mise runs tasks and sets variables" },
+	{ "opencode.json",         PROTECT_TOP,   "settings of OpenCode" },
 	{ ".emacs.d",              PROTECT_DEPTH, "an editor runs it" },
 	{ "agent.writ",            PROTECT_TOP,   "the workspace's own policy" },
 	{ NULL, PROTECT_DEPTH, NULL },
@@ -130,24 +149,29 @@ static char lower(char c)
  */
 static bool folds_to(struct sv p, struct sv s)
 {
-	while (s.n) {
+	/* Bit i: what was read of @s so far may stand for the first i bytes of @p. */
+	uint64_t at = 1;
+
+	if (p.n >= 64)
+		return true;
+	while (s.n && at) {
 		if ((unsigned char)s.p[0] >= 0x80) {
 			do
 				s = sv_skip(s, 1);
 			while (s.n && ((unsigned char)s.p[0] & 0xc0) == 0x80);
-			if (folds_to(p, s))
-				return true;
-			if (p.n == 0)
-				return false;
-			p = sv_skip(p, 1);
-			continue;
+			at |= at << 1;
+		} else {
+			uint64_t next = 0;
+
+			for (size_t i = 0; i < p.n; i++)
+				if (at >> i & 1 && lower(p.p[i]) == lower(s.p[0]))
+					next |= UINT64_C(2) << i;
+			at = next;
+			s = sv_skip(s, 1);
 		}
-		if (p.n == 0 || lower(p.p[0]) != lower(s.p[0]))
-			return false;
-		p = sv_skip(p, 1);
-		s = sv_skip(s, 1);
+		at &= (UINT64_C(2) << p.n) - 1;
 	}
-	return p.n == 0;
+	return at >> p.n & 1;
 }
 
 /* "GIT~1" is what a FAT volume calls ".git". */

@@ -114,11 +114,11 @@ struct exec {
 };
 
 /* Directory, arguments and environment, each with a NUL behind it, in a file of ours. */
-static int write_request(char *const *argv, char *const *environ, struct sv cwd, size_t ret_n[2],
+static int write_request(char *const *argv, char *const *envp, struct sv cwd, size_t ret_n[2],
 			 int *ret_fd, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(JAIL_MAX);
-	char *const *const lists[2] = { argv, environ };
+	char *const *const lists[2] = { argv, envp };
 	scoped_fd fd = memfd_create("writ-exec", MFD_CLOEXEC);
 	int r = 0;
 
@@ -140,7 +140,7 @@ static int write_request(char *const *argv, char *const *environ, struct sv cwd,
 	return r;
 }
 
-static int send_exec(struct exec *e, char *const *argv, char *const *environ, struct sv cwd,
+static int send_exec(struct exec *e, char *const *argv, char *const *envp, struct sv cwd,
 		     struct writ_err *err)
 {
 	const mode_t mask = umask(022);
@@ -148,7 +148,7 @@ static int send_exec(struct exec *e, char *const *argv, char *const *environ, st
 	size_t n[2], fds_n = 1;
 	char text[128];
 	int fds[PACKET_FDS];
-	int r = write_request(argv, environ, cwd, n, &file, err);
+	int r = write_request(argv, envp, cwd, n, &file, err);
 
 	(void)umask(mask);
 	if (r < 0)
@@ -238,8 +238,8 @@ static int relay_until_end(struct exec *e, int signals, struct writ_err *err)
 	return r;
 }
 
-int session_exec(struct sv state, struct sv id, char *const *argv, char *const *environ,
-		 struct sv cwd, int *ret_exit, struct writ_err *err)
+int session_exec(struct sv state, struct sv id, char *const *argv, char *const *envp, struct sv cwd,
+		 int *ret_exit, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 20);
 	scoped_fd run = run_dir(state, &a, err);
@@ -262,7 +262,7 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 	if (r >= 0)
 		r = front_open(&e.front, NULL, false, err);
 	if (r == 0)
-		r = send_exec(&e, argv, environ, cwd, err);
+		r = send_exec(&e, argv, envp, cwd, err);
 	if (r == 0 && !e.front.pty)
 		r = relay_new(&e.front.relay, &e.relay, err);
 	if (r == 0)

@@ -6,10 +6,10 @@
 
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-struct sv environ_get(char *const *environ, struct sv name)
+struct sv environ_get(char *const *envp, struct sv name)
 {
-	for (; *environ; environ++) {
-		struct sv rest = sv_from(*environ);
+	for (; *envp; envp++) {
+		struct sv rest = sv_from(*envp);
 
 		if (sv_eq(sv_cut(&rest, '='), name))
 			return rest;
@@ -50,9 +50,9 @@ static bool name_matches(struct sv pattern, struct sv name)
 }
 
 static bool put_passed(struct session *s, struct jail_writer *w, struct names *seen,
-		       char *const *environ, struct sv pattern)
+		       char *const *envp, struct sv pattern)
 {
-	for (char *const *e = environ; *e; e++) {
+	for (char *const *e = envp; *e; e++) {
 		struct sv rest = sv_from(*e);
 		const struct sv name = sv_cut(&rest, '=');
 
@@ -63,7 +63,7 @@ static bool put_passed(struct session *s, struct jail_writer *w, struct names *s
 }
 
 /* What the session itself decides, then what a person wrote, then what profiles bring. */
-static bool put_environment(struct session *s, struct jail_writer *w, char *const *environ)
+static bool put_environment(struct session *s, struct jail_writer *w, char *const *envp)
 {
 	const struct policy *p = s->opt->policy;
 	const struct sv info = s->view.info;
@@ -87,7 +87,7 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 
 			if (e->shipped != (bool)shipped)
 				continue;
-			ok = e->pass ? put_passed(s, w, &seen, environ, e->name)
+			ok = e->pass ? put_passed(s, w, &seen, envp, e->name)
 				     : put_env(s, w, &seen, e->name, e->value);
 		}
 	return ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));

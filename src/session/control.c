@@ -38,7 +38,19 @@ void control_close(struct session *s)
 		scope_close(&s->clients[i].fd);
 }
 
-/* SECURITY: only the user who runs the session, or root, may widen it. */
+/* Does @pid live in our own user namespace? An agent does not, whoever it runs as. */
+static bool is_outside(pid_t pid)
+{
+	char path[64], ours[64], theirs[64];
+	ssize_t a, b;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	a = readlink("/proc/self/ns/user", ours, sizeof(ours));
+	b = readlink(path, theirs, sizeof(theirs));
+	return a > 0 && a == b && memcmp(ours, theirs, (size_t)a) == 0;
+}
+
+/* SECURITY: only the user who runs the session, or root, may widen it, and never from inside. */
 void control_accept(struct session *s)
 {
 	struct ucred who;
@@ -46,7 +58,8 @@ void control_accept(struct session *s)
 	scoped_fd fd = accept4(s->control, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 ||
-	    (who.uid != geteuid() && who.uid != 0))
+	    (who.uid != geteuid() && who.uid != 0) ||
+	    (who.uid == geteuid() && !is_outside(who.pid)))
 		return;
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (s->clients[i].fd < 0) {
@@ -259,6 +272,26 @@ static void record_grant(struct session *s, const struct grant *g, const char *e
 	record_end(s, &b);
 }
 
+static bool is_in(struct sv path, struct sv dir)
+{
+	return dir.n && (sv_is(dir, "/") ||
+			 (sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/')));
+}
+
+/* Why a path is not granted to anybody, or NULL. */
+static const char *cannot_grant(const struct session *s, struct sv path)
+{
+	static const char *const never[] = { "/proc", "/sys", "/dev", NULL };
+
+	for (size_t i = 0; never[i]; i++)
+		if (is_in(path, sv_from(never[i])))
+			return "that is the kernel's: it is not granted";
+	if (is_in(path, s->opt->state) || is_in(s->opt->state, path) ||
+	    is_in(path, s->opt->config) || is_in(s->opt->config, path))
+		return "writ keeps its own files there: grant something below it";
+	return NULL;
+}
+
 /* "read /x" or "write /x", with a physical path: the client made sure of that. */
 static void grant_more(struct session *s, size_t client, struct sv rule)
 {
@@ -268,10 +301,30 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	struct writ_err err = { 0 };
 	struct grant *g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
 	const bool write = sv_is(verb, "write");
+	const char *why;
 
 	if (!g || (!write && !sv_is(verb, "read")) || rest.n == 0 || rest.n >= sizeof(g->path) ||
 	    rest.p[0] != '/' || rule.n >= sizeof(g->rule)) {
 		answer(s, client, "error only read and write of a path can be granted live");
+		return;
+	}
+	/* SECURITY: Landlock lets the session write there by itself, whatever is mounted below. */
+	for (size_t i = 0; i < s->view.private_dirs.n + s->view.shared_dirs.n; i++) {
+		const struct sv own = i < s->view.private_dirs.n
+					      ? s->view.private_dirs.v[i]
+					      : s->view.shared_dirs.v[i - s->view.private_dirs.n];
+
+		if (sv_starts(rest, own) && (rest.n == own.n || rest.p[own.n] == '/')) {
+			answer(s, client,
+			       "error " SV_FMT
+			       " is the session's own: nothing can be granted below it",
+			       SV_ARG(own));
+			return;
+		}
+	}
+	why = cannot_grant(s, rest);
+	if (why) {
+		answer(s, client, "error %s", why);
 		return;
 	}
 	*g = (struct grant){ .number = (uint32_t)s->grants.n, .write = write };
@@ -279,6 +332,14 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	memcpy(g->rule, rule.p, rule.n);
 	if (s->jail.keeper < 0) {
 		/* Host namespaces: what Landlock closed stays closed for the kernel. */
+		if (!write) {
+			g->number = 0;
+			answer(s, client,
+			       "error in tier B only writing can be granted live; start it again "
+			       "with "
+			       "--allow");
+			return;
+		}
 		if (!s->view.traps || tell_mediator(s, g, true, &err) < 0) {
 			g->number = 0;
 			answer(s, client, "error this session cannot be widened: %s",
@@ -363,6 +424,9 @@ void control_keeper(struct session *s)
 		g->number = 0;
 	} else if (!g->attached) {
 		g->number = 0;
+	} else {
+		/* SECURITY: a grant that cannot be taken back ends the session. */
+		session_end(s, "a grant could not be taken back", SESSION_FAILED);
 	}
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
 		if (s->clients[i].fd < 0 || s->clients[i].grant != m.id)

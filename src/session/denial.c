@@ -142,9 +142,7 @@ static bool may_read(struct session *s, struct sv path)
 /* Places that every session has for itself, whatever lies there outside. */
 static bool is_own_place(struct sv path)
 {
-	static const char *const own[] = {
-		"/proc", "/dev", "/tmp", "/var/tmp", "/etc", "/run", NULL
-	};
+	static const char *const own[] = { "/proc", "/dev", "/tmp", "/var/tmp", NULL };
 
 	for (size_t i = 0; own[i]; i++)
 		if (sv_starts(path, sv_from(own[i])))
@@ -161,6 +159,8 @@ static bool is_visible(int pid, struct sv path)
 	return n > 0 && (size_t)n < sizeof(at) &&
 	       faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
+
+static void note_denial(struct session *s, const struct mediate_event *e, bool named);
 
 /*
  * Reads are free, so nobody sees one fail. But a command that was given the name
@@ -201,7 +201,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	memcpy(d.comm, path,
 	       sv_from(path).n < sizeof(d.comm) ? sv_from(path).n : sizeof(d.comm) - 1);
 	if (d.object[0])
-		denial_note(s, &d);
+		note_denial(s, &d, true);
 }
 
 static void look_at_arguments(struct session *s, const struct mediate_event *e)
@@ -216,15 +216,37 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e)
 		look_at_argument(s, e, sv_cut(&rest, ' '));
 }
 
+static void fill_first(const struct session *s, struct mediate_event *e)
+{
+	size_t n = 0;
+
+	if (!s->opt->argv[0])
+		return;
+	(void)snprintf(e->object, sizeof(e->object), "%s", s->opt->argv[0]);
+	for (char *const *arg = s->opt->argv; *arg && n + 1 < sizeof(e->extra); arg++) {
+		const int more = snprintf(e->extra + n, sizeof(e->extra) - n, "%s%s",
+					  arg == s->opt->argv ? "" : " ", *arg);
+
+		n = more < 0 || n + (size_t)more >= sizeof(e->extra) ? sizeof(e->extra) - 1
+								     : n + (size_t)more;
+	}
+}
+
 /* The same thing again is counted, not repeated. */
-void denial_note(struct session *s, const struct mediate_event *e)
+static void note_denial(struct session *s, const struct mediate_event *e, bool named)
 {
 	struct denial *d;
 
 	s->active_ms = clock_ms();
 	if (!e->denied) {
-		record_event(s, e);
-		look_at_arguments(s, e);
+		struct mediate_event known = *e;
+
+		/* The first program's memory was still writ-init's: we know what it was told. */
+		if (!e->object[0] && !s->seen_exec)
+			fill_first(s, &known);
+		s->seen_exec = true;
+		record_event(s, &known);
+		look_at_arguments(s, &known);
 		return;
 	}
 	for (size_t i = 0; i < s->denials.n; i++)
@@ -242,9 +264,18 @@ void denial_note(struct session *s, const struct mediate_event *e)
 	*d = (struct denial){ .op = e->op, .rule = e->rule, .pid = e->pid, .count = 1 };
 	memcpy(d->comm, e->comm, sizeof(d->comm));
 	memcpy(d->object, e->object, sizeof(d->object));
-	memcpy(d->why, e->extra, sizeof(d->why) - 1);
-	write_feed(s, d, s->denials.n);
+	/* The commonest reason is the one that a grant can change. */
+	if (!sv_is(sv_from(e->extra), "no rule allows it"))
+		memcpy(d->why, e->extra, sizeof(d->why) - 1);
+	/* SECURITY: what was only named is told outside: inside it would tell what exists here. */
+	if (!named)
+		write_feed(s, d, s->denials.n);
 	/* A program that owns the terminal is not written over: it is told at the end. */
 	if (!s->interactive && !s->opt->quiet)
 		show(s, s->denials.n - 1);
+}
+
+void denial_note(struct session *s, const struct mediate_event *e)
+{
+	note_denial(s, e, false);
 }

@@ -49,6 +49,33 @@ static int below(struct session *s, struct sv *ret, struct writ_err *err, const 
 	return make_dirs(path, err);
 }
 
+/*
+ * A directory of the agent's own, behind one that nobody can pass by its name. What
+ * the agent writes there lies on the host: a link that leads to it, or a remote,
+ * must not make the person's own tools go in. writ-init passes by its rights in the
+ * jail's user namespace. In the host's namespaces there is no such right, and no gate.
+ */
+static int make_gated(struct session *s, const char *gate, const char *name, const char **ret,
+		      struct writ_err *err)
+{
+	const bool shut = s->opt->plan->tier == TIER_A;
+	const char *path = arena_fmt(s->a, "%s/%s", gate, name);
+	struct stat st;
+	int r = path ? make_dirs(gate, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	*ret = path;
+	/* Made before, and shut since: it is there. */
+	if (shut && stat(gate, &st) == 0 && (st.st_mode & 0700) == 0 && st.st_nlink > 2 &&
+	    sv_is(sv_from(name), "home"))
+		return 0;
+	if (chmod(gate, 0700) < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ||
+	    (shut && chmod(gate, 0) < 0))
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	return 0;
+}
+
 /* The workspace by a name that fits into one directory; "none" without one. */
 static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 {
@@ -113,20 +140,34 @@ static int info_policy(struct session *s, struct writ_err *err)
 	return r;
 }
 
-static int make_states(struct session *s, struct sv workspace, struct writ_err *err)
+/* Kept apart by tier, since one has a gate and the other cannot. */
+static const char *tier_dir(const struct session *s, const char *a, const char *b)
+{
+	return s->opt->plan->tier == TIER_A ? a : b;
+}
+
+static int make_kept(struct session *s, struct sv workspace, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
-	int r = below(s, &s->paths.state, err, "kept", workspace);
+	const char *home = arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
+				     tier_dir(s, "homes", "homes-b"), SV_ARG(workspace));
+	const char *kept = arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
+				     tier_dir(s, "kept", "kept-b"), SV_ARG(workspace));
+	const char *path = NULL;
+	int r = home && kept ? make_gated(s, home, "home", &path, err) : writ_nomem(err);
 
+	if (r < 0)
+		return r;
+	s->paths.home = sv_from(path);
+	s->paths.state = sv_from(kept);
 	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
-		const char *path;
+		const char *name;
 
 		if (c->action != CAP_STATE_USE || c->path.n != 1)
 			continue;
-		path = arena_fmt(s->a, SV_FMT "/" SV_FMT, SV_ARG(s->paths.state),
-				 SV_ARG(c->path.segs[0].pre));
-		r = path ? make_dirs(path, err) : writ_nomem(err);
+		name = arena_str(s->a, c->path.segs[0].pre);
+		r = name ? make_gated(s, kept, name, &path, err) : writ_nomem(err);
 	}
 	return r;
 }
@@ -143,9 +184,7 @@ int session_place_make(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = workspace_id(s, &workspace, err);
 	if (r == 0)
-		r = below(s, &s->paths.home, err, "homes", workspace);
-	if (r == 0)
-		r = make_states(s, workspace, err);
+		r = make_kept(s, workspace, err);
 	if (r == 0)
 		r = below(s, &s->paths.run, err, "run", sv_from(s->id));
 	if (r < 0)

@@ -5,6 +5,8 @@
 
 #include "base/banned.h"
 
+enum { RECORD_MAX = 64 << 20 };
+
 uint64_t clock_ms(void)
 {
 	struct timespec t;
@@ -40,6 +42,13 @@ void record_end(struct session *s, struct buf *b)
 	struct writ_err err = { 0 };
 
 	buf_str(b, "}\n");
+	/* What an agent makes us write is bounded; how it ended is always written. */
+	if (s->recorded > RECORD_MAX && s->state < SESSION_ENDING) {
+		s->dropped++;
+		buf_clear(b);
+		return;
+	}
+	s->recorded += b->n;
 	if (s->record >= 0 && !b->failed && fd_write_all(s->record, buf_view(b), &err) < 0)
 		say(s, "the record cannot be written: %s", err.what);
 	buf_clear(b);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,8 +104,16 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_num(&b, "steps", h->m.value);
 	record_end(s, &b);
 	watch_mounts(s);
-	if (s->opt->ready_fd >= 0)
+	if (s->opt->ready_fd >= 0) {
+		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		/* From here on nothing of whoever started us is held. */
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
+		(void)!chdir("/");
+		(void)dup2(null, STDERR_FILENO);
+		scope_close(&null);
+		close(s->opt->ready_fd);
+	}
 }
 
 static void on_started(struct session *s, struct heard *h)
@@ -262,6 +271,11 @@ static void on_signal(struct session *s)
 
 	if (read(s->signals, &i, sizeof(i)) != (ssize_t)sizeof(i))
 		return;
+	/* Before there is a command, the signal is for us. */
+	if (s->state == SESSION_STARTING && i.ssi_signo != SIGWINCH && i.ssi_signo != SIGTSTP) {
+		session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
+		return;
+	}
 	switch ((int)i.ssi_signo) {
 	case SIGWINCH:
 		if (s->relay)
@@ -296,8 +310,14 @@ static int open_signals(struct session *s, struct writ_err *err)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		struct sigaction now;
+
+		/* Who started us wants these ignored: nohup. */
+		if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			continue;
 		sigaddset(&set, wanted[i]);
+	}
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "block signals");
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -498,15 +518,38 @@ static int first_command(struct session *s, struct writ_err *err)
 	return r;
 }
 
+static int wait_for_keeper(struct session *s, struct writ_err *err)
+{
+	struct jail_message m;
+	pid_t pid;
+	int fd = -1;
+	const int r = jail_receive(s->jail.keeper, &m, &fd, &pid, err);
+
+	scope_close(&fd);
+	if (r > 0 && m.type == JAIL_KEEPER)
+		return 0;
+	return r < 0 ? r : writ_fail(err, WRIT_E_SYS, 0, "writ-init ended without a word");
+}
+
+/* What writ-init said before it could not be spoken to any more is the reason. */
+static void hear_why(struct session *s, struct writ_err *err)
+{
+	for (int i = 0; i < 16 && s->jail.session >= 0 && !s->failed && s->state != SESSION_ENDED;
+	     i++)
+		hear(s);
+	if (s->failed && s->failed_step != STEP_NONE)
+		*err = s->err;
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
 	struct jail_message m = { .type = JAIL_BUILD };
 	scoped_fd program = -1;
-	int r = session_place_make(s, err);
+	int r = open_signals(s, err);
 
 	if (r == 0)
-		r = open_signals(s, err);
+		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
 	place = (struct host_place){ .home = s->paths.home,
@@ -514,7 +557,8 @@ static int start(struct session *s, struct writ_err *err)
 				     .info = s->paths.info,
 				     .state = s->paths.state,
 				     .user = environ_get(s->opt->environ, SV("USER")),
-				     .workspace = s->opt->workspace };
+				     .workspace = s->opt->workspace,
+				     .own = { s->opt->state, s->opt->config } };
 	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
 		place.user = SV("agent");
 	if (r == 0)
@@ -529,6 +573,9 @@ static int start(struct session *s, struct writ_err *err)
 	} else {
 		r = jail_start(s->view.own_mounts, s->opt->fail_at, &s->jail, err);
 	}
+	/* The keeper takes hold of the jail's mounts while it still can. */
+	if (r == 0 && s->jail.keeper >= 0)
+		r = wait_for_keeper(s, err);
 	if (r == 0)
 		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
 	if (r == 0 && s->jail.keeper >= 0)
@@ -598,13 +645,23 @@ static void finish(struct session *s)
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 
-	if (s->relay)
-		(void)!relay_finish(s->relay, &err);
-	/* What the mediator still had to say. */
+	if (s->failed && s->failed_step != STEP_EXEC) {
+		s->exit_code = SESSION_FAILED;
+		s->has_exit = true;
+	}
+	/* Output that could not be written is not a success. */
+	if (s->relay && relay_finish(s->relay, &err) < 0) {
+		say(s, "%s%s%s", err.what, err.sys ? ": " : "", err.sys ? strerror(err.sys) : "");
+		if (s->exit_code == 0)
+			s->exit_code = SESSION_FAILED;
+	}
+	/* What the mediator still has to say: it sends that, finds us gone, and ends. */
+	if (s->mediator >= 0)
+		(void)shutdown(s->mediator, SHUT_WR);
 	while (s->mediator >= 0) {
 		struct pollfd p = { s->mediator, POLLIN, 0 };
 
-		if (poll(&p, 1, 0) <= 0 || !(p.revents & POLLIN))
+		if (poll(&p, 1, GRACE_MS) <= 0)
 			break;
 		watch_event(s);
 	}
@@ -620,6 +677,7 @@ static void finish(struct session *s)
 	record_begin(s, &b, "end");
 	record_num(&b, "exit", s->exit_code);
 	record_num(&b, "denials", (int64_t)s->denials.n);
+	record_num(&b, "not_recorded", (int64_t)s->dropped);
 	record_end(s, &b);
 	report_status(s);
 }
@@ -640,6 +698,11 @@ static void clear(struct session *s)
 	}
 	if (s->cgroup.n)
 		cgroup_close(&s->cgroup);
+	if (s->relay)
+		relay_free(s->relay);
+	else
+		front_clear(&s->front);
+	s->relay = NULL;
 	control_close(s);
 	scope_close(&s->record);
 	scope_close(&s->feed);
@@ -672,6 +735,13 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		s.clients[i].fd = -1;
 	r = start(&s, err);
+	if (r < 0 && s.jail.session >= 0) {
+		hear_why(&s, err);
+		s.failed = true;
+		s.err = *err;
+		s.state = SESSION_ENDED;
+		r = 0;
+	}
 	if (r == 0 && s.failed)
 		s.state = SESSION_ENDED;
 	while (r == 0 && s.state != SESSION_ENDED)

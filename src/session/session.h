@@ -27,6 +27,7 @@ struct session_options {
 	const struct plan *plan;
 	struct sv realm;
 	struct sv state;     /* where writ keeps its own files */
+	struct sv config;    /* and its policies; may be empty */
 	struct sv workspace; /* physical; empty: none */
 	struct sv cwd;	     /* physical */
 	struct sv home;	     /* the operator's own; may be empty */
@@ -37,7 +38,7 @@ struct session_options {
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
-	bool leaves; /* our process ends with the session: nobody waits for what is dead */
+	bool leaves;	  /* our process ends with the session: nobody waits for what is dead */
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
 	int ready_fd;	  /* -1, or where its id is written once it runs */
 	bool neutral;	  /* make escape sequences harmless */

@@ -44,7 +44,7 @@ struct grant {
 	bool write;
 	bool attached; /* a mount was made for it */
 	char path[JAIL_PATH];
-	char rule[256];
+	char rule[JAIL_PATH + 16];
 };
 
 struct paths {
@@ -58,8 +58,9 @@ struct session {
 	enum session_state state;
 	char id[SESSION_ID + 1];
 	struct paths paths;
-	int record; /* events, one line of JSON each */
-	int feed;   /* denials.jsonl inside */
+	uint64_t recorded, dropped; /* bytes written; events that were too many */
+	int record;		    /* events, one line of JSON each */
+	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
 	struct cgroup cgroup;
@@ -87,6 +88,7 @@ struct session {
 	VEC(struct grant) grants;
 	bool interactive;    /* standard input is a terminal */
 	struct writ_err err; /* why it could not start */
+	bool seen_exec;
 	bool failed;
 	bool emptied; /* nothing but pid 1 was left */
 	enum jail_step failed_step;

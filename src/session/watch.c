@@ -57,32 +57,6 @@ static bool obey(struct mediator *m, struct arena *a, int socket)
 	return true;
 }
 
-/* Directories of the session that the mediator writes to are grants like any other. */
-static bool grant_shared(struct session *s, struct mediator *m)
-{
-	static const char *const actions[] = { "fs.read", "fs.write" };
-	struct writ_err err = { 0 };
-
-	for (size_t i = 0; i < s->view.shared_dirs.n * 2; i++) {
-		struct cap_entry *e = arena_new(s->a, struct cap_entry);
-		struct buf b = BUF_INIT(CAP_TEXT_MAX);
-		bool ok;
-
-		buf_fmt(&b, "%s:" SV_FMT ":", actions[i % 2], SV_ARG(s->opt->realm));
-		ok = e && cap_put_path(&b, s->view.shared_dirs.v[i / 2], &err) == 0;
-		buf_str(&b, "/**");
-		ok = ok && !b.failed &&
-		     cap_parse(s->a, CAP_GRANT, buf_view(&b), &e->cap, &err) == 0;
-		buf_clear(&b);
-		if (!ok)
-			return false;
-		e->rule = RULE_NONE;
-		if (mediate_grant(m, e, &err) < 0)
-			return false;
-	}
-	return true;
-}
-
 /* `shell none`: no rule lets it run anything. */
 static bool runs_nothing(const struct cap_set *set)
 {
@@ -100,11 +74,16 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.workspace = s->opt->workspace,
 		.private_dirs = s->view.private_dirs.v,
 		.private_dirs_n = s->view.private_dirs.n,
+		.shared_dirs = s->view.shared_dirs.v,
+		.shared_dirs_n = s->view.shared_dirs.n,
+		.host_roots = s->view.host_roots.v,
+		.host_roots_n = s->view.host_roots.n,
 		.read_roots = s->view.read_roots.v,
 		.read_roots_n = s->view.read_roots.n,
 		.own_mounts = s->view.own_mounts,
 		.no_exec = runs_nothing(&s->opt->policy->set),
 	};
+	const struct sv closed[] = { s->opt->state, s->opt->config };
 	struct mediate_options with = opt;
 	struct mediator *m;
 	struct writ_err err = { 0 };
@@ -114,7 +93,9 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		opens[i] = s->opt->policy->opens.v[i].path;
 	with.opens = opens;
 	with.opens_n = opens ? s->opt->policy->opens.n : 0;
-	if (mediate_new(&with, &m, &err) < 0 || !grant_shared(s, m))
+	with.closed_dirs = closed;
+	with.closed_dirs_n = s->opt->config.n ? 2 : 1;
+	if (mediate_new(&with, &m, &err) < 0)
 		_exit(1);
 	for (;;) {
 		struct mediate_event e;

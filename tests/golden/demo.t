@@ -30,7 +30,7 @@ The demonstration, on a recorded machine.
   secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only  TLS intercepted
   deny read **/.env                                                     exact   mask, opens mediated                           opens ~6x
   limit session 2h                                                      exact   clock of the supervisor                        none
-  and 46 built-in lines (--all shows them)
+  and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -43,7 +43,7 @@ A first policy, written where the operator's policies live.
   limit pids 1024                            exact   process limit of its own user namespace  none
   limit session 8h                           exact   clock of the supervisor                  none
   state node                                 exact   a directory outside the workspace        none
-  and 52 built-in lines (--all shows them)
+  and 65 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -28,7 +28,7 @@ What holds on cgroup-v2-not-delegated, line by line.
   limit session 2h                                                      exact   clock of the supervisor                              none
   limit idle 10m                                                        exact   clock of the supervisor                              none
   limit up 10M                                                          exact   counted on the way out                               none
-  and 45 built-in lines (--all shows them)
+  and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
   3 lines cannot be enforced here: a run ends with 122 before it starts
@@ -78,7 +78,7 @@ In a copy-on-write workspace:
   allow write .                              exact   copy-on-write workspace, commit gate        checked at apply
   deny read **/.env                          exact   copy-on-write snapshot                      none
   limit disk 1G                              exact   size of the copy-on-write layer             none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -88,7 +88,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/cgroup-v2-not-delegated.facts
   RULE                                       HERE    BY                            COST
   allow write .                              exact   bind + Landlock, create trap  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

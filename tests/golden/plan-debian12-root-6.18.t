@@ -28,7 +28,7 @@ What holds on debian12-root-6.18, line by line.
   limit session 2h                                                      exact   clock of the supervisor                          none
   limit idle 10m                                                        exact   clock of the supervisor                          none
   limit up 10M                                                          exact   counted on the way out                           none
-  and 45 built-in lines (--all shows them)
+  and 55 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 17 of 18 guarantees hold; not res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
@@ -77,7 +77,7 @@ In a copy-on-write workspace:
   allow write .                              exact   copy-on-write workspace, commit gate        checked at apply
   deny read **/.env                          exact   copy-on-write snapshot                      none
   limit disk 1G                              exact   size of the copy-on-write layer             none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
 
@@ -86,6 +86,6 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/debian12-root-6.18.facts
   RULE                                       HERE    BY                            COST
   allow write .                              exact   bind + Landlock, create trap  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk

@@ -28,7 +28,7 @@ What holds on default-container, line by line.
   limit session 2h                                                      exact   clock of the supervisor                              none
   limit idle 10m                                                        exact   clock of the supervisor                              none
   limit up 10M                                                          exact   counted on the way out                               none
-  and 45 built-in lines (--all shows them)
+  and 55 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
   5 lines cannot be enforced here: a run ends with 122 before it starts
@@ -74,7 +74,7 @@ In a copy-on-write workspace:
   allow write .                              exact   Landlock, create and attribute traps   creates ~2x
   deny read **/.env                          exact   opens mediated                         opens ~6x
   limit disk 1G                              none    no quota without mounts of its own     none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
@@ -87,7 +87,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/default-container.facts
   RULE                                       HERE    BY                                    COST
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later

@@ -28,7 +28,7 @@ What holds on nested-sandbox, line by line.
   limit session 2h                                                      exact   clock of the supervisor                                     none
   limit idle 10m                                                        exact   clock of the supervisor                                     none
   limit up 10M                                                          none    connections cannot be counted here                          none
-  and 45 built-in lines (--all shows them)
+  and 55 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
   17 lines cannot be enforced here: a run ends with 122 before it starts
@@ -74,7 +74,7 @@ In a copy-on-write workspace:
   allow write .                              partial protected names that do not exist yet could be created      none
   deny read **/.env                          none    needs seccomp notification, which this place does not give  none
   limit disk 1G                              none    no quota without mounts of its own                          none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu
   4 lines cannot be enforced here: a run ends with 122 before it starts
@@ -87,7 +87,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts
   RULE                                       HERE    BY                                                      COST
   allow write .                              partial protected names that do not exist yet could be created  none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts

@@ -28,7 +28,7 @@ What holds on ubuntu24.04-restricted, line by line.
   limit session 2h                                                      exact   clock of the supervisor                        none
   limit idle 10m                                                        exact   clock of the supervisor                        none
   limit up 10M                                                          exact   counted on the way out                         none
-  and 45 built-in lines (--all shows them)
+  and 55 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 12 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk
   2 lines cannot be enforced here: a run ends with 122 before it starts
@@ -75,7 +75,7 @@ In a copy-on-write workspace:
   allow write .                              exact   Landlock, create and attribute traps   creates ~2x
   deny read **/.env                          exact   opens mediated                         opens ~6x
   limit disk 1G                              none    no quota without mounts of its own     none
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
@@ -89,7 +89,7 @@ With nothing said at all:
   $ writ explain --facts $SRC/tests/fixtures/hosts/ubuntu24.04-restricted.facts
   RULE                                       HERE    BY                                    COST
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 11 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal; nothing asked of res.memory, res.cpu, res.disk
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ

@@ -7,7 +7,7 @@ A workspace's own policy may only narrow, until a person has read it.
   RULE                                       HERE    BY                            COST
   allow write .                              exact   bind + Landlock, create trap  creates ~2x
   allow net https://a.example.com            exact   per-name listener             none, not inspected
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -22,7 +22,7 @@ A workspace's own policy may only narrow, until a person has read it.
         = agent.writ may only narrow until you read it and type: writ trust
   RULE                                       HERE    BY                            COST
   allow write ./src                          exact   bind + Landlock, create trap  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -60,7 +60,7 @@ Trusting shows the text and needs a person.
   allow write ./src                                                   exact   bind + Landlock, create trap                   creates ~2x
   allow net https://b.example.com                                     exact   per-name listener                              none, not inspected
   secret T from "cmd:touch pwned" to https://a.example.com as bearer  exact   set outside, on verified TLS to its host only  TLS intercepted
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -42,16 +42,16 @@ Canonical capabilities.
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**
-  rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
+  rt sha256:f9df86d8f83de2431484214f73209c0c1930e5182636cd143c402e62bfe54fd7
   digest sha256:[0-9a-f]{64} (re)
   $ writ caps --json --allow write:./logs/* --deny 'read:**/.env' --limit pids=10
-  {"caps":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**"],"limits":{"pids":10},"not":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**"],"prices":[],"require":{},"rt":"e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3"}
+  {"caps":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*","proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**"],"limits":{"pids":10},"not":["fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**","fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**/.env/**"],"prices":[],"require":{},"rt":"f9df86d8f83de2431484214f73209c0c1930e5182636cd143c402e62bfe54fd7"}
   $ writ caps --allow shell:read-only --allow net:allow=https://api.example.com --allow write:./logs/*
   http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/**;m=*;q=any
   fs.read:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   fs.write:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:$TMP/work/app/logs/*
   proc.exec:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:/**
-  rt sha256:e1dd0eed094ed3bd5ad13324e141f63530815f8b2fd29c9eb1fa44f18c5a93d3
+  rt sha256:f9df86d8f83de2431484214f73209c0c1930e5182636cd143c402e62bfe54fd7
   digest sha256:[0-9a-f]{64} (re)
 
 Explain and why.
@@ -59,7 +59,7 @@ Explain and why.
   $ writ explain $facts p.writ
   RULE                                       HERE    BY                                           COST
   allow write ./logs/*                       exact   bind + Landlock, opens and creates mediated  opens there ~6x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -70,7 +70,7 @@ Explain and why.
         = mkdir -p /project/logs   (or write ?/project/logs/* if it may be missing)
   RULE                                       HERE    BY                                           COST
   allow write /project/logs/*                missing bind + Landlock, opens and creates mediated  it does not exist: a run is refused
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
@@ -130,7 +130,7 @@ Adapters and tiers.
   $ writ explain $facts --tier B --allow write:.
   RULE                                       HERE    BY                                    COST
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 13 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial); nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -138,7 +138,7 @@ Adapters and tiers.
   $ writ explain $facts --adapter gvisor --allow write:.
   RULE                                       HERE    BY                                 COST
   allow write .                              none    this engine is not installed here  install it; writ doctor lists what is here
-  and 47 built-in lines (--all shows them)
+  and 57 built-in lines (--all shows them)
 
   adapter gvisor; 0 of 18 guarantees hold; not fs.read, fs.write, fs.metadata, net, dns, ipc, proc.see, proc.signal, exec, syscall, res.memory, res.cpu, res.pids, res.disk, res.time, res.output, cred, audit
   1 line cannot be enforced here: a run ends with 122 before it starts
@@ -156,7 +156,7 @@ Where there is no workspace, nothing pretends to have one.
   $ (cd / && writ explain $facts)
   writ: no workspace: a system directory is never a workspace
   RULE                                       HERE    BY                            COST
-  and 46 built-in lines (--all shows them)
+  and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -196,7 +196,7 @@ Profiles.
   allow net https://api.anthropic.com        exact   per-name listener                        none, not inspected
   state claude                               exact   a directory outside the workspace        none
   limit pids 2048                            exact   process limit of its own user namespace  none
-  and 50 built-in lines (--all shows them)
+  and 60 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -320,7 +320,7 @@ static void test_rlimits(void)
 
 		ok(rows[0].resource == RLIMIT_CORE && has(rows, n, RLIMIT_CORE, 0),
 		   "rlimits %zu: no core", i);
-		ok(has(rows, n, RLIMIT_AS, cases[i].as) &&
+		ok(has(rows, n, RLIMIT_DATA, cases[i].as) &&
 			   has(rows, n, RLIMIT_NOFILE, cases[i].nofile) &&
 			   has(rows, n, RLIMIT_NPROC, cases[i].nproc),
 		   "rlimits %zu: the others", i);

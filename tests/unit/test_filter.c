@@ -114,7 +114,7 @@ static const char *const trap_meta =
 	"chmod fchmod fchmodat fchmodat2=452 chown fchown lchown fchownat utime utimes futimesat "
 	"utimensat setxattr lsetxattr fsetxattr setxattrat=463 removexattr lremovexattr "
 	"fremovexattr removexattrat=466 file_setattr=469";
-static const char *const trap_net = "connect bind sendmsg sendmmsg";
+static const char *const trap_net = "connect bind listen sendmsg sendmmsg";
 static const char *const trap_exec = "execve execveat";
 
 static const char *const keeper =

@@ -43,7 +43,7 @@ static long make_rest(int root, char *path, bool dir)
 		r = sys(mkdirat, root, path, 0755);
 	else if (r == 0)
 		r = sys(openat, root, path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0644);
+			0);
 	if (r > 0)
 		(void)sys(close, r);
 	return r == -EEXIST || r > 0 ? 0 : r;
@@ -217,9 +217,9 @@ _Noreturn void keeper_main(int pid1)
 	if (jail < 0)
 		sys_exit(1);
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
-	lock_keeper();
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
+	lock_keeper();
 	for (;;) {
 		const long r =
 			message_receive(JAIL_FD_KEEPER, &m, path, sizeof(path), fds, 1, &fds_n);

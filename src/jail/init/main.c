@@ -212,6 +212,10 @@ static void spawn(struct init *in, const struct jail_message *ask, const int *fd
 	if (pid < 0) {
 		(void)init_fail(&m.err, pid, "start a process", NULL);
 		(void)message_send(JAIL_FD_SESSION, &m, -1);
+		m = (struct jail_message){ .type = JAIL_EXITED, .id = ask->id, .value = 126 << 8 };
+		if (ask->value)
+			end(in, &m);
+		(void)message_send(JAIL_FD_SESSION, &m, -1);
 		return;
 	}
 	in->commands[in->commands_n].pid = pid;
@@ -256,7 +260,9 @@ _Noreturn static void pid1_main(struct init *in)
 	uint32_t step = STEP_PROGRAM;
 	char drop[128];
 
-	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	/* Without a pid namespace our death would free the others: the socket tells us instead. */
+	if (in->own_namespaces)
+		(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)sys(rt_sigprocmask, 0 /* SIG_BLOCK */, &child, 0, 8);
 	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
 		sys_exit(1);
@@ -264,7 +270,8 @@ _Noreturn static void pid1_main(struct init *in)
 	if (steps_run(in, &err, &step) < 0)
 		fail_start(step, &err);
 	/* New ids took the first one away. */
-	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (in->own_namespaces)
+		(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	in->children = (int)sys(signalfd4, -1, &child, 8, O_CLOEXEC | O_NONBLOCK);
 	if (in->children < 0) {
 		(void)init_fail(&err, in->children, "signalfd", NULL);
@@ -299,7 +306,8 @@ _Noreturn static void start(const char *tier, const char *fail)
 
 	for (; fail && *fail >= '0' && *fail <= '9'; fail++)
 		in.fail_at = in.fail_at * 10 + (uint32_t)(*fail - '0');
-	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (in.own_namespaces)
+		(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* Keys typed at the supervisor's terminal are not for us. */
 	(void)sys(setsid);
 	/* SECURITY: they came through an exec and must not go through another. */

@@ -108,7 +108,7 @@ static int bind(const struct init *in, int from, const char *src, const char *ds
 	long tree, r;
 
 	if (fd < 0)
-		return fd == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)fd;
+		return (fd == -ENOENT || fd == -ENOTDIR) && (flags & JAIL_OPTIONAL) ? 0 : (int)fd;
 	tree = sys(open_tree, fd, "",
 		   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	(void)sys(close, fd);

@@ -52,7 +52,7 @@ static void answer(enum super_told told, int exit, const struct writ_err *why, i
 }
 
 /* One question with its descriptors, which are -1 where there are none. False at the end. */
-static bool hear(char *ret_what, int ret_fds[static GIVEN])
+static bool hear(void *ret_what, int ret_fds[static GIVEN])
 {
 	struct iovec iov = { ret_what, 1 };
 	union {

@@ -1,0 +1,158 @@
+"""exits.py - what a run ends with, and what it says."""
+import json
+import os
+import subprocess
+
+from host import test
+
+
+def status_of(w, *command, opts=(), **kw):
+    """The result of a run and the line it wrote to --status-fd."""
+    r, out = os.pipe()
+    try:
+        result = w.run(*command, opts=("--status-fd", out, *opts), pass_fds=(out,), **kw)
+    finally:
+        os.close(out)
+    with os.fdopen(r, "rb") as f:
+        return result, f.read()
+
+
+@test("a command's own status")
+def _(w):
+    for code in (0, 1, 42, 120, 255):
+        w.exits(w.sh(f"exit {code}"), code, f"exit {code}")
+    for name, number in (("KILL", 9), ("TERM", 15), ("SEGV", 11), ("HUP", 1), ("USR1", 10), ("PIPE", 13)):
+        w.exits(w.sh(f"kill -{name} $$"), 128 + number, f"ended by SIG{name}")
+    w.exits(w.call([w.program, "run", "sh", "-c", "exit 3"]), 3, "options end at the first word of the command")
+    w.exits(w.sh("exec sh -c 'exit 9'"), 9, "through exec")
+    r = w.sh("echo fine")
+    w.same((r.out, r.err), (b"fine\n", b""), "a run says nothing of its own")
+
+
+@test("programs that cannot be run")
+def _(w):
+    r = w.run("no-such-program-anywhere")
+    w.exits(r, 127, "not found")
+    w.ok("no-such-program-anywhere" in r.said and "No such file" in r.said, "not found: named", r)
+    r = w.run("./nothing")
+    w.exits(r, 127, "a path that is not there")
+    w.ok("./nothing" in r.said, "a path that is not there: named", r)
+    (w.ws / "plain").write_text("echo no\n")
+    r = w.run("./plain")
+    w.exits(r, 126, "not executable")
+    w.ok("./plain" in r.said and "ermission" in r.said, "not executable: named", r)
+    w.exits(w.run("/usr/bin"), 126, "a directory")
+    (w.ws / "text").write_text("echo no\n")
+    (w.ws / "text").chmod(0o755)
+    r = w.run("./text")
+    w.ok(r.code == 126 and "./text" in r.said, "neither program nor script", r)
+    (w.ws / "bad").write_text("#!/no/such/interpreter\n")
+    (w.ws / "bad").chmod(0o755)
+    r = w.run("./bad")
+    w.ok(r.code in (126, 127) and "./bad" in r.said, "a script without its interpreter", r)
+    (w.ws / "good").write_text("#!/bin/sh\necho $0 $1; exit 5\n")
+    (w.ws / "good").chmod(0o755)
+    r = w.run("./good", "arg")
+    w.same((r.code, r.out), (5, b"./good arg\n"), "a script of the workspace runs", r)
+    r = w.run("")
+    w.ok(r.code in (126, 127) and r.err, "an empty name", r)
+    w.clean()
+
+
+@test("121: the policy has errors")
+def _(w):
+    r = w.sh("touch ran", opts=("--policy", w.policy("allow wriet .")))
+    w.exits(r, 121, "a wrong word")
+    w.ok("p.writ:2:7" in r.said and "did you mean" in r.said, "its place and what to write", r)
+    w.exits(w.sh("touch ran", opts=("--allow", "write:./nowhere")), 121, "a path that is missing")
+    w.exits(w.sh("touch ran", opts=("--limit", "memory=lots")), 121, "a wrong limit")
+    w.ok(not (w.ws / "ran").exists(), "nothing ran")
+    w.exits(w.sh("touch ran", opts=("--policy", w.policy("allow write ."))), 0, "control: without the error it runs")
+    w.ok((w.ws / "ran").exists(), "control: and does what it should")
+
+
+@test("122: what cannot be enforced")
+def _(w):
+    r = w.sh("touch ran", opts=("--policy", w.policy("allow write .", "allow net https://api.example.com")))
+    w.exits(r, 122, "a rule about the network")
+    w.ok("api.example.com" in r.said, "the rule is named", r)
+    tier = ("--tier", "B", "--policy")
+    r = w.sh("touch ran", opts=(*tier, w.policy("allow write .", "require fs.metadata=exact")))
+    w.exits(r, 122, "a required guarantee")
+    w.ok("fs.metadata" in r.said and "nothing was started" in r.said, "the guarantee is named", r)
+    w.exits(w.sh("touch ran", opts=("--policy", w.policy("allow write .", "workspace cow"))), 122, "copy on write")
+    w.exits(w.sh("touch ran", opts=("--policy", w.policy("allow write .", "isolation >= vm"))), 122, "isolation")
+    w.ok(not (w.ws / "ran").exists(), "nothing ran")
+    w.clean()
+    w.exits(w.sh("touch ran", opts=(*tier, w.policy("allow write .", "require fs.write=exact"))), 0,
+            "control: a guarantee that holds")
+    w.ok((w.ws / "ran").exists(), "control: it ran")
+
+
+@test("124: limits of time")
+def _(w):
+    for key in ("session", "command", "idle"):
+        r, line = status_of(w, "sh", "-c", f"echo begun; sleep 60; touch late # {w.mark}", opts=("--limit", f"{key}=1s"))
+        w.exits(r, 124, f"limit {key}")
+        w.ok(0.9 <= r.seconds < 8, f"limit {key}: in time", r)
+        w.ok(r.out == b"begun\n" and key in r.said, f"limit {key}: said, and output kept", r)
+        w.same([e["limit"] for e in w.events("limit")], [key], f"limit {key}: on record")
+        w.same(json.loads(line).get("ended_by"), key, f"limit {key}: in the status line", line)
+        w.clean(f"limit {key}: nothing is left")
+    w.exits(w.sh("trap '' TERM INT HUP; sleep 60", opts=("--limit", "command=1s")), 124, "ignoring signals does not help")
+    r = w.sh("for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done; exit 7", opts=("--limit", "idle=1s"))
+    w.exits(r, 7, "control: output is a sign of life")
+    w.exits(w.sh("exit 7", opts=("--limit", "session=5s")), 7, "control: in good time")
+    w.ok(not (w.ws / "late").exists(), "nothing went on")
+
+
+@test("125: failures of writ and wrong use")
+def _(w):
+    w.exits(w.run("true", opts=("--no-such-option",)), 125, "a wrong option")
+    w.exits(w.writ("run"), 125, "no command")
+    w.exits(w.run("true", opts=("--policy", w.dir / "missing.writ")), 125, "a policy file that is missing")
+    w.exits(w.run("true", opts=("--cwd", w.dir / "missing")), 125, "a directory that is missing")
+    w.exits(w.run("true", opts=("--tier", "C")), 125, "a tier that does not exist")
+    w.exits(w.run("true", opts=("--status-fd", "77")), 125, "a descriptor that is not open")
+    w.exits(w.run("true", opts=("--status-fd", "x")), 125, "a descriptor that is no number")
+    w.clean()
+
+
+@test("the status line")
+def _(w):
+    def check(name, r, line, **want):
+        try:
+            got = json.loads(line)
+        except ValueError:
+            w.ok(False, f"{name}: one line of JSON", f"{line!r}\n{r}")
+            return
+        w.ok(line.count(b"\n") == 1 and line.endswith(b"\n"), f"{name}: exactly one line", line)
+        w.same(got.get("exit"), r.code, f"{name}: says how the run ended", f"{line!r}\n{r}")
+        for k, v in want.items():
+            w.same(got.get(k), v, f"{name}: {k}", line)
+
+    check("a success", *status_of(w, "true"), started=True, denials=0)
+    check("a failure", *status_of(w, "sh", "-c", "exit 33"), started=True)
+    check("a signal", *status_of(w, "sh", "-c", "kill -9 $$"), started=True)
+    check("not found", *status_of(w, "no-such-thing"), started=False, step="exec")
+    check("not executable", *status_of(w, "/etc/passwd"), started=False, step="exec")
+    check("a limit", *status_of(w, "sleep", "9", opts=("--limit", "session=1s")), started=True, ended_by="session")
+    r, line = status_of(w, "sh", "-c", "ls /proc/self/fd")
+    w.same(r.out, b"0\n1\n2\n3\n", "the descriptor is not seen inside", r)
+    ids = {json.loads(line)["session"]} & {f.stem for f in (w.state / "sessions").iterdir()}
+    w.ok(ids, "the session it names has a record", line)
+
+
+@test("options and quiet")
+def _(w):
+    r = w.sh("echo x > /usr/x; echo y", opts=("--quiet",))
+    w.ok("writ:" not in r.said and r.out == b"y\n", "--quiet: no line of writ's", r)
+    r = w.sh("printenv A B", opts=("-e", "A=1", "--env", 'B="2 3"'))
+    w.same(r.out, b"1\n2 3\n", "--env sets variables", r)
+    w.exits(w.sh("touch x", opts=("--allow", "read:.")), 1, "with a rule of one's own nothing else is granted")
+    w.exits(w.sh("touch x", opts=("--allow", "write:.")), 0, "control: with the right one it is")
+    (w.ws / "sub").mkdir()
+    r = w.run("pwd", opts=("-C", "sub"))
+    w.same(r.text.strip(), str(w.ws / "sub"), "--cwd", r)
+    r = w.call(["sh", "-c", 'exec "$@" <&- >/dev/null', "sh", w.program, "run", "--", "true"], stderr=subprocess.PIPE)
+    w.exits(r, 0, "started with closed input")

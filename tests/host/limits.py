@@ -1,0 +1,120 @@
+"""limits.py - at most so much, and a record of what happened."""
+import json
+import os
+import re
+
+from host import PYTHON, ROOT, test, wait_for
+
+
+def held(w, what, *lines):
+    """How well this machine holds a guarantee, as explain says."""
+    r = w.writ("explain", "--json", w.policy("allow write .", *lines, name="held.writ"))
+    return json.loads(r.out)["guarantees"][what]["level"]
+
+
+@test("processes")
+def _(w):
+    script = "for i in $(seq 60); do sleep 5 & done; wait"
+    r = w.run("bash", "-c", script, opts=("--limit", "pids=20"), timeout=60)
+    w.ok("fork" in r.said or "Resource" in r.said, "no more than so many", r)
+    if held(w, "res.pids", "limit pids 20") == "exact" and ROOT:
+        w.ok("limit of processes was reached" in r.said, "and a line says so", r)
+        e = [e for e in w.events("limit") if e["limit"] == "pids"]
+        w.ok(len(e) == 1 and e[0]["refused"] > 0, "on record", w.events("limit"))
+    r = w.run("bash", "-c", "for i in $(seq 10); do sleep 0.2 & done; wait; exit 3", opts=("--limit", "pids=100"))
+    w.ok(r.code == 3 and not r.err, "control: below the limit", r)
+    a = w.run("bash", "-c", "for i in $(seq 10); do sleep 0.5 & done; wait; exit 3", opts=("--limit", "pids=15"))
+    w.ok(a.code == 3 and not a.err, "the limit counts the session, and nothing outside", a)
+    w.clean()
+
+
+@test("open files")
+def _(w):
+    r = w.sh("ulimit -n; ulimit -Hn", opts=("--limit", "files=64"))
+    w.same(r.text.split(), ["64", "64"], "as many as the limit says", r)
+    r = w.run(PYTHON, "-c", "import os\nf = []\ntry:\n  while True: f.append(os.open('/dev/null', 0))\nexcept OSError as e: print(len(f), e.errno)",
+              opts=("--limit", "files=64"))
+    w.same(r.text.split()[1:], ["24"], "and then EMFILE", r)
+    w.exits(w.sh("ulimit -n 65", opts=("--limit", "files=64")), 2, "it cannot be raised")
+
+
+@test("memory")
+def _(w):
+    script = "b = []\nfor i in range(400): b.append(bytearray(1 << 20))\nprint('all')"
+    level = held(w, "res.memory", "limit memory 100M")
+    if level not in ("exact", "stricter"):
+        r = w.run(PYTHON, "-c", script, opts=("--limit", "memory=100M"))
+        w.exits(r, 122, "what cannot be held here is refused")
+        if level == "partial":
+            policy = w.policy("allow write .", "limit memory 100M", "accept res.memory=partial")
+            r = w.run(PYTHON, "-c", script, opts=("--policy", policy), timeout=60)
+            w.ok(r.code not in (0, 122, None) and b"all" not in r.out, "unless that is accepted: then as far as it goes", r)
+        return
+    r = w.run(PYTHON, "-c", script, opts=("--limit", "memory=100M"), timeout=60)
+    w.ok(r.code not in (0, None) and b"all" not in r.out, f"no more than so much ({level})", r)
+    if ROOT:
+        w.ok("memory limit was reached" in r.said, "and a line says so", r)
+        e = [e for e in w.events("limit") if e["limit"] == "memory"]
+        w.ok(len(e) == 1 and e[0]["killed"] > 0, "on record", w.events())
+        r = w.sh(f"for i in 1 2 3 4; do {PYTHON} -c 'import time; b = bytearray(40 << 20); time.sleep(1)' & done; wait",
+                 opts=("--limit", "memory=100M"), timeout=60)
+        w.ok("memory limit was reached" in r.said, "all processes count together", r)
+    r = w.run(PYTHON, "-c", "b = bytearray(30 << 20); print('all')", opts=("--limit", "memory=200M"))
+    w.same((r.code, r.out), (0, b"all\n"), "control: below the limit", r)
+    w.clean()
+
+
+@test("disk")
+def _(w):
+    r = w.sh("head -c 3000000 /dev/zero > /tmp/x; stat -c %s /tmp/x", opts=("--limit", "disk=1M"))
+    if r.code == 122:
+        w.ok(r.err, "refused, in words", r)
+    else:
+        w.ok("space" in r.said and int(r.text or 0) <= 1 << 20, "what is thrown away counts", r)
+
+
+@test("records are whole")
+def _(w):
+    w.sh("exit 3")
+    w.sh("echo x > /usr/x; touch a; ls > /dev/null", "arg\x01\n\"quoted\" \u00e9")
+    w.run("no-such")
+    w.sh("sleep 9", opts=("--limit", "command=1s"))
+    w.sh("head -c 999 /dev/zero", opts=("--limit", "output=10"))
+    w.call([w.program, "run", "--", "sh", "-c", "exit 4", b"\xff\xfe"])
+    records = w.records()
+    w.same(len(records), 6, "one for each session, every line JSON")
+    for i, r in enumerate(records):
+        kinds = [e["event"] for e in r]
+        w.ok(kinds[0] == "start" and kinds[-1] == "end" and kinds.count("start") == kinds.count("end") == 1,
+             f"record {i} begins with start and ends with end", kinds)
+        times = [e["time"] for e in r]
+        w.ok(times == sorted(times) and all(isinstance(t, float) for t in times), f"record {i}: in order of time", times)
+        w.ok(set(kinds) <= {"start", "sealed", "exec", "denied", "failed", "exited", "limit", "allow", "revoke", "end"},
+             f"record {i}: only known events", kinds)
+    start = records[0][0]
+    w.same((start["command"], start["workspace"]), (["sh", "-c", "exit 3"], str(w.ws)), "start: the command and the workspace")
+    w.ok(start["guarantees"]["tier"] == "A" and re.fullmatch(r"\w{8}", start["session"]), "start: what holds", start)
+    w.same([e["status"] for e in records[0] if e["event"] == "exited"], [3], "exited: the status")
+    w.same(records[0][-1]["exit"], 3, "end: the exit code")
+    w.ok([e for e in records[1] if e["event"] == "denied" and e["object"] == "/usr/x" and e["op"] == "write" and e["program"]],
+         "denied: what, on what, by which program", records[1])
+    runs = [e["object"].rsplit("/", 1)[-1] for e in records[1] if e["event"] == "exec"]
+    w.ok({"touch", "ls"} <= set(runs), "exec: every program that was run", runs)
+    w.same(records[1][0]["command"][-1], "arg\x01\n\"quoted\" \u00e9", "odd arguments are kept as they are")
+    failed = [e for e in records[2] if e["event"] == "failed"]
+    w.ok(failed and failed[0]["step"] == "exec" and "no-such" in failed[0]["what"], "failed: the step and the name", records[2])
+    w.same(records[2][-1]["exit"], 127, "end: the exit code of one that was not found")
+    w.same([e["limit"] for e in records[3] if e["event"] == "limit"], ["command"], "limit: which one")
+    w.same(records[3][-1]["exit"], 124, "end: the exit code of a timeout")
+    mode = {oct(f.stat().st_mode & 0o777) for f in (w.state / "sessions").iterdir()}
+    w.same(mode, {"0o600"}, "for this user alone")
+
+
+@test("a record of a session that is killed")
+def _(w):
+    proc, sid = w.background("touch a; sleep 30", w.mark)
+    wait_for(lambda: (w.ws / "a").exists())
+    os.kill(proc.pid, 9)
+    proc.wait()
+    events = [json.loads(l) for l in (w.state / f"sessions/{sid}.jsonl").read_text().splitlines()]
+    w.ok(events[0]["event"] == "start" and events[-1]["event"] != "end", "has whole lines, and no end", events)

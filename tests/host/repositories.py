@@ -1,0 +1,187 @@
+"""repositories.py - git as people use it, in clones, worktrees and submodules."""
+import os
+import subprocess
+
+from host import places, test
+
+
+def git(w, *args, cwd=None):
+    env = {**w.env, "GIT_CONFIG_NOSYSTEM": "1"}
+    r = w.call(["git", *args], cwd=cwd, env=env)
+    assert r.code == 0, f"git {args}: {r}"
+    return r
+
+
+def prepare(w):
+    """An origin with two commits, a clone, a linked worktree and a clone with a submodule; returns their paths."""
+    git(w, "config", "--global", "user.name", "Tester")
+    git(w, "config", "--global", "user.email", "tester@example.com")
+    git(w, "config", "--global", "protocol.file.allow", "always")
+    git(w, "config", "--global", "init.defaultBranch", "main")
+    seed, origin = w.dir / "seed", w.dir / "origin.git"
+    git(w, "init", "-q", seed, cwd=w.dir)
+    (seed / "a").write_text("one\n")
+    git(w, "add", "a", cwd=seed)
+    git(w, "commit", "-qm", "first", cwd=seed)
+    (seed / "a").write_text("one\ntwo\n")
+    git(w, "commit", "-qam", "second", cwd=seed)
+    git(w, "clone", "-q", "--bare", seed, origin, cwd=w.dir)
+    clone, tree, super_ = w.dir / "clone", w.dir / "tree", w.dir / "super"
+    git(w, "clone", "-q", origin, clone, cwd=w.dir)
+    git(w, "clone", "-q", origin, w.dir / "base", cwd=w.dir)
+    git(w, "worktree", "add", "-q", "-b", "side", tree, cwd=w.dir / "base")
+    git(w, "clone", "-q", origin, super_, cwd=w.dir)
+    git(w, "submodule", "--quiet", "add", origin, "mod", cwd=super_)
+    git(w, "commit", "-qm", "with a submodule", cwd=super_)
+    return clone, tree, super_
+
+
+IDENTITY = ("-e", "GIT_AUTHOR_NAME=Agent", "-e", "GIT_AUTHOR_EMAIL=agent@example.com", "-e", "GIT_COMMITTER_NAME=Agent",
+            "-e", "GIT_COMMITTER_EMAIL=agent@example.com")
+
+STEPS = [
+    ("status", "git status --short"),
+    ("add", "echo new > b && git add b"),
+    ("commit", "git commit -qm third"),
+    ("commit --amend", "git commit -q --amend -m 'third again'"),
+    ("diff and log", "git log --oneline && git diff HEAD~1"),
+    ("branch and switch", "git switch -qc work && echo w > w && git add w && git commit -qm work && git switch -q -"),
+    ("merge", "git merge -q --no-edit work"),
+    ("stash", "echo dirty >> a && git stash -q && git stash pop -q && git checkout -q a"),
+    ("rebase", "git switch -qc topic HEAD~1 && echo t > t && git add t && git commit -qm topic && git rebase -q work && git switch -q work"),
+    ("rebase -i", "GIT_SEQUENCE_EDITOR=true git rebase -q -i HEAD~1"),
+    ("cherry-pick", "git cherry-pick topic >/dev/null 2>&1 || git cherry-pick --skip || git cherry-pick --abort; true"),
+    ("revert", "git revert --no-edit HEAD > /dev/null"),
+    ("tag", "git tag v1 && git tag -am note v2 && git tag -d v1 > /dev/null"),
+    ("reset", "git reset -q --soft HEAD~1 && git reset -q --hard"),
+    ("remote add", "git remote add other https://example.com/x.git && git remote | grep -q other"),
+    ("remote rename and remove", "git remote rename other third && git remote remove third"),
+    ("branch -u", "git branch -q -u origin/main && git rev-parse --abbrev-ref @{u} | grep -q origin/main"),
+    ("branch -m", "git branch -m renamed && git branch -m work"),
+    ("gc", "git gc -q"),
+    ("clean", "touch junk && git clean -qf && test ! -e junk"),
+]
+
+HARMLESS = [("a description", "git config branch.work.description text"), ("a commit after all that", "git commit -qm x --allow-empty")]
+
+EVIL = [
+    ("a hook", "echo '#!/bin/sh' > {git}/hooks/pre-commit"),
+    ("a hook by renaming", "echo x > x && mv x {git}/hooks/post-checkout"),
+    ("a hook by a sample", "cp {git}/hooks/pre-commit.sample {git}/hooks/pre-commit"),
+    ("core.hooksPath", "git config core.hooksPath /tmp/evil"),
+    ("core.fsmonitor", "git config core.fsmonitor /tmp/evil"),
+    ("core.sshCommand", "git config core.sshCommand /tmp/evil"),
+    ("core.pager", "git config core.pager /tmp/evil"),
+    ("an alias", "git config alias.st '!/tmp/evil'"),
+    ("a filter", "git config filter.x.clean /tmp/evil"),
+    ("an include", "git config include.path /tmp/evil"),
+    ("config, directly", "printf '[core]\\n\\tfsmonitor = /tmp/evil\\n' >> {git}/config"),
+    ("config, replaced", "printf '[core]\\n\\tfsmonitor = /tmp/evil\\n' > c && mv c {git}/config"),
+    ("attributes", "mkdir -p {git}/info; echo '* filter=x' > {git}/info/attributes"),
+    ("config.worktree", "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor /tmp/evil"),
+]
+
+
+def dangerous(top, common):
+    """Files that would run a program later, outside."""
+    found = set()
+    for folder in (common, top):
+        for path, _, files in os.walk(folder):
+            for f in files:
+                full = os.path.join(path, f)
+                if os.path.basename(path) == "hooks" and not f.endswith(".sample") or full.endswith("info/attributes"):
+                    found.add(full)
+                elif f.startswith("config") and not os.path.islink(full):
+                    with open(full, errors="replace") as text:
+                        if "evil" in text.read():
+                            found.add(full)
+    return sorted(found)
+
+
+def common_dir(w, top):
+    out = subprocess.run(["git", "rev-parse", "--git-common-dir"], cwd=top, stdout=subprocess.PIPE, env={**w.env, "GIT_CONFIG_COUNT": "1",
+                         "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}, check=True).stdout.decode().strip()
+    return os.path.join(top, out)
+
+
+def work(w, what, top, grants=()):
+    opts = [*IDENTITY]
+    if grants:
+        opts += ["--policy", w.policy("allow write .", *grants)]
+    for name, script in STEPS:
+        r = w.sh("set -e; " + script, cwd=top, opts=opts)
+        w.exits(r, 0, f"{what}: {name}")
+    common = common_dir(w, top)
+    r = w.call(["git", "-c", "safe.directory=*", "fsck", "--no-dangling"], cwd=top)
+    w.ok(r.code == 0, f"{what}: the repository is whole", r)
+    holes, notes = [], []
+    for name, script in EVIL:
+        r = w.sh(script.format(git=common), cwd=top, opts=opts)
+        if bad := dangerous(top, common):
+            holes.append(name)
+            notes.append(f"{name}: {bad} {r}")
+            tidy(bad)
+    w.same(holes, [], f"{what}: what git would run later cannot be left behind", "\n".join(notes))
+    for name, script in HARMLESS:
+        w.exits(w.sh(script, cwd=top, opts=opts), 0, f"{what}: control: {name}")
+
+
+def tidy(files):
+    """So that one hole is counted once."""
+    for f in files:
+        if "/hooks/" in f or f.endswith("attributes"):
+            os.unlink(f)
+        else:
+            with open(f) as old:
+                kept = [l for l in old if "evil" not in l]
+            with open(f, "w") as new:
+                new.writelines(kept)
+
+
+@test("a clone")
+def _(w):
+    for top, user in places():
+        v = w.at(top, user)
+        clone, _, _ = prepare(v)
+        work(v, f"below {top}{', a user' if user is not None else ''}", clone)
+
+
+@test("a linked worktree")
+def _(w):
+    for top, user in places()[-1:]:
+        v = w.at(top, user)
+        _, tree, _ = prepare(v)
+        work(v, "worktree", tree, grants=(f"allow write {v.dir}/base/.git",))
+
+
+@test("a submodule")
+def _(w):
+    for top, user in places()[-1:]:
+        v = w.at(top, user)
+        _, _, super_ = prepare(v)
+        r = v.sh("cd mod && echo s > s && git add s && git commit -qm sub && cd .. && git add mod && git commit -qm moved && "
+                 "git submodule status", cwd=super_, opts=IDENTITY)
+        w.exits(r, 0, "commit in the submodule and in what holds it")
+        r = v.sh("echo '#!/bin/sh' > .git/modules/mod/hooks/pre-commit; git -C mod config core.fsmonitor /tmp/evil; "
+                 "echo '[x]' >> .gitmodules", cwd=super_, opts=IDENTITY)
+        w.same(dangerous(str(super_), str(super_ / ".git")), [], "hooks and config of the submodule are closed", r)
+        w.ok("[x]" not in (super_ / ".gitmodules").read_text(), ".gitmodules too", r)
+
+
+@test("new repositories")
+def _(w):
+    for top, user in places()[-1:]:
+        v = w.at(top, user)
+        clone, _, _ = prepare(v)
+        r = v.sh("git init -q inner && cd inner && echo x > x && git add x && git commit -qm x && git log --oneline", cwd=clone, opts=IDENTITY)
+        w.exits(r, 0, "init inside the workspace")
+        r = v.sh("git worktree add -q ./side && cd side && echo y > y && git add y && git commit -qm y", cwd=clone, opts=IDENTITY)
+        w.exits(r, 0, "worktree add")
+        r = v.sh("git worktree remove ./side", cwd=clone, opts=IDENTITY)
+        w.exits(r, 0, "worktree remove")
+        r = v.sh("git clone -q . copy && cd copy && git log --oneline", cwd=clone, opts=IDENTITY)
+        w.exits(r, 0, "clone inside the workspace")
+        w.same(dangerous(str(clone), str(clone / ".git")), [], "none of it has left a program to run")
+        empty = v.ws
+        r = v.sh("git init -q && echo x > x && git add x && git commit -qm x", cwd=empty, opts=IDENTITY)
+        w.exits(r, 0, "init of the workspace itself")

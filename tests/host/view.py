@@ -1,0 +1,176 @@
+"""view.py - what a command finds when it looks around."""
+import os
+import socket
+import subprocess
+
+from host import PYTHON, ROOT, test
+
+ENVIRONMENT = {"PATH", "SHELL", "USER", "LOGNAME", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "HOME", "TMPDIR",
+               "WRIT_SESSION", "WRIT_POLICY", "GIT_TEMPLATE_DIR", "XDG_RUNTIME_DIR"}
+
+
+@test("descriptors")
+def _(w):
+    fds = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(25)]
+    fds += [fd for _ in range(12) for fd in os.pipe()] + [os.open(w.dir, os.O_RDONLY)]
+    s = socket.socket()
+    script = "print(json.dumps(sorted(os.listdir('/proc/self/fd'))))"
+    for tier in ("A", "B"):
+        r = w.python(script, opts=("--tier", tier), pass_fds=[*fds, s.fileno()])
+        w.same(r, ["0", "1", "2", "3"], f"tier {tier}: 50 leaked ones are gone (3 is the listing itself)")
+    for fd in fds:
+        os.close(fd)
+    s.close()
+
+
+@test("the environment")
+def _(w):
+    env = {**w.env, "SECRET_X": "1", "AWS_SECRET_ACCESS_KEY": "k", "LD_PRELOAD": "/nowhere.so", "SSH_AUTH_SOCK": "/x",
+           "LC_ALL": "C", "TZ": "UTC", "GIT_DIR": "/x", "PYTHONPATH": "/x", "BASH_ENV": "/x", "DISPLAY": ":0",
+           "WRIT_SESSION": "forged"}
+    got = w.python("print(json.dumps(dict(os.environ)))", env=env)
+    extra = sorted(k for k in got if k not in ENVIRONMENT and not k.startswith("LC_"))
+    w.same(extra, [], "nothing but the list")
+    w.ok(got["LC_ALL"] == "C" and got["TZ"] == "UTC" and got["USER"] == "tester", "what is on the list comes through", got)
+    w.ok(got["WRIT_SESSION"] in {f.stem for f in (w.state / "sessions").iterdir()}, "WRIT_SESSION is the session", got)
+    w.ok(got["HOME"] != str(w.home) and got["TMPDIR"] == "/tmp", "HOME and TMPDIR are its own", got)
+    got = w.python("print(json.dumps(os.environ.get('SECRET_X')))", env=env, opts=("-e", "SECRET_X"))
+    w.same(got, "1", "control: what is named is passed")
+    raw = w.run("cat", "/proc/self/environ", env=env).out
+    w.ok(b"SECRET_X" not in raw and b"nowhere" not in raw, "nor in the kernel's copy")
+    r = w.sh("cat /proc/1/environ; cat /proc/1/cmdline", env=env)
+    w.ok(b"SECRET_X" not in r.out, "nor in that of pid 1", r)
+
+
+@test("a bare environment")
+def _(w):
+    r = w.sh("echo $PATH; echo ok", env={"HOME": str(w.home)})
+    w.ok(r.code == 0 and "/usr/bin" in r.text, "without PATH there is a default", r)
+
+
+@test("/etc")
+def _(w):
+    r = w.sh("id -un; getent passwd $(id -u) | cut -d: -f6; cat /etc/hostname; grep -c . /etc/passwd; cat /etc/shadow")
+    lines = r.text.split("\n")
+    w.same(lines[:3], ["tester", "/var/agent/home", "agent"], "the user has a name and a home", r)
+    w.ok(int(lines[3]) <= 3, "and there are few others", r)
+    w.ok("shadow" in r.said, "no shadow file", r)
+    r = w.sh("cat /etc/machine-id /etc/resolv.conf; ls /etc/ssh; ls /etc")
+    ours = open("/etc/machine-id").read().strip() if os.path.exists("/etc/machine-id") else "-"
+    w.ok(ours == "" or ours not in r.text, "the machine's id is not this machine's", r)
+    w.ok("ssh_config" in r.text and "sudoers" not in r.text and "cron" not in r.text, "only what is needed", r)
+    w.exits(w.sh("echo x >> /etc/passwd"), 2, "it cannot be changed")
+    w.exits(w.sh(f"{PYTHON} -c 'import socket; socket.gethostbyname(\"localhost\")'"), 0, "localhost has an address")
+    evil = w.sh("cat /etc/passwd", env={**w.env, "USER": "evil:y:7:7::/:\nroot2"})
+    w.ok("root2" not in evil.text and "evil" not in evil.text, "a user's name cannot add lines", evil)
+
+
+@test("who it is")
+def _(w):
+    script = """
+s = dict(l.split(':\\t', 1) for l in open('/proc/self/status').read().split('\\n') if ':\\t' in l)
+print(json.dumps({**{k: s[k] for k in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Groups')},
+    'uid': os.getuid(), 'gid': os.getgid(), 'host': os.uname().nodename, 'pid': os.getpid(), 'cwd': os.getcwd(),
+    'sid': os.getsid(0), 'pids': [p for p in os.listdir('/proc') if p.isdigit()], 'umask': os.umask(0),
+    'net': os.listdir('/sys/class/net') if os.path.exists('/sys/class/net') else [],
+    'nets': [l.split(':')[0].strip() for l in open('/proc/net/dev').readlines()[2:]]}))"""
+    (w.ws / "sub").mkdir()
+    got = w.python(script, cwd=w.ws / "sub")
+    w.same({got[k] for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16}, "no capability in any set")
+    w.same((got["NoNewPrivs"], got["Seccomp"]), ("1", "2"), "no_new_privs, and a filter")
+    w.same((got["uid"], got["gid"]), (os.geteuid(), os.getegid()), "the same user as outside")
+    w.same(got["host"], "agent", "host name")
+    w.ok(got["pid"] < 20 and len(got["pids"]) < 6, "it sees its own processes only", got)
+    w.same(got["cwd"], str(w.ws / "sub"), "the directory it was started in")
+    w.same(got["nets"], ["lo"], "the network is a loopback of its own")
+    mask = os.umask(0o027)
+    os.umask(mask)
+    w.same(got["umask"], mask, "umask")
+    r = w.sh("umask; touch made", preexec_fn=None)
+    w.same(r.text.strip(), f"{mask:04o}", "umask in a shell", r)
+
+
+@test("private places")
+def _(w):
+    other = w.dir / "other"
+    other.mkdir()
+    w.sh("echo kept > ~/note; echo temp > /tmp/note; mkdir -p ~/.config; echo set > ~/.config/x")
+    r = w.sh("cat ~/note ~/.config/x; cat /tmp/note")
+    w.same(r.out, b"kept\nset\n", "HOME is kept, /tmp is not", r)
+    r = w.sh("cat ~/note", cwd=other)
+    w.ok(r.code != 0 and not r.out, "another workspace has another HOME", r)
+    w.ok(not (w.home / "note").exists() and not os.path.exists("/tmp/note"), "and nothing of it is in the real ones")
+    (w.home / "private").write_text("mine")
+    r = w.sh(f"cat ~/private; cat {w.home}/private")
+    w.ok(r.code != 0 and not r.out, "the real HOME is not there", r)
+    r = w.sh("ls -A /tmp; ls -A /home /root /srv /mnt 2>/dev/null | grep -v ':$' | grep .; ls /var /run")
+    w.ok(w.dir.name in r.text and "wh-" not in r.text.replace(w.dir.name, ""), "/tmp has the way to the workspace only", r)
+    r = w.sh("echo $XDG_RUNTIME_DIR; echo x > $XDG_RUNTIME_DIR/f && stat -c %a $XDG_RUNTIME_DIR/; echo y > /dev/shm/f && echo z > "
+             "/var/tmp/f && cat /tmp/f")
+    w.same(r.text.split()[1:], ["700", "z"], "a runtime directory, /dev/shm and /var/tmp", r)
+    r = w.sh("echo x > /new; mkdir /usr/new; touch /run/writ/x; echo x >> /run/writ/policy; ls -d /new /usr/new /run/writ/x")
+    w.ok(not r.out and r.code, "the rest cannot be written", r)
+    r = w.sh("ls -A /dev | tr '\\n' ' '; head -c 3 /dev/urandom | wc -c; cat /etc/hostname > /dev/full")
+    w.ok("3" in r.text and "space" in r.said and "sda" not in r.text and "kmsg" not in r.text, "a small /dev", r)
+
+
+@test("where programs are found")
+def _(w):
+    tool = w.dir / "tool"
+    (tool / "bin").mkdir(parents=True)
+    (tool / "lib").mkdir()
+    (tool / "lib/data").write_text("from its tree\n")
+    (tool / "bin/mytool").write_text('#!/bin/sh\ncat "$(dirname "$0")/../lib/data"; echo "$@"; cat "$1"\n')
+    (tool / "bin/mytool").chmod(0o755)
+    secret = w.dir / "secret"
+    secret.write_text("no\n")
+    env = {**w.env, "PATH": f"{tool}/bin:{w.env['PATH']}"}
+    r = w.run("mytool", str(secret), env=env)
+    w.ok("from its tree\n" in r.text and "no\n" not in r.text.replace(str(secret), ""), "a program outside /usr runs, reads its "
+         "own tree and nothing beside it", r)
+    r = w.run(str(tool / "bin/mytool"), "x", env=w.env)
+    w.ok("from its tree\n" in r.text, "also by its path", r)
+    r = w.sh("mytool x", env=env)
+    w.exits(r, 127, "but only if it is the command itself")
+    (w.ws / "sh").write_text("#!/bin/false\n")
+    (w.ws / "sh").chmod(0o755)
+    w.exits(w.run("sh", "-c", "exit 3", env={**w.env, "PATH": ":.:" + w.env["PATH"]}), 3, "never in the current directory")
+    r = w.run("hello", env={**w.env, "PATH": str(w.dir / "none")})
+    w.exits(r, 127, "not where PATH does not lead")
+    (w.ws / "bin").mkdir()
+    (w.ws / "bin/own").write_text("#!/bin/sh\necho own\n")
+    (w.ws / "bin/own").chmod(0o755)
+    r = w.run("own", env={**w.env, "PATH": f"{w.ws}/bin:{w.env['PATH']}"})
+    w.same(r.out, b"own\n", "a PATH into the workspace", r)
+
+
+@test("what it may do is written inside")
+def _(w):
+    r = w.sh("cat $WRIT_POLICY; ls -l /run/writ/denials.jsonl", opts=("--policy", w.policy("allow write .", "deny read **/.env")))
+    w.ok("allow write ." in r.text and "deny read **/.env" in r.text, "its own policy", r)
+    (w.ws / ".env").write_text("secret")
+    (w.ws / "plain").write_text("plain")
+    r = w.sh("cat plain .env; mv .env x; cat x", opts=("--policy", w.policy("allow write .", "deny read **/.env")))
+    w.same(r.out, b"plain", "and what it denies is denied", r)
+
+
+@test("the workspace")
+def _(w):
+    r = w.sh("echo new > f; mkdir d; mv f d/g; ln -s d/g l; cat l; chmod 600 d/g; rm l; ls")
+    w.same((r.code, r.out), (0, b"new\nd\n"), "is worked in as usual", r)
+    w.same(((w.ws / "d/g").read_text(), (w.ws / "d/g").stat().st_mode & 0o777, (w.ws / "d/g").stat().st_uid),
+           ("new\n", 0o600, os.geteuid()), "and what was done is there afterwards, as this user's")
+    link = w.dir / "link"
+    link.symlink_to(w.ws)
+    r = w.sh("pwd -P; touch via", cwd=link)
+    w.ok(r.text.strip() == str(w.ws) and (w.ws / "via").exists(), "through a symbolic link", r)
+    r = w.sh("pwd; touch x && echo made", cwd=w.home)
+    w.ok(not (w.home / "x").exists(), "a home is none", r)
+    w.ok("work" not in r.text or r.code == 0, "and a run from there starts in the private home", r)
+    w.same(w.run("pwd", cwd="/").text.strip(), "/var/agent/home", "nor is /")
+    subprocess.run(["git", "init", "-q", str(w.ws)], check=True, env={**w.env, "HOME": str(w.home)})
+    (w.ws / "deep/er").mkdir(parents=True)
+    r = w.sh("touch ../../top; pwd", cwd=w.ws / "deep/er")
+    w.ok((w.ws / "top").exists() and r.text.strip() == str(w.ws / "deep/er"), "in a checkout it is the whole of it", r)
+    if ROOT:
+        w.same((w.ws / "top").stat().st_uid, 0, "files belong to root")
