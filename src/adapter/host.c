@@ -126,11 +126,11 @@ static int find_traps(struct compile *c)
 		*path = c->roots.v[i].path;
 		c->read_traps = true;
 	}
-	c->view->traps = TRAP_EXEC | TRAP_WRITE;
+	c->view->traps = TRAP_EXEC | TRAP_WRITE | TRAP_META;
 	if (c->read_traps)
 		c->view->traps |= TRAP_READ;
 	if (!c->a_tier)
-		c->view->traps |= TRAP_META | TRAP_NET;
+		c->view->traps |= TRAP_NET;
 	return 0;
 }
 

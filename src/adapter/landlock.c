@@ -103,7 +103,7 @@ static int rules_for_b(struct compile *c)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++)
 		r = rule(c, sv_from(fixed[i].path), fixed[i].access, true);
-	return r;
+	return r < 0 ? r : rule(c, c->view->info, L_READ_FILE | L_READ_DIR, false);
 }
 
 /* What a root gets from Landlock itself; the mediator may give more. */

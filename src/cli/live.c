@@ -178,6 +178,9 @@ static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 	if (!project_file(a->arena, w, "projects", ".writ", &path))
 		return writ_nomem(err);
 	(void)!read_text(a->arena, path, &src, &none);
+	text = arena_fmt(a->arena, "\nallow " SV_FMT "\n", SV_ARG(rule));
+	if (text && memmem(src.text.p, src.text.n, text, strlen(text)))
+		return 0;
 	text = arena_fmt(a->arena, SV_FMT "%sallow " SV_FMT "\n", SV_ARG(src.text),
 			 sv_ends(src.text, SV("\n")) ? "" : "\n", SV_ARG(rule));
 	if (!text)

@@ -161,7 +161,7 @@ static int start(struct args *a, const struct wish *wish)
 
 int cmd_run(struct args *a)
 {
-	struct wish wish = { .ready_fd = -1 };
+	struct wish wish = { 0 };
 	int r;
 
 	if (a->operands.n == 0) {

@@ -38,11 +38,31 @@ bool is_private(const struct mediator *m, struct sv path)
 	return in_any(path, m->opt.private_dirs, m->opt.private_dirs_n);
 }
 
+/* Is @path at or below what the literal segments of @seq name? */
+static bool starts_with(const struct cap_seq *seq, struct sv path)
+{
+	for (size_t i = 0; i < seq->n && !seq->segs[i].star; i++) {
+		if (path.n == 0 || path.p[0] != '/')
+			return false;
+		path = sv_skip(path, 1);
+		if (!sv_starts(path, seq->segs[i].pre))
+			return false;
+		path = sv_skip(path, seq->segs[i].pre.n);
+	}
+	return path.n == 0 || path.p[0] == '/';
+}
+
 /* The session's own, though it cannot be left to the kernel. */
 static bool is_shared(const struct mediator *m, struct sv path)
 {
-	return in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) &&
-	       !in_any(path, m->opt.host_roots, m->opt.host_roots_n);
+	if (!in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) ||
+	    in_any(path, m->opt.host_roots, m->opt.host_roots_n))
+		return false;
+	/* What was granted since is the host's as well. */
+	for (size_t i = m->policy_caps; i < m->set.caps.n; i++)
+		if (starts_with(&m->set.caps.v[i].cap.path, path))
+			return false;
+	return true;
 }
 
 bool is_left_to_kernel(const struct mediator *m, const struct place *p)

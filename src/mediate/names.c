@@ -168,8 +168,9 @@ int op_mknodat(struct call *c)
 static bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
 {
 	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
-	const int n = text[0] == '/' ? snprintf(path, sizeof(path), "%s", text)
-				     : snprintf(path, sizeof(path), SV_FMT "/%s", SV_ARG(dir), text);
+	const int n = text[0] == '/'
+			      ? snprintf(path, sizeof(path), "%s", text)
+			      : snprintf(path, sizeof(path), SV_FMT "/%s", SV_ARG(dir), text);
 	struct buf full = BUF_INIT(sizeof(path));
 	size_t cut = (size_t)n;
 	bool ours = false;
@@ -190,7 +191,8 @@ static bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
 	buf_str(&full, real[1] ? real : "");
 	buf_str(&full, path + cut);
 	for (size_t i = 0; !ours && i < c->m->opt.closed_dirs_n; i++)
-		ours = strstr(path + cut, "..") || is_below(buf_view(&full), c->m->opt.closed_dirs[i]) ||
+		ours = strstr(path + cut, "..") ||
+		       is_below(buf_view(&full), c->m->opt.closed_dirs[i]) ||
 		       is_below(c->m->opt.closed_dirs[i], full.n ? buf_view(&full) : SV("/"));
 	buf_clear(&full);
 	return ours;

@@ -121,6 +121,8 @@ bool plan_add_gaps(struct arena *a, const struct ground *g, struct plan *p)
 		{ g->tier == TIER_B && g->opt->tier != TIER_B && f->apparmor_userns && !f->root,
 		  "tier A", "AppArmor keeps user namespaces from us",
 		  "install the package, which brings a profile for writ" },
+		{ g->tier != TIER_NONE && f->landlock_abi < 9, "sockets",
+		  "a program of yours that listens on a socket inside what is granted can be spoken to", NULL },
 		{ f->seccomp_listener_exists, "mediation",
 		  "another program already listens on our system calls", "run outside that sandbox" },
 		{ f->groups_extra && !f->root, "groups",

@@ -62,6 +62,20 @@ static bool put_passed(struct session *s, struct jail_writer *w, struct names *s
 	return true;
 }
 
+/* Profiles name state directories by where they are in tier A. */
+static bool put_set(struct session *s, struct jail_writer *w, struct names *seen, struct sv name,
+		    struct sv value)
+{
+	const struct sv usual = SV("/var/agent/state");
+	const char *here;
+
+	if (s->view.own_mounts || !sv_starts(value, usual))
+		return put_env(s, w, seen, name, value);
+	here = arena_fmt(s->a, SV_FMT SV_FMT, SV_ARG(s->view.state),
+			 SV_ARG(sv_skip(value, usual.n)));
+	return here && put_env(s, w, seen, name, sv_from(here));
+}
+
 /* What the session itself decides, then what a person wrote, then what profiles bring. */
 static bool put_environment(struct session *s, struct jail_writer *w, char *const *envp)
 {
@@ -88,7 +102,7 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 			if (e->shipped != (bool)shipped)
 				continue;
 			ok = e->pass ? put_passed(s, w, &seen, envp, e->name)
-				     : put_env(s, w, &seen, e->name, e->value);
+				     : put_set(s, w, &seen, e->name, e->value);
 		}
 	return ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));
 }

@@ -309,10 +309,8 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		return;
 	}
 	/* SECURITY: Landlock lets the session write there by itself, whatever is mounted below. */
-	for (size_t i = 0; i < s->view.private_dirs.n + s->view.shared_dirs.n; i++) {
-		const struct sv own = i < s->view.private_dirs.n
-					      ? s->view.private_dirs.v[i]
-					      : s->view.shared_dirs.v[i - s->view.private_dirs.n];
+	for (size_t i = 0; i < s->view.private_dirs.n; i++) {
+		const struct sv own = s->view.private_dirs.v[i];
 
 		if (sv_starts(rest, own) && (rest.n == own.n || rest.p[own.n] == '/')) {
 			answer(s, client,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "codec/json.h"
@@ -17,6 +18,7 @@ void say(const struct session *s, const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
 	struct writ_err err = { 0 };
+	struct termios mode;
 	va_list ap;
 
 	if (s->opt->detach)
@@ -27,7 +29,8 @@ void say(const struct session *s, const char *fmt, ...)
 	buf_str(&safe, "writ: ");
 	diag_put_safe(&safe, buf_view(&b));
 	/* The terminal may be raw while the command runs. */
-	buf_str(&safe, s->relay && s->interactive ? "\r\n" : "\n");
+	buf_str(&safe,
+		tcgetattr(STDERR_FILENO, &mode) == 0 && !(mode.c_oflag & OPOST) ? "\r\n" : "\n");
 	(void)!fd_write_all(STDERR_FILENO, buf_view(&safe), &err);
 	buf_clear(&b);
 	buf_clear(&safe);

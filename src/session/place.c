@@ -172,6 +172,30 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	return r;
 }
 
+/*
+ * The session's own directory gets its name only with its lock, which is held as
+ * long as we live: who can take it has found a session that died hard.
+ */
+static int make_run(struct session *s, struct writ_err *err)
+{
+	struct sv fresh;
+	const char *name = arena_fmt(s->a, ".%s", s->id);
+	const char *path = arena_fmt(s->a, SV_FMT "/run/%s", SV_ARG(s->opt->state), s->id);
+	int r = name && path ? below(s, &fresh, err, "run", sv_from(name)) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	s->paths.run_fd = open(fresh.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0 ||
+	    rename(fresh.p, path) < 0) {
+		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+		(void)rmdir(fresh.p);
+		return r;
+	}
+	s->paths.run = sv_from(path);
+	return 0;
+}
+
 int session_place_make(struct session *s, struct writ_err *err)
 {
 	struct sv workspace;
@@ -186,7 +210,7 @@ int session_place_make(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = make_kept(s, workspace, err);
 	if (r == 0)
-		r = below(s, &s->paths.run, err, "run", sv_from(s->id));
+		r = make_run(s, err);
 	if (r < 0)
 		return r;
 	info = arena_fmt(s->a, SV_FMT "/info", SV_ARG(s->paths.run));
@@ -194,10 +218,7 @@ int session_place_make(struct session *s, struct writ_err *err)
 	if (!info || !record)
 		return writ_nomem(err);
 	s->paths.info = sv_from(info);
-	s->paths.run_fd = open(s->paths.run.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	/* Held as long as we live: who gets it finds a session that died hard. */
-	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0 ||
-	    mkdir(info, 0755) < 0)
+	if (mkdir(info, 0755) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
 	if (s->opt->plan->tier == TIER_B) {
 		const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
@@ -252,8 +273,8 @@ static void remove_tree(int dir, const char *name, int depth)
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* A new one may not have its lock yet. */
-enum { SWEEP_AGE = 10 };
+/* Those without a name yet may not have their lock. */
+enum { SWEEP_AGE = 60 };
 
 void session_sweep(struct sv state)
 {
@@ -266,10 +287,13 @@ void session_sweep(struct sv state)
 		scoped_fd fd = -1;
 		struct stat st;
 
-		if (strlen(e->d_name) != SESSION_ID)
+		const bool fresh = e->d_name[0] == '.' && strlen(e->d_name) == SESSION_ID + 1;
+
+		if (strlen(e->d_name) != SESSION_ID && !fresh)
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) < 0 || time(NULL) - st.st_ctim.tv_sec < SWEEP_AGE ||
+		if (fd < 0 || fstat(fd, &st) < 0 ||
+		    (fresh && time(NULL) - st.st_ctim.tv_sec < SWEEP_AGE) ||
 		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
 		remove_entries(fd, 0);

@@ -104,7 +104,7 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_num(&b, "steps", h->m.value);
 	record_end(s, &b);
 	watch_mounts(s);
-	if (s->opt->ready_fd >= 0) {
+	if (s->opt->ready_fd > 0) {
 		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 		/* From here on nothing of whoever started us is held. */
@@ -534,9 +534,13 @@ static int wait_for_keeper(struct session *s, struct writ_err *err)
 /* What writ-init said before it could not be spoken to any more is the reason. */
 static void hear_why(struct session *s, struct writ_err *err)
 {
-	for (int i = 0; i < 16 && s->jail.session >= 0 && !s->failed && s->state != SESSION_ENDED;
-	     i++)
+	for (int i = 0; i < 16 && !s->failed && s->state != SESSION_ENDED; i++) {
+		struct pollfd p = { s->jail.session, POLLIN, 0 };
+
+		if (poll(&p, 1, 100) <= 0)
+			return;
 		hear(s);
+	}
 	if (s->failed && s->failed_step != STEP_NONE)
 		*err = s->err;
 }
@@ -709,11 +713,10 @@ static void clear(struct session *s)
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
 	session_place_clear(s);
-	/* One session in a few looks for what others could not clear away themselves. */
-	if (s->id[0] >= 'a' && s->id[0] <= 'c') {
-		session_sweep(s->opt->state);
+	/* What others could not clear away themselves. */
+	session_sweep(s->opt->state);
+	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
 		cgroup_sweep(s->opt->plan->facts);
-	}
 }
 
 int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,

@@ -40,7 +40,7 @@ struct session_options {
 	bool quiet, verbose;
 	bool leaves;	  /* our process ends with the session: nobody waits for what is dead */
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
-	int ready_fd;	  /* -1, or where its id is written once it runs */
+	int ready_fd;	  /* 0, or where its id is written once it runs */
 	bool neutral;	  /* make escape sequences harmless */
 	bool explain;	  /* every open is looked at, so that each denial is seen */
 	uint32_t fail_at; /* for the fault suite */

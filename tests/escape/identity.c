@@ -61,7 +61,9 @@ static int no_filter(struct ctx *c)
 static int keep_caps(struct ctx *c)
 {
 	(void)c;
-	return prctl(PR_GET_SECUREBITS) < 0	 ? -errno
+	/* Who is root already becomes nobody else by it. */
+	return geteuid() == 0			 ? -EALREADY
+	       : prctl(PR_GET_SECUREBITS) < 0	 ? -errno
 	       : rc(setresuid(0, 0, 0))		 ? -EPERM
 	       : geteuid() == 0 && getuid() == 0 ? 0
 						 : -EPERM;

@@ -413,10 +413,10 @@ static const struct row rows[] = {
 	Q("NET-044", has_route, "10.0.0.1", 0, "a route to private networks"), Q("NET-045", has_route, "2001:db8::1", 0, "a route to the internet over IPv6"),
 	Q("NET-046", has_route, "224.0.0.251", 0, "a route to multicast"), Q("NET-047", has_route, "100.100.100.200", 0, "a route to shared address space"),
 	Q("NET-048", has_route, "64:ff9b::808:808", 0, "a route to translated addresses"), Q("NET-049", has_route, "fd00:ec2::254", 0, "a route to metadata over IPv6"),
-	Q("NET-050", see_links, NULL, 0, "interfaces of the host by netlink"), Q("NET-051", see_links_ioctl, NULL, 0, "interfaces of the host by ioctl"),
-	{ "NET-052", "net", "net", "sockets of the host in /proc/net/tcp", see_sockets, NULL, BY_REPORT, NEED_INET, 0, "/proc/net/tcp", 0, NULL },
-	{ "NET-053", "net", "ipc", "sockets of the host in /proc/net/unix", see_sockets, NULL, BY_REPORT, NEED_ABSTRACT, 0, "/proc/net/unix", 0, NULL },
-	{ "NET-054", "net", "net", "sockets of the host in /proc/1/net/tcp", see_sockets, NULL, BY_REPORT, NEED_INET, 0, "/proc/1/net/tcp", 0, NULL },
+	Q("NET-050", see_links, NULL, 0, "interfaces of the host by netlink"), { "NET-051", "net", "proc.see", "interfaces of the host by ioctl", see_links_ioctl, NULL, BY_REPORT, 0, 0, NULL, 0, NULL },
+	{ "NET-052", "net", "proc.see", "sockets of the host in /proc/net/tcp", see_sockets, NULL, BY_REPORT, NEED_INET, 0, "/proc/net/tcp", 0, NULL },
+	{ "NET-053", "net", "proc.see", "sockets of the host in /proc/net/unix", see_sockets, NULL, BY_REPORT, NEED_ABSTRACT, 0, "/proc/net/unix", 0, NULL },
+	{ "NET-054", "net", "proc.see", "sockets of the host in /proc/1/net/tcp", see_sockets, NULL, BY_REPORT, NEED_INET, 0, "/proc/1/net/tcp", 0, NULL },
 };
 
 #define F(n, name) { "AF-0" #n, "family", "net", "socket family " name, any_socket, NULL, BY_REPORT, 0, 0, NULL, 1 ## n - 100, NULL }

@@ -4,6 +4,10 @@ Doctor on recorded machines.
   == debian13-user-6.12
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
+  gap   memory limit    data of each process; their sum is not bounded
+                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  gap   cpu limit       no cgroup to put it in
+                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   advisory table of 2026-11-15
   == ubuntu24.04-restricted
   ready: tier B as uid 1000 (kernel 6.8.0-45-generic, Landlock ABI 4)
@@ -12,6 +16,12 @@ Doctor on recorded machines.
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
+  gap   memory limit    data of each process; their sum is not bounded
+                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  gap   cpu limit       no cgroup to put it in
+                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  gap   process limit   the limit would count your other processes too
+                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   advisory table of 2026-11-15
   == default-container
   ready: tier B as uid 0 (kernel 6.1.0-54-amd64, Landlock ABI 2)
@@ -19,7 +29,7 @@ Doctor on recorded machines.
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
   gap   tracing         without Yama, only seccomp keeps it from your other processes
-  gap   memory limit    address space per process; their sum is not bounded
+  gap   memory limit    data of each process; their sum is not bounded
   gap   cpu limit       no cgroup to put it in
   gap   process limit   root's processes are not counted without a cgroup
   advisory table of 2026-11-15

@@ -2,32 +2,32 @@ What holds on debian12-user-6.18, line by line.
 
   $ mkdir -p app/.git app/src app/logs && cd app
   $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/debian12-user-6.18.facts $SRC/tests/golden/plan.writ
-  RULE                                                                  HERE    BY                                                   COST
-  allow write .                                                         exact   bind + Landlock, create trap                         creates ~2x
-  allow write ./logs/*.txt                                              exact   bind + Landlock, opens and creates mediated          opens there ~6x
-  deny read **/.env                                                     exact   mask, opens mediated                                 opens ~6x
-  deny write ./src                                                      exact   read-only bind, create trap                          creates ~2x
-  ask net https://search.example.com                                    exact   per-name listener                                    none, not inspected
-  allow net https://api.example.com                                     exact   per-name listener, inspected                         TLS intercepted
-  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                         TLS intercepted
-  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                    none, not inspected
-  allow net *.example.org:22                                            exact   per-name listener                                    none, not inspected
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only        TLS intercepted
-  allow listen 8080                                                     exact   published on host loopback from its own network      none
-  allow unix /run/app.sock                                              exact   only this socket is visible                          none
-  allow device /dev/dri/card0                                           exact   the device alone is bound                            none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository           none
-  allow tool github/*                                                   exact   the broker calls the tool                            none
-  allow kernel ptrace-own                                               exact   seccomp switch; only its own children                none
-  env FOO                                                               exact   environment built from nothing                       none
-  state cache                                                           exact   a directory outside the workspace                    none
-  limit memory 2G                                                       partial address space per process; their sum is not bounded  none
-  limit cpu 1.5                                                         none    no cgroup to put it in                               none
-  limit pids 256                                                        exact   process limit of its own user namespace              none
-  limit disk 5G                                                         none    direct workspace: no quota                           try --workspace cow
-  limit session 2h                                                      exact   clock of the supervisor                              none
-  limit idle 10m                                                        exact   clock of the supervisor                              none
-  limit up 10M                                                          exact   counted on the way out                               none
+  RULE                                                                  HERE    BY                                               COST
+  allow write .                                                         exact   bind + Landlock, create trap                     creates ~2x
+  allow write ./logs/*.txt                                              exact   bind + Landlock, opens and creates mediated      opens there ~6x
+  deny read **/.env                                                     exact   mask, opens mediated                             opens ~6x
+  deny write ./src                                                      exact   read-only bind, create trap                      creates ~2x
+  ask net https://search.example.com                                    exact   per-name listener                                none, not inspected
+  allow net https://api.example.com                                     exact   per-name listener, inspected                     TLS intercepted
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                     TLS intercepted
+  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                none, not inspected
+  allow net *.example.org:22                                            exact   per-name listener                                none, not inspected
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only    TLS intercepted
+  allow listen 8080                                                     exact   published on host loopback from its own network  none
+  allow unix /run/app.sock                                              exact   only this socket is visible                      none
+  allow device /dev/dri/card0                                           exact   the device alone is bound                        none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository       none
+  allow tool github/*                                                   exact   the broker calls the tool                        none
+  allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
+  env FOO                                                               exact   environment built from nothing                   none
+  state cache                                                           exact   a directory outside the workspace                none
+  limit memory 2G                                                       partial data of each process; their sum is not bounded   none
+  limit cpu 1.5                                                         none    no cgroup to put it in                           none
+  limit pids 256                                                        exact   process limit of its own user namespace          none
+  limit disk 5G                                                         none    direct workspace: no quota                       try --workspace cow
+  limit session 2h                                                      exact   clock of the supervisor                          none
+  limit idle 10m                                                        exact   clock of the supervisor                          none
+  limit up 10M                                                          exact   counted on the way out                           none
   and 55 built-in lines (--all shows them)
 
   tier A as uid 65534, kernel 6.18.44-fc-v445; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
@@ -44,7 +44,7 @@ What holds on debian12-user-6.18, line by line.
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     partial   address space per process; their sum is not bounded
+  res.memory     partial   data of each process; their sum is not bounded
   res.cpu        none      no cgroup to put it in
   res.pids       exact     process limit of its own user namespace
   res.disk       none      direct workspace: no quota

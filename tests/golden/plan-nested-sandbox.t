@@ -21,7 +21,7 @@ What holds on nested-sandbox, line by line.
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
   env FOO                                                               exact   environment built from nothing                              none
   state cache                                                           exact   a directory outside the workspace                           none
-  limit memory 2G                                                       partial address space per process; their sum is not bounded         none
+  limit memory 2G                                                       partial data of each process; their sum is not bounded              none
   limit cpu 1.5                                                         none    no cgroup to put it in                                      none
   limit pids 256                                                        none    the limit would count your other processes too              none
   limit disk 5G                                                         none    no quota without mounts of its own                          none
@@ -46,7 +46,7 @@ What holds on nested-sandbox, line by line.
   proc.signal    exact     Landlock scope
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     partial   address space per process; their sum is not bounded
+  res.memory     partial   data of each process; their sum is not bounded
   res.cpu        none      no cgroup to put it in
   res.pids       none      the limit would count your other processes too
   res.disk       none      no quota without mounts of its own

@@ -2,42 +2,42 @@ What holds on wsl2, line by line.
 
   $ mkdir -p app/.git app/src app/logs && cd app
   $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/wsl2.facts $SRC/tests/golden/plan.writ
-  RULE                                                                  HERE    BY                                               COST
-  allow write .                                                         exact   bind + Landlock, create trap                     creates ~2x
-  allow write ./logs/*.txt                                              exact   bind + Landlock, opens and creates mediated      opens there ~6x
-  deny read **/.env                                                     exact   mask, opens mediated                             opens ~6x
-  deny write ./src                                                      exact   read-only bind, create trap                      creates ~2x
-  ask net https://search.example.com                                    exact   per-name listener                                none, not inspected
-  allow net https://api.example.com                                     exact   per-name listener, inspected                     TLS intercepted
-  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                     TLS intercepted
-  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                none, not inspected
-  allow net *.example.org:22                                            exact   per-name listener                                none, not inspected
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only    TLS intercepted
-  allow listen 8080                                                     exact   published on host loopback from its own network  none
-  allow unix /run/app.sock                                              exact   only this socket is visible                      none
-  allow device /dev/dri/card0                                           exact   the device alone is bound                        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository       none
-  allow tool github/*                                                   exact   the broker calls the tool                        none
-  allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
-  env FOO                                                               exact   environment built from nothing                   none
-  state cache                                                           exact   a directory outside the workspace                none
-  limit memory 2G                                                       exact   systemd scope                                    start +10 ms
-  limit cpu 1.5                                                         exact   systemd scope                                    start +10 ms
-  limit pids 256                                                        exact   process limit of its own user namespace          none
-  limit disk 5G                                                         none    direct workspace: no quota                       try --workspace cow
-  limit session 2h                                                      exact   clock of the supervisor                          none
-  limit idle 10m                                                        exact   clock of the supervisor                          none
-  limit up 10M                                                          exact   counted on the way out                           none
+  RULE                                                                  HERE    BY                                                          COST
+  allow write .                                                         partial protected names that do not exist yet could be created      try --workspace cow checks them before they land
+  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory, or --workspace cow
+  deny read **/.env                                                     none    needs seccomp notification, which this place does not give  try --workspace cow
+  deny write ./src                                                      partial mask; the host's own rename would uncover it                try --workspace cow
+  ask net https://search.example.com                                    exact   per-name listener                                           none, not inspected
+  allow net https://api.example.com                                     exact   per-name listener, inspected                                TLS intercepted
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                                TLS intercepted
+  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                           none, not inspected
+  allow net *.example.org:22                                            exact   per-name listener                                           none, not inspected
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only               TLS intercepted
+  allow listen 8080                                                     exact   published on host loopback from its own network             none
+  allow unix /run/app.sock                                              exact   only this socket is visible                                 none
+  allow device /dev/dri/card0                                           exact   the device alone is bound                                   none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository                  none
+  allow tool github/*                                                   exact   the broker calls the tool                                   none
+  allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
+  env FOO                                                               exact   environment built from nothing                              none
+  state cache                                                           exact   a directory outside the workspace                           none
+  limit memory 2G                                                       partial data of each process; their sum is not bounded              delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  limit cpu 1.5                                                         none    no cgroup to put it in                                      delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  limit pids 256                                                        exact   process limit of its own user namespace                     none
+  limit disk 5G                                                         none    direct workspace: no quota                                  try --workspace cow
+  limit session 2h                                                      exact   clock of the supervisor                                     none
+  limit idle 10m                                                        exact   clock of the supervisor                                     none
+  limit up 10M                                                          exact   counted on the way out                                      none
   and 55 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 17 of 18 guarantees hold; not res.disk
-  1 line cannot be enforced here: a run ends with 122 before it starts
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.memory (partial), res.cpu, res.disk
+  7 lines cannot be enforced here: a run ends with 122 before it starts
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
 
   GUARANTEE      HERE      BY
-  fs.read        exact     own mounts
-  fs.write       exact     own mounts
+  fs.read        none      needs seccomp notification, which this place does not give
+  fs.write       none      needs seccomp notification, which this place does not give
   fs.metadata    exact     own mounts
   net            exact     own network namespace
   dns            exact     own network namespace
@@ -46,8 +46,8 @@ What holds on wsl2, line by line.
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     exact     systemd scope
-  res.cpu        exact     systemd scope
+  res.memory     partial   data of each process; their sum is not bounded
+  res.cpu        none      no cgroup to put it in
   res.pids       exact     process limit of its own user namespace
   res.disk       none      direct workspace: no quota
   res.time       exact     clock of the supervisor
@@ -87,10 +87,12 @@ In a copy-on-write workspace:
 With nothing said at all:
 
   $ writ explain --facts $SRC/tests/fixtures/hosts/wsl2.facts
-  RULE                                       HERE    BY                            COST
-  allow write .                              exact   bind + Landlock, create trap  creates ~2x
+  RULE                                       HERE    BY                                                      COST
+  allow write .                              partial protected names that do not exist yet could be created  try --workspace cow checks them before they land
   and 57 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 14 of 18 guarantees hold; not fs.write (partial); nothing asked of res.memory, res.cpu, res.disk
+  1 line cannot be enforced here: a run ends with 122 before it starts
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
+  [122]

@@ -132,7 +132,7 @@ Adapters and tiers.
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 13 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial); nothing asked of res.memory, res.cpu, res.disk
+  tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   $ writ explain $facts --adapter gvisor --allow write:.
@@ -208,6 +208,12 @@ Help says what to type.
 
   usage: writ VERB [OPTIONS] [OPERANDS]
 
+    run         run a command with exactly what the policy grants
+    session     a sandbox that stays
+    ps          sessions that are running
+    stop        end a session and everything in it
+    allow       grant one more thing to a running session
+    revoke      take a live grant back
     check       is this policy right, and do its tests pass?
     caps        the policy as canonical capabilities
     explain     what enforces each line on this machine, and what cannot be
@@ -243,7 +249,7 @@ Help says what to type.
         --workspace MODE       direct or cow
     -C, --cwd DIR              act as if started in this directory
         --adapter NAME         plan for this engine instead of the host
-        --tier A|B             plan for this tier instead of the best one
+        --tier A|B             use this tier instead of the best one
         --facts FILE           use recorded facts instead of this machine's
         --json                 output for machines
         --agent NAME           ask on behalf of this delegated agent

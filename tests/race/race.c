@@ -32,7 +32,7 @@ static struct score *score;
 
 static char path[256], good[256], evil[256];
 
-static void run_host(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void run_host(const char *fmt, ...)
 {
 	char cmd[1024];
 	va_list ap;

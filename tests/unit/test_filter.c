@@ -103,7 +103,8 @@ static const char *const ipc =
 static const char *const judged =
 	"open openat creat chmod fchmod fchmodat fchmodat2=452 mknod mknodat ioctl clone unshare "
 	"setpriority ioprio_set prlimit64 sched_setparam sched_setscheduler sched_setattr "
-	"sched_setaffinity memfd_create execveat prctl personality seccomp socket socketpair setsockopt sendto "
+	"sched_setaffinity memfd_create execveat prctl personality seccomp socket socketpair "
+	"setsockopt sendto "
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
@@ -118,7 +119,8 @@ static const char *const trap_net = "connect bind listen sendmsg sendmmsg";
 static const char *const trap_exec = "execve execveat";
 
 static const char *const keeper =
-	"read write close fstat newfstatat openat openat2 mkdirat symlinkat umount2 open_tree move_mount "
+	"read write close fstat newfstatat openat openat2 mkdirat symlinkat umount2 open_tree "
+	"move_mount "
 	"mount_setattr=442 setns fork exit exit_group wait4 gettid set_tid_address set_robust_list "
 	"rt_sigprocmask rt_sigreturn restart_syscall prctl poll ppoll bind listen recvmsg";
 

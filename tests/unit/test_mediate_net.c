@@ -19,7 +19,7 @@ static int port, other_port;
 
 #define ERR(call) ((call) < 0 ? errno : 0)
 
-static void run_host(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void run_host(const char *fmt, ...)
 {
 	char cmd[1024];
 	va_list ap;
