@@ -306,7 +306,8 @@ static int do_setxattr(struct call *c, struct meta *t, int found)
 	if (r < 0)
 		return r;
 	if (!is_user_name(c->text[1]))
-		return -EPERM;
+		/* Programs that would set an access list fall back to plain modes. */
+		return -EOPNOTSUPP;
 	if (size > XATTR_MAX)
 		return -E2BIG;
 	value = malloc(size + 1);
@@ -354,7 +355,7 @@ static int do_removexattr(struct call *c, struct meta *t, int found)
 	if (r < 0)
 		return r;
 	if (!is_user_name(c->text[1]))
-		return -EPERM;
+		return -EOPNOTSUPP;
 	r = as_begin(c, &t->as);
 	if (r < 0 || only_watching(c))
 		return r;

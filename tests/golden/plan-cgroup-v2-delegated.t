@@ -32,6 +32,7 @@ What holds on cgroup-v2-delegated, line by line.
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 17 of 18 guarantees hold; not res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   GUARANTEE      HERE      BY
@@ -81,6 +82,7 @@ In a copy-on-write workspace:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
 With nothing said at all:
@@ -91,4 +93,5 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

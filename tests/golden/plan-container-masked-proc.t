@@ -32,6 +32,7 @@ What holds on container-masked-proc, line by line.
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 13 of 18 guarantees hold; not proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk
   4 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: /proc: this container masks /proc; fix: docker run --security-opt systempaths=unconfined
 
   GUARANTEE      HERE      BY
@@ -81,6 +82,7 @@ In a copy-on-write workspace:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 14 of 18 guarantees hold; not proc.see (partial), res.pids; nothing asked of res.memory, res.cpu
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: /proc: this container masks /proc; fix: docker run --security-opt systempaths=unconfined
 
 With nothing said at all:
@@ -91,4 +93,5 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 13 of 18 guarantees hold; not proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: /proc: this container masks /proc; fix: docker run --security-opt systempaths=unconfined

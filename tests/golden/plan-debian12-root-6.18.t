@@ -32,6 +32,7 @@ What holds on debian12-root-6.18, line by line.
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 17 of 18 guarantees hold; not res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
 
   GUARANTEE      HERE      BY
   fs.read        exact     own mounts + Landlock
@@ -80,6 +81,7 @@ In a copy-on-write workspace:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
 
 With nothing said at all:
 
@@ -89,3 +91,4 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to

@@ -32,6 +32,7 @@ What holds on nested-sandbox, line by line.
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
   17 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
   gap: tracing: without Yama, only seccomp keeps it from your other processes
 
@@ -78,6 +79,7 @@ In a copy-on-write workspace:
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu
   4 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
@@ -91,6 +93,7 @@ With nothing said at all:
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]

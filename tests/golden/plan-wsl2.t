@@ -32,6 +32,7 @@ What holds on wsl2, line by line.
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.memory (partial), res.cpu, res.disk
   7 lines cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
 
@@ -81,6 +82,7 @@ In a copy-on-write workspace:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
 
@@ -93,6 +95,7 @@ With nothing said at all:
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 14 of 18 guarantees hold; not fs.write (partial); nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
+  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
   [122]
