@@ -121,11 +121,14 @@ __attribute__((no_sanitize("address"))) static int launch_child(void *arg)
 	const int session = fcntl(l->session, F_DUPFD_CLOEXEC, 10);
 	const int keeper = fcntl(l->keeper, F_DUPFD_CLOEXEC, 10);
 	const int init = fcntl(l->init, F_DUPFD_CLOEXEC, 10);
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (session >= 0 && keeper >= 0 && init >= 0 && dup2(session, JAIL_FD_SESSION) >= 0 &&
+	/* Whoever started us is not to wait for what we started. */
+	if (session >= 0 && keeper >= 0 && init >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
+	    dup2(null, 2) >= 0 && dup2(session, JAIL_FD_SESSION) >= 0 &&
 	    dup2(keeper, JAIL_FD_KEEPER) >= 0 &&
 	    syscall(SYS_close_range, JAIL_FD_KEEPER + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0)
 		syscall(SYS_execveat, init, "", l->argv, env, AT_EMPTY_PATH);

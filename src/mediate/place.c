@@ -50,9 +50,10 @@ int reopen(struct mediator *m, int fd, int flags)
 
 /*
  * SECURITY: a directory of a mount that was taken away still has a path, counted
- * from that mount's root, and could be shaped like one that may be written.
+ * from that mount's root, and could be shaped like one that may be written. And a
+ * directory that a mount was put over is reached by its name, not from below.
  */
-static bool is_attached(struct call *c, const struct place *p)
+static bool to_top(struct call *c, struct place *p)
 {
 	const struct open_how how = { .flags = DIR_FLAGS,
 				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -60,8 +61,17 @@ static bool is_attached(struct call *c, const struct place *p)
 	scoped_fd fd = (int)syscall(SYS_openat2, task_root(c), p->n > 1 ? p->path + 1 : ".", &how,
 				    sizeof(how));
 
-	return fd >= 0 && fstat(fd, &there) == 0 && fstat(p->dir, &here) == 0 &&
-	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+	if (fd < 0 || fstat(fd, &there) < 0 || fstat(p->dir, &here) < 0 ||
+	    here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+		return false;
+	scope_close(&p->dir);
+	p->dir = take_fd(&fd);
+	return true;
+}
+
+static bool mounts_changed(const struct mediator *m)
+{
+	return m->revoked || m->set.caps.n > m->policy_caps;
 }
 
 int place_path(struct call *c, struct place *p)
@@ -70,7 +80,7 @@ int place_path(struct call *c, struct place *p)
 
 	if (!path_of_fd(c->m, p->dir, p->path, &p->n))
 		return -ENAMETOOLONG;
-	if (p->path[0] != '/' || (c->m->revoked && !is_attached(c, p)))
+	if (p->path[0] != '/' || (mounts_changed(c->m) && !to_top(c, p)))
 		return -EACCES;
 	if (name_n == 0)
 		return 0;

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "crypto/crypto.h"
@@ -173,26 +172,25 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 }
 
 /*
- * The session's own directory gets its name only with its lock, which is held as
- * long as we live: who can take it has found a session that died hard.
+ * The session's own directory is locked as long as we live: who can lock it has
+ * found a session that died hard. While one is made, nobody looks for such.
  */
 static int make_run(struct session *s, struct writ_err *err)
 {
-	struct sv fresh;
-	const char *name = arena_fmt(s->a, ".%s", s->id);
+	struct sv all;
 	const char *path = arena_fmt(s->a, SV_FMT "/run/%s", SV_ARG(s->opt->state), s->id);
-	int r = name && path ? below(s, &fresh, err, "run", sv_from(name)) : writ_nomem(err);
+	scoped_fd top = -1;
+	int r = path ? below(s, &all, err, "run", SV("")) : writ_nomem(err);
 
 	if (r < 0)
 		return r;
-	s->paths.run_fd = open(fresh.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0 ||
-	    rename(fresh.p, path) < 0) {
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-		(void)rmdir(fresh.p);
-		return r;
-	}
+	top = open(all.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	if (top < 0 || flock(top, LOCK_SH) < 0 || mkdir(path, 0700) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	s->paths.run = sv_from(path);
+	s->paths.run_fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	return 0;
 }
 
@@ -273,9 +271,6 @@ static void remove_tree(int dir, const char *name, int depth)
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Those without a name yet may not have their lock. */
-enum { SWEEP_AGE = 60 };
-
 void session_sweep(struct sv state)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
@@ -283,18 +278,18 @@ void session_sweep(struct sv state)
 	DIR *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
+	/* Somebody is just making one: another time. */
+	if (d && flock(dirfd(d), LOCK_EX | LOCK_NB) < 0) {
+		closedir(d);
+		return;
+	}
 	while (d && (e = readdir(d))) {
 		scoped_fd fd = -1;
-		struct stat st;
 
-		const bool fresh = e->d_name[0] == '.' && strlen(e->d_name) == SESSION_ID + 1;
-
-		if (strlen(e->d_name) != SESSION_ID && !fresh)
+		if (strlen(e->d_name) != SESSION_ID)
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) < 0 ||
-		    (fresh && time(NULL) - st.st_ctim.tv_sec < SWEEP_AGE) ||
-		    flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
 		remove_entries(fd, 0);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);

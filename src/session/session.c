@@ -104,15 +104,15 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_num(&b, "steps", h->m.value);
 	record_end(s, &b);
 	watch_mounts(s);
-	if (s->opt->ready_fd > 0) {
+	if (s->opt->ready_fd > 0)
+		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
+	/* From here on nothing of whoever started us is held. */
+	if (s->opt->ready_fd > 0 && s->opt->detach) {
 		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* From here on nothing of whoever started us is held. */
-		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
 		(void)!chdir("/");
 		(void)dup2(null, STDERR_FILENO);
 		scope_close(&null);
-		close(s->opt->ready_fd);
 	}
 }
 
@@ -388,9 +388,9 @@ enum {
 	POLL_MEDIATOR,
 	POLL_CONTROL,
 	POLL_MOUNTS,
-	POLL_CLIENTS,
-	POLL_RELAY = POLL_CLIENTS + CLIENTS_MAX,
-	POLL_COUNT = POLL_RELAY + RELAY_POLLS
+	POLL_RELAY,
+	POLL_CLIENTS = POLL_RELAY + RELAY_POLLS,
+	POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX
 };
 
 static void on_relay(struct session *s, const struct pollfd *p, size_t n)
@@ -414,7 +414,7 @@ static void on_relay(struct session *s, const struct pollfd *p, size_t n)
 static void step(struct session *s)
 {
 	struct pollfd p[POLL_COUNT];
-	size_t relay_n;
+	size_t relay_n, count;
 
 	for (size_t i = 0; i < POLL_COUNT; i++)
 		p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -424,11 +424,19 @@ static void step(struct session *s)
 	p[POLL_MEDIATOR].fd = s->mediator;
 	p[POLL_CONTROL].fd = s->control;
 	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		p[POLL_CLIENTS + i].fd = s->clients[i].fd;
 	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
-	if (poll(p, (nfds_t)(POLL_RELAY + relay_n), next_timeout(s)) < 0)
+	count = POLL_RELAY + relay_n;
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		if (s->clients[i].fd >= 0) {
+			p[POLL_CLIENTS + i].fd = s->clients[i].fd;
+			count = POLL_CLIENTS + i + 1;
+		}
+	if (poll(p, (nfds_t)count, next_timeout(s)) < 0) {
+		/* More places than this process may have open files. */
+		if (errno != EINTR)
+			session_end(s, "too few descriptors", SESSION_FAILED);
 		return;
+	}
 	if (relay_n)
 		on_relay(s, p + POLL_RELAY, relay_n);
 	if (p[POLL_SIGNALS].revents)
@@ -441,7 +449,7 @@ static void step(struct session *s)
 		on_mounts(s);
 	if (p[POLL_CONTROL].revents)
 		control_accept(s);
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
+	for (size_t i = 0; i + POLL_CLIENTS < count; i++)
 		if (p[POLL_CLIENTS + i].revents)
 			control_serve(s, i);
 	if (p[POLL_JAIL].revents)

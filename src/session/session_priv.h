@@ -25,7 +25,7 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-enum { DENIALS_MAX = 512, CLIENTS_MAX = 8, GRANTS_MAX = 256 };
+enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256 };
 
 /* Something that was refused, and may be granted by its number. */
 struct denial {

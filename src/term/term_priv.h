@@ -85,6 +85,7 @@ struct tty {
 	bool input;	      /* outer standard input is this terminal */
 	bool lazy;	      /* in a pipeline: another program may want the keys */
 	bool raw;	      /* we changed the modes and owe @found back */
+	bool plain;	      /* the inner terminal leaves line ends alone, for now */
 	bool away;	      /* between suspend and resume */
 	struct termios found; /* valid while raw */
 };

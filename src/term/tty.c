@@ -56,6 +56,16 @@ void tty_take(struct tty *t)
 	if (!t->input || t->raw || t->away || !in_front(t->fd) || tcgetattr(t->fd, &t->found) < 0)
 		return;
 	t->raw = set_raw(t);
+	if (t->raw && t->plain) {
+		struct termios inner;
+
+		/* Now nobody else turns \n into \r\n. */
+		if (tcgetattr(t->pty, &inner) == 0) {
+			inner.c_oflag |= OPOST;
+			(void)tcsetattr(t->pty, TCSANOW, &inner);
+		}
+		t->plain = false;
+	}
 }
 
 void tty_retake(struct tty *t)
@@ -90,10 +100,13 @@ void tty_start(struct tty *t)
 	if (t->pty < 0 || tcgetattr(t->pty, &inner) < 0)
 		return;
 	inner.c_iflag |= IUTF8;
-	if (!t->input)
-		inner.c_oflag &= ~(tcflag_t)OPOST;
-	else if (!t->lazy && in_front(t->fd))
+	if (!t->lazy && t->input && in_front(t->fd)) {
 		(void)tcgetattr(t->fd, &inner);
+	} else if (!t->input || !t->lazy) {
+		/* In the background too, until we are fetched to the front. */
+		inner.c_oflag &= ~(tcflag_t)OPOST;
+		t->plain = t->input;
+	}
 	(void)tcsetattr(t->pty, TCSANOW, &inner);
 	if (!t->lazy)
 		tty_take(t);
