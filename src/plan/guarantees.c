@@ -133,6 +133,8 @@ bool plan_add_gaps(struct arena *a, const struct ground *g, struct plan *p)
 		  "docker run --security-opt systempaths=unconfined" },
 		{ g->tier == TIER_B && f->landlock_abi < 6, "signals",
 		  "this kernel's Landlock does not scope signals", "a kernel of 6.12 or later" },
+		{ g->tier == TIER_B && !f->root, "bounding set",
+		  "a user cannot empty it; no_new_privs leaves it without use", NULL },
 		{ f->yama == 0 && g->tier == TIER_B, "tracing",
 		  "without Yama, only seccomp keeps it from your other processes", NULL },
 		{ g->opt->overlay_advisory && g->cow, "copy-on-write",

@@ -333,9 +333,9 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		if (!write) {
 			g->number = 0;
 			answer(s, client,
-			       "error in tier B only writing can be granted live; start it again "
-			       "with "
-			       "--allow");
+			       "error this session cannot be widened for reading: tier B sees no "
+			       "reads; "
+			       "start it again with --allow");
 			return;
 		}
 		if (!s->view.traps || tell_mediator(s, g, true, &err) < 0) {

@@ -128,7 +128,7 @@ static bool own_pids(struct ctx *c)
 static int everybody(struct ctx *c)
 {
 	if (!own_pids(c))
-		return rc(kill(-1, 0));
+		return rc(kill(victim(c), 0)); /* all others are among everybody */
 	say(c, "sends SIGKILL to everybody");
 	(void)kill(-1, SIGKILL);
 	return -ESRCH; /* the victim outside knows better than we do */
@@ -452,6 +452,8 @@ static int init_file(struct ctx *c)
 /* clang-format off */
 #define S(id, fn, arg, num, what) { id, "signal", "proc.signal", what, fn, fn, BY_VICTIM, NEED_VICTIM, 0, arg, num, NULL }
 #define P(id, fn, arg, what) { id, "see", "proc.see", what, fn, fn, BY_REPORT, NEED_VICTIM, 0, arg, 0, NULL }
+/* Alone: they print what other rows keep secret. */
+#define A(id, fn, arg, what) { id, "see", "proc.see", what, fn, NULL, BY_SECRET, NEED_VICTIM, ROW_OWN, arg, 0, NULL }
 #define L(id, fn, arg, what) { id, "see", "proc.see", what, fn, NULL, BY_SECRET, NEED_VICTIM, 0, arg, 0, NULL }
 
 static const struct row signals[] = {
@@ -473,9 +475,9 @@ static const struct row signals[] = {
 
 static const struct row sees[] = {
 	L("SE-001", see_mem, NULL, "read /proc/PID/mem"), L("SE-002", see_vm, NULL, "process_vm_readv()"), L("SE-003", see_ptrace, NULL, "read memory by ptrace()"),
-	L("SE-004", see_file, "environ", "read /proc/PID/environ"), L("SE-005", see_file, "cmdline", "read /proc/PID/cmdline"),
-	L("SE-006", see_getfd, NULL, "take a descriptor by pidfd_getfd()"), L("SE-007", scan_all, "environ", "scan /proc/*/environ"),
-	L("SE-008", scan_all, "cmdline", "scan /proc/*/cmdline"),
+	L("SE-004", see_file, "environ", "read /proc/PID/environ"), A("SE-005", see_file, "cmdline", "read /proc/PID/cmdline"),
+	L("SE-006", see_getfd, NULL, "take a descriptor by pidfd_getfd()"), A("SE-007", scan_all, "environ", "scan /proc/*/environ"),
+	A("SE-008", scan_all, "cmdline", "scan /proc/*/cmdline"),
 	P("SE-009", see_private, "maps", "read /proc/PID/maps"), P("SE-010", see_private, "auxv", "read /proc/PID/auxv"),
 	P("SE-011", see_private, "stat", "read /proc/PID/stat"),
 	P("SE-012", see_private, "status", "read /proc/PID/status"), P("SE-013", see_private, "stack", "read /proc/PID/stack"),

@@ -18,6 +18,7 @@ Doctor on recorded machines.
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
+  gap   bounding set    a user cannot empty it; no_new_privs leaves it without use
   gap   memory limit    data of each process; their sum is not bounded
                         fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   gap   cpu limit       no cgroup to put it in

@@ -34,6 +34,7 @@ What holds on nested-sandbox, line by line.
   17 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
 
   GUARANTEE      HERE      BY
@@ -81,6 +82,7 @@ In a copy-on-write workspace:
   4 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
 
@@ -95,5 +97,6 @@ With nothing said at all:
   1 line cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]

@@ -36,6 +36,7 @@ What holds on ubuntu24.04-restricted, line by line.
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
 
   GUARANTEE      HERE      BY
   fs.read        partial   Landlock here does not see ioctl on devices
@@ -84,6 +85,7 @@ In a copy-on-write workspace:
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   [122]
 
 With nothing said at all:
@@ -98,3 +100,4 @@ With nothing said at all:
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use

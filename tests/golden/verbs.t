@@ -137,6 +137,7 @@ Adapters and tiers.
   tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
+  gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   $ writ explain $facts --adapter gvisor --allow write:.
   RULE                                       HERE    BY                                 COST
