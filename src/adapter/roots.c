@@ -10,8 +10,8 @@
 bool path_below(struct sv path, struct sv dir)
 {
 	if (dir.n == 1)
-		return path.n && path.p[0] == '/';
-	return sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
+		return path.n > 0 && path.p && path.p[0] == '/';
+	return sv_starts(path, dir) && (path.n == dir.n || (path.p && path.p[dir.n] == '/'));
 }
 
 /* The part of a pattern before its first star, as a path. */

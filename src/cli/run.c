@@ -9,8 +9,6 @@
 
 #include "base/banned.h"
 
-extern char **environ;
-
 /* What does not hold here, one line each: the same lines that explain shows. */
 static int refused(const struct loaded *l, const struct plan *p)
 {

@@ -61,8 +61,8 @@ static void show(const struct session *s, size_t i)
 	const struct denial *d = &s->denials.v[i];
 
 	if (d->rule != RULE_NONE || d->why[0])
-		say(s, "denied %s %s (%s): %s%s%s", verb(d->op), d->object, d->comm, d->why,
-		    d->rule != RULE_NONE && !d->why[0] ? "" : "",
+		say(s, "denied %s %s (%s): %s%s", verb(d->op), d->object, d->comm,
+		    d->why[0] ? d->why : "a rule denies it",
 		    d->count > 1 ? ", more than once" : "");
 	else
 		say(s, "denied %s %s (%s): no rule allows it%s   once: writ allow %s#%zu",

@@ -35,6 +35,7 @@ int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct
 	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "speak to the session") : 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the kernel writes through it */
 int packet_receive(int socket, char *ret_text, size_t room, size_t *ret_n,
 		   int ret_fds[static PACKET_FDS], size_t *ret_fds_n, struct writ_err *err)
 {

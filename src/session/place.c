@@ -60,8 +60,11 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 	const bool shut = s->opt->plan->tier == TIER_A;
 	const char *path = arena_fmt(s->a, "%s/%s", gate, name);
 	struct stat st;
-	int r = path ? make_dirs(gate, err) : writ_nomem(err);
+	int r;
 
+	if (!path || !gate)
+		return writ_nomem(err);
+	r = make_dirs(gate, err);
 	if (r < 0)
 		return r;
 	*ret = path;
@@ -227,8 +230,8 @@ int session_place_make(struct session *s, struct writ_err *err)
 	}
 	r = make_dirs(record, err);
 	record = arena_fmt(s->a, "%s/%s.jsonl", record, s->id);
-	if (r == 0 && !record)
-		r = writ_nomem(err);
+	if (!record)
+		return writ_nomem(err);
 	if (r == 0) {
 		s->paths.record = sv_from(record);
 		s->record = open(record, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);

@@ -117,7 +117,7 @@ struct command_ask {
 	uint16_t rows, cols;
 };
 must_check int command_send(struct session *s, const struct command_ask *ask, struct writ_err *err);
-struct sv environ_get(char *const *environ, struct sv name);
+struct sv environ_get(char *const *envp, struct sv name);
 
 /* watch.c: the mediator's process */
 must_check int watch_start(struct session *s, struct writ_err *err);
