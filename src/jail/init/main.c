@@ -226,9 +226,15 @@ static void spawn(struct init *in, const struct jail_message *ask, const int *fd
 
 static void signal_command(const struct init *in, const struct jail_message *m)
 {
-	for (uint32_t i = 0; i < in->commands_n; i++)
-		if (in->commands[i].id == m->id)
-			(void)sys(kill, -in->commands[i].pid, m->value);
+	for (uint32_t i = 0; i < in->commands_n; i++) {
+		const int pid = in->commands[i].pid;
+
+		if (in->commands[i].id != m->id)
+			continue;
+		/* A command that has just been cloned may not lead its group yet. */
+		if (sys(kill, -pid, m->value) == -ESRCH)
+			(void)sys(kill, pid, m->value);
+	}
 }
 
 static void serve(struct init *in)
