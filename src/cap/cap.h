@@ -216,6 +216,13 @@ must_check bool cap_name_check(struct sv name); /* a host name in canonical form
 must_check bool cap_host_parse(struct sv s, struct cap_host *ret_host); /* a grant's hostpat */
 must_check bool cap_ports_parse(struct sv s, uint16_t *ret_lo, uint16_t *ret_hi);
 
+/* The host a grant of net.connect or http.request names; NULL for others. */
+const struct cap_host *cap_host_of(const struct cap *c);
+/* The ports that it opens for the canonical @host, a name or an address; false: none. */
+must_check bool cap_opens(const struct cap *c, struct sv host, uint16_t *ret_lo, uint16_t *ret_hi);
+must_check bool cap_url_opens(const struct cap_url *u, struct sv host, uint16_t *ret_lo,
+			      uint16_t *ret_hi);
+
 /* For tests and for why: does sequence pattern @p match concrete @x? */
 bool cap_seq_matches(const struct cap_seq *p, const struct cap_seq *x);
 

@@ -169,3 +169,31 @@ bool cap_denies(const struct cap *d, const struct cap *req)
 	}
 	return true;
 }
+
+const struct cap_host *cap_host_of(const struct cap *c)
+{
+	return c->action == CAP_NET_CONNECT || c->action == CAP_HTTP_REQUEST ? cap_peer(c).host
+									     : NULL;
+}
+
+bool cap_opens(const struct cap *c, struct sv host, uint16_t *ret_lo, uint16_t *ret_hi)
+{
+	struct cap_host x;
+
+	if (!cap_host_of(c) || !cap_host_parse_for(host, CAP_REQUEST, &x) ||
+	    !cap_host_matches(cap_peer(c).host, &x))
+		return false;
+	*ret_lo = cap_peer(c).lo;
+	*ret_hi = cap_peer(c).hi;
+	return true;
+}
+
+bool cap_url_opens(const struct cap_url *u, struct sv host, uint16_t *ret_lo, uint16_t *ret_hi)
+{
+	struct cap_host x;
+
+	if (!cap_host_parse_for(host, CAP_REQUEST, &x) || !cap_host_matches(&u->host, &x))
+		return false;
+	*ret_lo = *ret_hi = u->port;
+	return true;
+}

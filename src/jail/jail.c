@@ -233,45 +233,53 @@ int jail_send(int socket, const struct jail_message *m, const int *fds, size_t f
 	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "speak to writ-init") : 0;
 }
 
-static void take_control(struct msghdr *msg, int *ret_fd, pid_t *ret_pid)
+struct control {
+	int fds[JAIL_SOCKETS_MAX];
+	size_t fds_n;
+	pid_t pid;
+};
+
+static void take_control(struct msghdr *msg, struct control *ret)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		const size_t n = c->cmsg_len - CMSG_LEN(0);
 		struct ucred cred;
-		int fd;
 
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
 		if (c->cmsg_type == SCM_CREDENTIALS && n == sizeof(cred)) {
 			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-			*ret_pid = cred.pid;
+			ret->pid = cred.pid;
 		}
-		for (size_t at = 0; c->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= n;
-		     at += sizeof(int)) {
-			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (*ret_fd < 0)
-				*ret_fd = fd;
-			else
-				close(fd);
-		}
+		for (size_t at = 0; c->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= n &&
+				    ret->fds_n < JAIL_SOCKETS_MAX;
+		     at += sizeof(int))
+			memcpy(&ret->fds[ret->fds_n++], CMSG_DATA(c) + at, sizeof(int));
 	}
 }
 
-int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
-		 struct writ_err *err)
+static void close_all(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t *ret_n,
+		      pid_t *ret_pid, struct writ_err *err)
 {
 	struct jail_message m;
 	struct iovec iov = { &m, sizeof(m) };
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(SEND_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		char room[CMSG_SPACE(JAIL_SOCKETS_MAX * sizeof(int)) +
+			  CMSG_SPACE(sizeof(struct ucred))];
 	} control;
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
-	int fd = -1, reset = 0;
-	pid_t pid = 0;
+	struct control got = { .fds_n = 0 };
+	int reset = 0;
 	ssize_t n;
 
 	do {
@@ -284,10 +292,9 @@ int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_p
 	if (n < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "hear from writ-init");
 	if (n > 0)
-		take_control(&msg, &fd, &pid);
+		take_control(&msg, &got);
 	if (n > 0 && (size_t)n != sizeof(m)) {
-		if (fd >= 0)
-			close(fd);
+		close_all(got.fds, got.fds_n);
 		return writ_fail(err, WRIT_E_BUG, 0, "a message of %zd bytes from writ-init", n);
 	}
 	if (n == 0)
@@ -295,7 +302,22 @@ int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_p
 	/* SECURITY: text from the other side ends where it should. */
 	m.err.what[sizeof(m.err.what) - 1] = 0;
 	*ret = m;
-	*ret_fd = fd;
-	*ret_pid = pid;
+	memcpy(ret_fds, got.fds, got.fds_n * sizeof(int));
+	*ret_n = got.fds_n;
+	*ret_pid = got.pid;
 	return 1;
+}
+
+int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
+		 struct writ_err *err)
+{
+	int fds[JAIL_SOCKETS_MAX];
+	size_t n = 0;
+	const int r = jail_receive_many(socket, ret, fds, &n, ret_pid, err);
+
+	if (r > 0) {
+		*ret_fd = n ? fds[0] : -1;
+		close_all(fds + 1, n > 1 ? n - 1 : 0);
+	}
+	return r;
 }

@@ -50,6 +50,10 @@ must_check int jail_send(int socket, const struct jail_message *m, const int *fd
 must_check int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
 			    struct writ_err *err);
 
+/* The same with up to JAIL_SOCKETS_MAX descriptors, *@ret_n of them; all are the caller's. */
+must_check int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds,
+				 size_t *ret_n, pid_t *ret_pid, struct writ_err *err);
+
 /* --- write.c: bytes without pointers --- */
 
 /* A program or command under construction. Strings and tables are copied. */
@@ -58,6 +62,7 @@ struct jail_writer {
 	VEC(struct jail_mount) mounts;
 	VEC(struct jail_rule) rules;
 	VEC(struct jail_rlimit) rlimits;
+	VEC(struct jail_listen) listens;
 	VEC(struct jail_span) args, env;
 	struct buf pool; /* strings, each with a NUL behind it; offsets are into it until sealed */
 };
@@ -72,6 +77,7 @@ must_check bool jail_put_mount(struct jail_writer *w, enum jail_op op, struct sv
 must_check bool jail_put_rule(struct jail_writer *w, struct sv path, uint64_t access,
 			      unsigned flags);
 must_check bool jail_put_rlimit(struct jail_writer *w, unsigned resource, uint64_t value);
+must_check bool jail_put_listen(struct jail_writer *w, const struct jail_listen *l);
 must_check bool jail_put_arg(struct jail_writer *w, struct sv s);
 must_check bool jail_put_env(struct jail_writer *w, struct sv name, struct sv value);
 

@@ -75,6 +75,16 @@ struct jail_rlimit {
 	uint64_t value; /* soft and hard */
 };
 
+/* One socket that listens in the jail and is handed out. IPv4 in the first four bytes. */
+struct jail_listen {
+	uint8_t addr[16];
+	uint16_t port;
+	uint8_t v6, udp;
+};
+
+/* Addresses that stand for names: 198.18.0.0/15; the first is the jail's own. */
+enum { JAIL_POOL_A = 198, JAIL_POOL_B = 18, JAIL_POOL_LEN = 15, JAIL_SOCKETS_MAX = 64 };
+
 struct jail_instruction {
 	uint16_t code;
 	uint8_t jt, jf;
@@ -88,6 +98,7 @@ enum jail_flag {
 	JAIL_LOOPBACK = 1u << 3,     /* bring lo up */
 	JAIL_EXEC_BY_PATH = 1u << 4, /* the filter refuses AT_EMPTY_PATH */
 	JAIL_TTY_HOST = 1u << 5,     /* terminals come from outside, as descriptors */
+	JAIL_POOL = 1u << 6,	     /* addresses for names on lo */
 };
 
 struct jail_head {
@@ -96,6 +107,7 @@ struct jail_head {
 	struct jail_span mounts;  /* struct jail_mount */
 	struct jail_span rules;	  /* struct jail_rule */
 	struct jail_span rlimits; /* struct jail_rlimit */
+	struct jail_span listens; /* struct jail_listen: there before anything runs */
 	struct jail_span base;	  /* struct jail_instruction: the allow-list */
 	struct jail_span traps;	  /* struct jail_instruction: what is mediated */
 	struct jail_span keeper;  /* struct jail_instruction: what the keeper may still do */
@@ -154,6 +166,7 @@ enum jail_type {
 	JAIL_END,    /* kill everything, then end */
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
+	JAIL_SOCKETS,  /* descriptors: @value listeners, from number @id of the program's table */
 	JAIL_SEALED,   /* the jail is closed; @value has a bit per step */
 	JAIL_LISTENER, /* descriptor: notifications of command @id */
 	JAIL_STARTED,  /* command @id; descriptor: master of its terminal, if it has one */
@@ -165,7 +178,9 @@ enum jail_type {
 	JAIL_KEEPER, /* it is ready */
 	JAIL_ATTACH, /* @text at its own name inside; @value are mount attributes */
 	JAIL_DETACH, /* @text */
+	JAIL_LISTEN, /* a struct jail_listen follows; the answer is BOUND with the same @id */
 	JAIL_DONE,   /* what was asked for, or the error */
+	JAIL_BOUND,  /* descriptor: the listener; or the error */
 };
 
 struct jail_message {

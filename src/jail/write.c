@@ -53,6 +53,15 @@ bool jail_put_rlimit(struct jail_writer *w, unsigned resource, uint64_t value)
 	return r != NULL;
 }
 
+bool jail_put_listen(struct jail_writer *w, const struct jail_listen *l)
+{
+	struct jail_listen *to = vec_push(w->arena, &w->listens);
+
+	if (to)
+		*to = *l;
+	return to != NULL;
+}
+
 bool jail_put_arg(struct jail_writer *w, struct sv s)
 {
 	struct jail_span *a = vec_push(w->arena, &w->args);
@@ -143,6 +152,7 @@ int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 	head->mounts = add_table(&b, w->mounts.v, w->mounts.n, sizeof(w->mounts.v[0]));
 	head->rules = add_table(&b, w->rules.v, w->rules.n, sizeof(w->rules.v[0]));
 	head->rlimits = add_table(&b, w->rlimits.v, w->rlimits.n, sizeof(w->rlimits.v[0]));
+	head->listens = add_table(&b, w->listens.v, w->listens.n, sizeof(w->listens.v[0]));
 	head->base = add_filter(&b, filters->base);
 	head->traps = add_filter(&b, filters->traps);
 	head->keeper = add_filter(&b, filters->keeper);

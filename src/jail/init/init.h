@@ -54,6 +54,10 @@ static inline const void *span_at(const void *base, struct jail_span s)
 /* root.c */
 int root_build(struct init *in, struct writ_err *err);
 
+/* net.c */
+int net_build(struct init *in, struct writ_err *err);
+long net_listen(const struct jail_listen *l); /* a descriptor, or a negative errno */
+
 /* lock.c */
 int lock_limits(struct init *in, struct writ_err *err);
 int lock_fds(struct init *in, struct writ_err *err);
@@ -68,6 +72,7 @@ int spawn_command(struct init *in, uint32_t id, int command, const int *fds, uin
 
 /* message.c */
 int message_send(int socket, const struct jail_message *m, int fd);
+int message_send_many(int socket, const struct jail_message *m, const int *fds, uint32_t n);
 /* Returns the number of bytes, 0 at the end, or a negative errno. */
 long message_receive(int socket, struct jail_message *ret, char *ret_text, size_t text_room,
 		     int *ret_fds, uint32_t room, uint32_t *ret_fds_n);

@@ -13,7 +13,8 @@
 
 /*
  * The keeper: in the outer user namespace, outside the agent's processes. It
- * owns the jail's mounts, and does two things: attach and detach one.
+ * owns the jail's mounts and network, and does three things: attach a mount,
+ * detach one, and bind one more socket that listens.
  */
 
 enum { DETACH = 2 };
@@ -152,6 +153,29 @@ static long detach(int jail, const char *path)
 	return r < 0 ? r : sys(umount2, path, DETACH | 8 /* UMOUNT_NOFOLLOW */);
 }
 
+/* One more socket that listens, in a child that goes into the jail's network. */
+static void serve_listen(int net, const struct jail_message *ask, const struct jail_listen *l)
+{
+	struct jail_message m = { .type = JAIL_BOUND, .id = ask->id };
+	const long pid = sys(clone, SIGCHLD, 0, 0, 0, 0);
+	long r = pid;
+	int status = 0;
+
+	if (pid == 0) {
+		r = sys(setns, net, CLONE_NEWNET);
+		r = r < 0 ? r : net_listen(l);
+		if (r < 0)
+			(void)init_fail(&m.err, r, "listen for a name", NULL);
+		sys_exit(message_send(JAIL_FD_KEEPER, &m, r < 0 ? -1 : (int)r) < 0);
+	}
+	if (pid > 0)
+		r = sys(wait4, pid, &status, 0, 0);
+	if (r < 0 || status != 0) {
+		(void)init_fail(&m.err, r < 0 ? r : -EIO, "listen for a name", NULL);
+		(void)message_send(JAIL_FD_KEEPER, &m, -1);
+	}
+}
+
 static void serve(int jail, const struct jail_message *ask, char *path)
 {
 	struct jail_message m = { .type = JAIL_DONE, .id = ask->id };
@@ -204,17 +228,20 @@ static void lock_keeper(void)
 _Noreturn void keeper_main(int pid1)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
+	struct jail_listen l;
 	char path[JAIL_PATH], proc[64] = "/proc/";
 	size_t n = 6;
 	uint32_t fds_n;
 	int fds[1];
-	long jail;
+	long jail, net;
 
 	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	put_number(proc, &n, (uint64_t)pid1);
 	memcpy(proc + n, "/ns/mnt", 8);
 	jail = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
-	if (jail < 0)
+	memcpy(proc + n, "/ns/net", 8);
+	net = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
+	if (jail < 0 || net < 0)
 		sys_exit(1);
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
@@ -226,6 +253,12 @@ _Noreturn void keeper_main(int pid1)
 
 		if (r <= (long)sizeof(m) + 1)
 			break;
+		if (m.type == JAIL_LISTEN) {
+			memcpy(&l, path, sizeof(l));
+			if ((size_t)r == sizeof(m) + sizeof(l))
+				serve_listen((int)net, &m, &l);
+			continue;
+		}
 		path[(size_t)r - sizeof(m) - 1] = 0;
 		if (path[0] == '/' && (m.type == JAIL_ATTACH || m.type == JAIL_DETACH))
 			serve((int)jail, &m, path);

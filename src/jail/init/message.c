@@ -23,24 +23,34 @@ enum { LEVEL_SOCKET = 1, TYPE_RIGHTS = 1, FLAG_NOSIGNAL = 0x4000, FLAG_CLOEXEC =
 enum { CONTROL_HEAD = 16, RIGHTS_MAX = 8 };
 _Static_assert(sizeof(struct control) == CONTROL_HEAD, "control header has no padding");
 
-int message_send(int socket, const struct jail_message *m, int fd)
+int message_send_many(int socket, const struct jail_message *m, const int *fds, uint32_t n)
 {
 	struct {
 		struct control head;
-		int fd, pad;
-	} rights = { { CONTROL_HEAD + sizeof(int), LEVEL_SOCKET, TYPE_RIGHTS }, fd, 0 };
+		int fds[JAIL_SOCKETS_MAX];
+	} rights = { .head = { CONTROL_HEAD + n * sizeof(int), LEVEL_SOCKET, TYPE_RIGHTS } };
 	struct iovec iov = { (void *)(uintptr_t)m, sizeof(*m) };
-	struct msg msg = { .iov = &iov, .iov_n = 1 };
+	struct msg msg = { .iov = &iov,
+			   .iov_n = 1,
+			   .control = &rights,
+			   .control_n = CONTROL_HEAD + ((n * sizeof(int) + 7) & ~(size_t)7) };
 	long r;
 
+	if (n > JAIL_SOCKETS_MAX)
+		return -E2BIG;
+	memcpy(rights.fds, fds, n * sizeof(int));
+	r = sys(sendmsg, socket, &msg, FLAG_NOSIGNAL);
+	return r == (long)sizeof(*m) ? 0 : r < 0 ? (int)r : -EIO;
+}
+
+int message_send(int socket, const struct jail_message *m, int fd)
+{
+	long r;
+
+	if (fd >= 0)
+		return message_send_many(socket, m, &fd, 1);
 	/* Without a descriptor this is a plain write: that is never mediated. */
-	if (fd < 0) {
-		r = sys(write, socket, m, sizeof(*m));
-	} else {
-		msg.control = &rights;
-		msg.control_n = sizeof(rights);
-		r = sys(sendmsg, socket, &msg, FLAG_NOSIGNAL);
-	}
+	r = sys(write, socket, m, sizeof(*m));
 	return r == (long)sizeof(*m) ? 0 : r < 0 ? (int)r : -EIO;
 }
 

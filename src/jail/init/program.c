@@ -94,6 +94,8 @@ int program_check(const struct jail_head *p, uint32_t size)
 	    !table_fits(p->rules, size, sizeof(*rules), _Alignof(struct jail_rule)) ||
 	    !table_fits(p->rlimits, size, sizeof(struct jail_rlimit),
 			_Alignof(struct jail_rlimit)) ||
+	    !table_fits(p->listens, size, sizeof(struct jail_listen),
+			_Alignof(struct jail_listen)) ||
 	    !table_fits(p->base, size, sizeof(struct jail_instruction), 4) ||
 	    !table_fits(p->traps, size, sizeof(struct jail_instruction), 4) ||
 	    !table_fits(p->keeper, size, sizeof(struct jail_instruction), 4))

@@ -1,8 +1,6 @@
 #include "jail/init/init.h"
 
-#include <linux/if.h>
 #include <linux/sched.h>
-#include <linux/sockios.h>
 
 #include "base/banned.h"
 
@@ -79,21 +77,6 @@ int step_enter(struct init *in, struct writ_err *err)
 	return map_ids(0, 0, uid, gid, err);
 }
 
-static int step_network(struct init *in, struct writ_err *err)
-{
-	struct ifreq lo = { .ifr_name = "lo" };
-	const long s = sys(socket, 2 /* AF_INET */, 2 /* SOCK_DGRAM */ | O_CLOEXEC, 0);
-	long r;
-
-	(void)in;
-	if (s < 0)
-		return init_fail(err, s, "socket", NULL);
-	lo.ifr_flags = IFF_UP | IFF_RUNNING;
-	r = sys(ioctl, s, SIOCSIFFLAGS, &lo);
-	(void)sys(close, s);
-	return r < 0 ? init_fail(err, r, "bring lo up", NULL) : 0;
-}
-
 /* SECURITY: the map is written while we still hold the outer namespace's rights. */
 static int step_inner(struct init *in, struct writ_err *err)
 {
@@ -133,7 +116,7 @@ static const struct {
 	int (*run)(struct init *in, struct writ_err *err);
 } steps[] = {
 	{ STEP_ROOT,         JAIL_OWN_NAMESPACES, HAS_PROGRAM,              HAS_ROOT,     root_build },
-	{ STEP_NETWORK,      JAIL_LOOPBACK,       HAS_ROOT,                 HAS_NET,      step_network },
+	{ STEP_NETWORK,      JAIL_LOOPBACK,       HAS_ROOT,                 HAS_NET,      net_build },
 	{ STEP_INNER_USERNS, JAIL_OWN_NAMESPACES, HAS_ROOT,                 HAS_INNER,    step_inner },
 	{ STEP_LIMITS,       0,                   HAS_PROGRAM,              HAS_LIMITS,   lock_limits },
 	{ STEP_CLOSE_FDS,    0,                   HAS_PROGRAM,              FDS_CLOSED,   lock_fds },

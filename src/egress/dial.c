@@ -1,0 +1,264 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/address.h"
+
+#include "base/banned.h"
+
+/*
+ * From a name to a connection: its addresses are looked up now and not before,
+ * each is checked, and exactly what was checked is dialled.
+ */
+
+static socklen_t to_sockaddr(const struct cap_net_addr *a, uint16_t port,
+			     struct sockaddr_storage *ret)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+
+	memset(ret, 0, sizeof(*ret));
+	if (a->v6) {
+		memcpy(&v6.sin6_addr, a->b, 16);
+		memcpy(ret, &v6, sizeof(v6));
+		return sizeof(v6);
+	}
+	memcpy(&v4.sin_addr, a->b, 4);
+	memcpy(ret, &v4, sizeof(v4));
+	return sizeof(v4);
+}
+
+/*
+ * Is it one of this machine's own? A datagram socket that is only connected sends
+ * nothing; the kernel then says from where it would.
+ */
+static bool is_own(const struct egress *e, const struct cap_net_addr *a)
+{
+	struct sockaddr_storage to, from;
+	const socklen_t n = to_sockaddr(a, 9, &to);
+	socklen_t got = sizeof(from);
+	const int s = e->route[a->v6];
+
+	if (s < 0 || connect(s, (struct sockaddr *)&to, n) < 0 ||
+	    getsockname(s, (struct sockaddr *)&from, &got) < 0)
+		return false;
+	if (a->v6)
+		return memcmp(&((struct sockaddr_in6 *)&from)->sin6_addr, a->b, 16) == 0;
+	return memcmp(&((struct sockaddr_in *)&from)->sin_addr, a->b, 4) == 0;
+}
+
+static void note_dropped(struct setup *s, const struct cap_net_addr *a)
+{
+	struct buf b = BUF_INIT(64);
+	const size_t n = strlen(s->dropped);
+
+	cap_addr_print(a, &b);
+	if (n + b.n + 2 < sizeof(s->dropped)) {
+		if (n)
+			s->dropped[n] = ' ';
+		memcpy(s->dropped + n + (n > 0), b.p, b.n + 1);
+	}
+	buf_clear(&b);
+}
+
+/* SECURITY: what a name means is up to whoever owns it; only public addresses are harmless. */
+static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr *a)
+{
+	struct reach_key key = { .host = f->host,
+				 .port = f->port,
+				 .proto = f->way == REACH_RAW ? REACH_TCP : REACH_TLS,
+				 .special = a };
+	const struct address_verdict judged = address_judge(a);
+	struct reach_verdict v;
+
+	if (judged.class == ADDRESS_PUBLIC && !is_own(e, a))
+		return true;
+	/* A rule may open a private network, never this machine's loopback or its metadata. */
+	if (judged.class != ADDRESS_PUBLIC && !judged.openable)
+		return false;
+	if (f->way == REACH_READ)
+		return reach_private(&e->reach, f->host, f->port, a);
+	v = reach_decide(&e->reach, &key);
+	return v.answer != CAP_DENY;
+}
+
+static void finish(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
+{
+	const int on = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	flow_connected(e, f, fd, to);
+}
+
+/* Starts on the next address. False: there is none left, or no room. */
+static bool try_next(struct egress *e, struct flow *f)
+{
+	struct setup *s = f->setup;
+
+	for (size_t i = 0; i < ATTEMPTS && s->next < s->addrs_n; i++) {
+		struct attempt *a = &s->attempts[i];
+		struct sockaddr_storage to;
+		socklen_t n;
+
+		if (a->fd >= 0)
+			continue;
+		a->to = s->addrs[s->next++];
+		n = to_sockaddr(&a->to, f->port, &to);
+		a->fd = socket(a->to.v6 ? AF_INET6 : AF_INET,
+			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (a->fd < 0)
+			return false;
+		if (connect(a->fd, (struct sockaddr *)&to, n) == 0 || errno == EINPROGRESS) {
+			a->kind = KIND_ATTEMPT;
+			a->flow = f;
+			egress_watch(e, a->fd, EPOLLOUT, a);
+			return true;
+		}
+		close(a->fd);
+		a->fd = -1;
+		i = (size_t)-1;
+	}
+	return false;
+}
+
+static bool is_trying(const struct setup *s)
+{
+	for (size_t i = 0; i < ATTEMPTS; i++)
+		if (s->attempts[i].fd >= 0)
+			return true;
+	return false;
+}
+
+static void try_or_fail(struct egress *e, struct flow *f)
+{
+	if (try_next(e, f) || is_trying(f->setup))
+		flow_set_due(e, f, e->now_ms + STAGGER_MS);
+	else
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "it could not be reached");
+}
+
+void dial_event(struct egress *e, struct attempt *a, uint32_t events)
+{
+	struct flow *f = a->flow;
+	int error = 0, fd = a->fd;
+	socklen_t n = sizeof(error);
+	struct cap_net_addr to = a->to;
+
+	(void)events;
+	if (fd < 0 || f->state != FLOW_DIAL)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
+		a->fd = -1;
+		(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
+		dial_stop(f);
+		finish(e, f, fd, &to);
+		return;
+	}
+	close(fd);
+	a->fd = -1;
+	try_or_fail(e, f);
+}
+
+void dial_timer(struct egress *e, struct flow *f)
+{
+	if (e->now_ms >= f->setup->limit_ms)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "it took too long to reach");
+	else
+		try_or_fail(e, f);
+}
+
+void dial_stop(struct flow *f)
+{
+	for (size_t i = 0; f->setup && i < ATTEMPTS; i++)
+		if (f->setup->attempts[i].fd >= 0) {
+			close(f->setup->attempts[i].fd);
+			f->setup->attempts[i].fd = -1;
+		}
+}
+
+/* Keeps what may be dialled of @v, and dials. */
+static void dial_these(struct egress *e, struct flow *f, const struct cap_net_addr *v, size_t n,
+		       bool trusted)
+{
+	struct setup *s = f->setup;
+
+	s->addrs_n = s->next = 0;
+	for (size_t i = 0; i < n && i < RESOLVE_MAX; i++) {
+		if (trusted || may_dial(e, f, &v[i]))
+			s->addrs[s->addrs_n++] = v[i];
+		else
+			note_dropped(s, &v[i]);
+	}
+	f->state = FLOW_DIAL;
+	s->limit_ms = e->now_ms + DIAL_MS;
+	if (s->addrs_n == 0)
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its addresses are not public ones");
+	else
+		try_or_fail(e, f);
+}
+
+static void ask(struct egress *e, struct flow *f)
+{
+	struct resolve_ask q = { .id = f->id };
+
+	if (e->resolver < 0) {
+		if (!e->wants_resolver)
+			egress_tell(e, EGRESS_WANT_RESOLVER, 0, NULL, 0);
+		e->wants_resolver = true;
+		return;
+	}
+	copy_text(q.name, sizeof(q.name), f->host);
+	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+			 (ssize_t)sizeof(q);
+	if (!f->setup->sent)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
+}
+
+void dial_ask_all(struct egress *e)
+{
+	struct flow *next;
+
+	e->wants_resolver = false;
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state == FLOW_NAME && !f->setup->sent)
+			ask(e, f);
+	}
+}
+
+void dial_start(struct egress *e, struct flow *f)
+{
+	static const struct cap_net_addr loop[] = { { { 127, 0, 0, 1 }, 32, false },
+						    { { [15] = 1 }, 128, true } };
+	struct cap_net_addr a;
+
+	f->setup->limit_ms = e->now_ms + DIAL_MS;
+	flow_set_due(e, f, f->setup->limit_ms);
+	if (sv_is(f->host, "localhost")) {
+		dial_these(e, f, loop, 2, true);
+	} else if (cap_addr_parse(f->host, &a)) {
+		dial_these(e, f, &a, 1, true);
+	} else {
+		f->state = FLOW_NAME;
+		ask(e, f);
+	}
+}
+
+void dial_resolved(struct egress *e, const struct resolve_answer *a)
+{
+	struct flow *f = flow_by_id(e, a->id);
+
+	if (!f || f->state != FLOW_NAME)
+		return;
+	if (a->n == 0)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
+	else
+		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
+}

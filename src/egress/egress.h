@@ -1,0 +1,112 @@
+/*
+ * egress.h - the one way out: a process that accepts what the jail's listeners
+ * get, decides, dials and relays
+ *
+ * Reads:  a policy's set, bytes of agents and of servers
+ * Writes: connections, events to the supervisor
+ * Next:   session/net.c starts it and answers it
+ *
+ * It lives in the host's network with no files and few system calls. What it
+ * cannot do itself (bind inside, resolve a name, open TLS, ask a person) it asks
+ * the supervisor for.
+ */
+#ifndef WRIT_EGRESS_EGRESS_H
+#define WRIT_EGRESS_EGRESS_H
+
+#include "reach/quota.h"
+#include "reach/reach.h"
+
+enum egress_type {
+	EGRESS_NOTHING = 0,
+	/* from the supervisor */
+	EGRESS_LISTENERS, /* descriptors: @count listeners from number @id on */
+	EGRESS_BOUND,	  /* descriptor for EGRESS_BIND @id; none: it could not be had */
+	EGRESS_RESOLVER,  /* descriptor: whom to ask for addresses */
+	EGRESS_READER,	  /* descriptor: who reads requests */
+	EGRESS_ANSWER,	  /* to EGRESS_ASK @id: @count is not 0 if allowed */
+	EGRESS_GRANT,	  /* @text is a capability */
+	EGRESS_REVOKE,
+	/* to the supervisor */
+	EGRESS_BIND, /* @text is a struct egress_bind */
+	EGRESS_WANT_RESOLVER,
+	EGRESS_ASK,   /* @text is a struct egress_event: what a person is asked */
+	EGRESS_EVENT, /* @text is a struct egress_event */
+	EGRESS_READY, /* from the reader: @text is the certificate of its authority, PEM */
+};
+
+enum { EGRESS_TEXT = CAP_TEXT_MAX, EGRESS_FDS = 64 };
+
+struct egress_message {
+	uint32_t type;
+	uint32_t id, count;
+	uint32_t text_n;
+	char text[EGRESS_TEXT]; /* only what is used of it is sent */
+};
+
+struct egress_bind {
+	uint8_t addr[16];
+	uint16_t port;
+	uint8_t v6;
+	uint8_t dial; /* no listener: a socket that can connect inside */
+};
+
+enum egress_what {
+	EGRESS_LOOKUP = 0, /* a name was asked for */
+	EGRESS_OPEN,	   /* a connection was decided on, and dialled if allowed */
+	EGRESS_CLOSE,	   /* it is over */
+	EGRESS_REQUEST,	   /* a request was read and decided on */
+	EGRESS_PUBLISH,	   /* somebody outside came to a port that `listen` published */
+};
+
+/* What is on record; all of it made harmless before a person sees it. */
+struct egress_event {
+	uint32_t what; /* enum egress_what */
+	uint32_t answer; /* enum cap_answer */
+	uint32_t rule, flow;
+	uint32_t status; /* of a request */
+	uint16_t port;
+	uint8_t way; /* enum reach_way */
+	uint8_t proxy; /* asked for by name, not by address */
+	uint64_t up, down;
+	uint64_t asked_us, dialled_us, lasted_us; /* each counted from the start */
+	char host[256];
+	char address[64]; /* dialled */
+	char dropped[256]; /* addresses that were not */
+	char why[96];
+	char method[20], path[512], credential[64];
+};
+
+struct egress_options {
+	const struct cap_set *set;
+	struct sv realm, session;
+	const struct reach_listener *listeners; /* as reach_start() gave them */
+	size_t listeners_n;
+	const struct reach *names; /* the ones given addresses so far */
+	bool has_reader;
+};
+
+/* Runs until the supervisor goes away. */
+_Noreturn void egress_main(const struct egress_options *opt, int boss);
+
+/* One message either way; fds are closed by the caller. Returns 1, 0 at the end, -1 for EAGAIN. */
+must_check int egress_send(int socket, const struct egress_message *m, const int *fds, size_t n);
+must_check int egress_receive(int socket, struct egress_message *ret, int fds[EGRESS_FDS],
+			      size_t *ret_n);
+
+/* --- the resolver: names to addresses --- */
+
+enum { RESOLVE_MAX = 32 };
+
+struct resolve_ask {
+	uint32_t id;
+	char name[256];
+};
+
+struct resolve_answer {
+	uint32_t id;
+	uint32_t n; /* 0: there are none, and @why says why */
+	struct cap_net_addr addr[RESOLVE_MAX];
+	char why[64];
+};
+
+#endif

@@ -1,0 +1,208 @@
+/*
+ * egress_priv.h - what the files of the egress process share
+ *
+ * Reads:  egress/egress.h
+ * Writes: nothing
+ * Next:   main.c has the loop
+ */
+#ifndef WRIT_EGRESS_EGRESS_PRIV_H
+#define WRIT_EGRESS_EGRESS_PRIV_H
+
+#include "egress/egress.h"
+
+enum {
+	CHUNK = 256 << 10,   /* bytes moved at once */
+	BULK = 64 << 10,     /* from here on the kernel moves them without us */
+	TURN = 1 << 20,	     /* bytes before somebody else has a turn */
+	FLOWS_MAX = 20000,
+	WAITING_MAX = 2048,  /* of them not connected yet */
+	ATTEMPTS = 4,	     /* addresses tried at once */
+	STAGGER_MS = 250,
+	DIAL_MS = 30000,
+	HEAD_MS = 10000,     /* to say where to */
+	HEAD_MAX = 64 << 10,
+	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
+	TCP_LOOKUPS = 64,
+	PIPES = 64,	     /* kept for the next one */
+};
+
+/* First member of all that epoll points to. Flows are told apart by their lowest bit. */
+enum kind {
+	KIND_FLOW = 0,
+	KIND_LISTENER,
+	KIND_ATTEMPT,
+	KIND_BOSS,
+	KIND_RESOLVER,
+	KIND_READER,
+	KIND_LOOKUP, /* a connection that asks for names */
+	KIND_DEAD,   /* to be freed after this round */
+};
+
+struct listener {
+	enum kind kind;
+	int fd; /* -1: not yet */
+	struct reach_listener l;
+	uint8_t way; /* enum reach_way */
+	bool publish; /* outside, for `listen` */
+};
+
+enum flow_state {
+	FLOW_HEAD = 0, /* what it wants is still being read */
+	FLOW_ASKED,    /* a person decides */
+	FLOW_NAME,     /* its addresses are being looked up */
+	FLOW_DIAL,
+	FLOW_INSIDE,   /* waits for a socket that can connect inside */
+	FLOW_TUNNEL,
+	FLOW_DEAD,
+};
+
+/* Bytes on their way in one direction, only while they cannot be passed on. */
+struct transfer {
+	char *bytes;
+	size_t at, n;
+	int pipe[2]; /* or -1 */
+	size_t in_pipe;
+};
+
+struct attempt {
+	enum kind kind;
+	int fd; /* -1: free */
+	struct flow *flow;
+	struct cap_net_addr to;
+};
+
+/* What a flow needs until it is a tunnel. */
+struct setup {
+	uint64_t due_ms;   /* when something has to happen */
+	uint64_t limit_ms; /* when it is too late */
+	struct cap_net_addr addrs[RESOLVE_MAX];
+	uint32_t addrs_n, next;
+	struct attempt attempts[ATTEMPTS];
+	char *head; /* bytes of the agent's that were read already */
+	size_t head_n;
+	uint8_t speaks; /* enum wire_protocol of a proxy's client; 0: none */
+	uint8_t stage;	/* enum head_stage */
+	bool told;	/* that it may go ahead */
+	char host[256]; /* as it was asked for, while nobody knows it */
+	bool sent;	/* the resolver was asked */
+	char dropped[256];
+};
+
+enum { READABLE = 1u << 0, HUNG_UP = 1u << 1, AT_END = 1u << 2, SHUT = 1u << 3 };
+
+struct flow {
+	enum kind kind;
+	uint8_t state; /* enum flow_state */
+	uint8_t way;
+	uint8_t side[2]; /* READABLE and so on: 0 is who came, 1 whom we dialled */
+	bool queued, proxy, publish, for_reader;
+	int fd[2];
+	uint16_t port;
+	uint32_t id, entry; /* of the grant; UINT32_MAX: none */
+	uint32_t reader_id;
+	struct sv host;
+	uint64_t bytes[2]; /* by whom they were sent */
+	uint64_t started_us;
+	struct transfer *moving[2];
+	struct setup *setup;
+	struct flow *next, *prev;   /* all flows; or those still in setup */
+	struct flow *queue;	    /* has more to do */
+};
+
+/* A name that somebody waits for while its listeners are made. */
+struct lookup {
+	struct sv name;
+	int fd; /* where the answer goes; a connection of KIND_LOOKUP, or the datagram socket */
+	uint8_t peer[28]; /* sockaddr, for datagrams */
+	uint32_t peer_n;
+	uint32_t missing; /* listeners */
+	uint16_t query_n;
+	uint8_t query[512];
+};
+
+struct egress {
+	struct arena arena;
+	struct cap_set set; /* ours: it grows with live grants */
+	struct reach reach;
+	struct quota quota;
+	struct sv session;
+	int epoll, boss, resolver, reader;
+	enum kind boss_kind, resolver_kind, reader_kind;
+	int route[2]; /* sockets that tell which way an address lies: IPv4, IPv6 */
+	VEC(struct listener *) listeners;
+	struct flow *flows, *waiting, *queue, *dead;
+	size_t flows_n, waiting_n;
+	uint32_t ids;
+	uint64_t now_ms, now_us, due_ms;
+	bool wants_resolver, starved; /* out of descriptors: accept later */
+	VEC(struct lookup) lookups;
+	struct asker *askers;
+	size_t tcp_lookups;
+	VEC(struct answer) answers;
+	int pipes[PIPES][2];
+	size_t pipes_n;
+	char chunk[CHUNK];
+};
+
+/* A person said yes for the whole session. */
+struct answer {
+	struct sv host;
+	uint16_t port;
+	uint32_t pending; /* not 0: still being asked, under this number */
+};
+
+/* main.c */
+void egress_watch(struct egress *e, int fd, uint32_t events, void *what);
+void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
+void egress_event(struct egress *e, const struct egress_event *ev);
+must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
+void egress_wake(struct egress *e, uint64_t at_ms);
+void copy_text(char *to, size_t room, struct sv from);
+
+/* flow.c */
+void flow_accept(struct egress *e, struct listener *l);
+void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events);
+void flow_decide(struct egress *e, struct flow *f); /* host, port and way are known */
+void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+		 const char *why);
+void flow_answered(struct egress *e, uint32_t id, uint32_t answer);
+void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to);
+void flow_close(struct egress *e, struct flow *f, bool reset, const char *why);
+void flow_timers(struct egress *e);
+void flow_inside(struct egress *e, uint32_t id, int fd);
+void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
+struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
+void flow_forget(struct egress *e, struct flow *f); /* without a word */
+struct flow *flow_by_id(struct egress *e, uint32_t id);
+
+/* relay.c */
+void relay_run(struct egress *e, struct flow *f);
+void relay_free(struct egress *e, struct flow *f);
+
+/* dial.c */
+void dial_start(struct egress *e, struct flow *f);
+void dial_resolved(struct egress *e, const struct resolve_answer *a);
+void dial_event(struct egress *e, struct attempt *a, uint32_t events);
+void dial_timer(struct egress *e, struct flow *f);
+void dial_stop(struct flow *f);
+void dial_ask_all(struct egress *e);
+
+/* head.c: what a client says before it is known where it goes */
+void head_read(struct egress *e, struct flow *f);
+void head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
+void head_accepted(struct flow *f);
+
+/* name.c: names asked for */
+void name_datagram(struct egress *e, struct listener *l);
+void name_accept(struct egress *e, struct listener *l);
+void name_ready(struct egress *e, void *conn, uint32_t events);
+void name_bound(struct egress *e, struct sv host);
+void name_timers(struct egress *e);
+
+/* reader.c: flows whose requests are read */
+void reader_pass(struct egress *e, struct flow *f);
+void reader_heard(struct egress *e);
+void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
+		    const char *why);
+
+#endif

@@ -1,0 +1,468 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+/* --- lists --- */
+
+static void link_flow(struct flow **list, struct flow *f)
+{
+	f->prev = NULL;
+	f->next = *list;
+	if (*list)
+		(*list)->prev = f;
+	*list = f;
+}
+
+static void unlink_flow(struct flow **list, struct flow *f)
+{
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		*list = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+}
+
+struct flow *flow_by_id(struct egress *e, uint32_t id)
+{
+	for (struct flow *f = e->waiting; f; f = f->next)
+		if (f->id == id)
+			return f;
+	return NULL;
+}
+
+void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms)
+{
+	f->setup->due_ms = due_ms;
+	egress_wake(e, due_ms);
+}
+
+/* --- events --- */
+
+static void fill_event(const struct egress *e, const struct flow *f, struct egress_event *ev)
+{
+	ev->flow = f->id;
+	ev->port = f->port;
+	ev->way = f->way;
+	ev->proxy = f->proxy;
+	ev->rule = f->entry < e->set.caps.n ? e->set.caps.v[f->entry].rule : RULE_NONE;
+	ev->up = f->bytes[0];
+	ev->down = f->bytes[1];
+	ev->lasted_us = e->now_us - f->started_us;
+	copy_text(ev->host, sizeof(ev->host), f->host);
+	if (f->setup)
+		memcpy(ev->dropped, f->setup->dropped, sizeof(ev->dropped));
+}
+
+/* --- beginning and end --- */
+
+static struct flow *flow_new(struct egress *e, int fd)
+{
+	const int on = 1;
+	struct flow *f = calloc(1, sizeof(*f));
+	struct setup *s = calloc(1, sizeof(*s));
+
+	if (!f || !s) {
+		free(f);
+		free(s);
+		return NULL;
+	}
+	if (fd >= 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	*f = (struct flow){ .kind = KIND_FLOW,
+			    .fd = { fd, -1 },
+			    .id = ++e->ids,
+			    .entry = UINT32_MAX,
+			    .started_us = e->now_us,
+			    .setup = s };
+	for (size_t i = 0; i < ATTEMPTS; i++)
+		s->attempts[i].fd = -1;
+	link_flow(&e->waiting, f);
+	e->waiting_n++;
+	e->flows_n++;
+	s->limit_ms = e->now_ms + HEAD_MS;
+	flow_set_due(e, f, s->limit_ms);
+	return f;
+}
+
+static void drop_setup(struct egress *e, struct flow *f)
+{
+	if (!f->setup)
+		return;
+	dial_stop(f);
+	free(f->setup->head);
+	free(f->setup);
+	f->setup = NULL;
+	unlink_flow(&e->waiting, f);
+	e->waiting_n--;
+}
+
+static void close_side(int fd, bool reset)
+{
+	const struct linger hard = { 1, 0 };
+
+	if (fd < 0)
+		return;
+	if (reset)
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	close(fd);
+}
+
+/* Memory goes after the round: epoll may have more to say about it. */
+static void bury(struct egress *e, struct flow *f, bool reset)
+{
+	const bool waiting = f->setup != NULL;
+
+	drop_setup(e, f);
+	if (!waiting)
+		unlink_flow(&e->flows, f);
+	relay_free(e, f);
+	close_side(f->fd[0], reset);
+	close_side(f->fd[1], reset);
+	f->fd[0] = f->fd[1] = -1;
+	f->state = FLOW_DEAD;
+	e->flows_n--;
+	f->next = e->dead;
+	e->dead = f;
+}
+
+void flow_forget(struct egress *e, struct flow *f)
+{
+	bury(e, f, false);
+}
+
+struct flow *flow_for_reader(struct egress *e, uint32_t reader_id)
+{
+	struct flow *f = e->waiting_n < WAITING_MAX ? flow_new(e, -1) : NULL;
+
+	if (f) {
+		f->for_reader = true;
+		f->reader_id = reader_id;
+	}
+	return f;
+}
+
+void flow_close(struct egress *e, struct flow *f, bool reset, const char *why)
+{
+	struct egress_event ev = { .what = EGRESS_CLOSE, .answer = why ? CAP_DENY : CAP_ALLOW };
+
+	fill_event(e, f, &ev);
+	copy_text(ev.why, sizeof(ev.why), sv_from(why));
+	egress_event(e, &ev);
+	bury(e, f, reset);
+}
+
+/*
+ * It goes nowhere. @answer CAP_ALLOW: it was allowed and could not be reached.
+ * The agent sees a reset, or in its proxy's words what is wrong.
+ */
+void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+		 const char *why)
+{
+	struct egress_event ev = { .what = EGRESS_OPEN, .answer = answer };
+
+	if (f->for_reader) {
+		reader_dialled(e, f, -1, NULL, why);
+		return;
+	}
+	fill_event(e, f, &ev);
+	if (rule != RULE_NONE)
+		ev.rule = rule;
+	copy_text(ev.why, sizeof(ev.why), sv_from(why));
+	egress_event(e, &ev);
+	head_refuse(e, f, answer, why);
+	bury(e, f, !f->proxy);
+}
+
+/* --- decisions --- */
+
+static struct answer *answer_for(struct egress *e, const struct flow *f)
+{
+	for (size_t i = 0; i < e->answers.n; i++)
+		if (e->answers.v[i].port == f->port && sv_eq(e->answers.v[i].host, f->host))
+			return &e->answers.v[i];
+	return NULL;
+}
+
+static void pay_and_dial(struct egress *e, struct flow *f, const struct reach_verdict *v)
+{
+	const char *spent;
+
+	f->entry = (uint32_t)v->entry;
+	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, v->entry, e->now_ms);
+	if (spent) {
+		flow_refuse(e, f, CAP_DENY, v->rule, spent);
+		return;
+	}
+	dial_start(e, f);
+}
+
+/* One question per name and port, however many connections wait for the answer. */
+static void ask_person(struct egress *e, struct flow *f, const struct reach_verdict *v)
+{
+	struct answer *a = answer_for(e, f);
+	struct egress_event ev = { .what = EGRESS_OPEN, .answer = CAP_ASK };
+
+	if (a && !a->pending) {
+		pay_and_dial(e, f, v);
+		return;
+	}
+	f->state = FLOW_ASKED;
+	f->entry = (uint32_t)v->entry;
+	/* How long a person may take is the supervisor's to say. */
+	f->setup->limit_ms = UINT64_MAX;
+	f->setup->due_ms = UINT64_MAX;
+	if (a)
+		return;
+	a = vec_push(&e->arena, &e->answers);
+	if (!a || !arena_sv(&e->arena, f->host, &a->host)) {
+		flow_refuse(e, f, CAP_DENY, v->rule, "memory");
+		return;
+	}
+	a->port = f->port;
+	a->pending = f->id;
+	fill_event(e, f, &ev);
+	egress_tell(e, EGRESS_ASK, f->id, &ev, sizeof(ev));
+}
+
+/* @answer 0: no; 1: those that wait; 2: as long as the session lasts. */
+void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
+{
+	struct flow *next;
+
+	for (size_t i = 0; i < e->answers.n; i++) {
+		struct answer *a = &e->answers.v[i];
+		const struct answer key = *a;
+
+		if (a->pending != id)
+			continue;
+		a->pending = 0;
+		if (answer != 2)
+			*a = e->answers.v[--e->answers.n];
+		for (struct flow *f = e->waiting; f; f = next) {
+			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->entry, NULL };
+
+			next = f->next;
+			if (f->state != FLOW_ASKED || f->port != key.port ||
+			    !sv_eq(f->host, key.host))
+				continue;
+			if (answer)
+				pay_and_dial(e, f, &v);
+			else
+				flow_refuse(e, f, CAP_DENY, RULE_NONE, "a person said no");
+		}
+		return;
+	}
+}
+
+void flow_decide(struct egress *e, struct flow *f)
+{
+	struct reach_key key = { .host = f->host,
+				 .port = f->port,
+				 .proto = f->way == REACH_RAW ? REACH_TCP : REACH_TLS };
+	struct reach_verdict v;
+
+	if (f->way == REACH_CLOSED) {
+		v = reach_decide(&e->reach, &key);
+		flow_refuse(e, f, CAP_DENY, v.rule, v.why ? v.why : "no rule allows it");
+		return;
+	}
+	if (f->way == REACH_READ) {
+		reader_pass(e, f);
+		return;
+	}
+	v = reach_decide(&e->reach, &key);
+	if (v.answer == CAP_DENY)
+		flow_refuse(e, f, CAP_DENY, v.rule, v.why);
+	else if (v.answer == CAP_ASK)
+		ask_person(e, f, &v);
+	else
+		pay_and_dial(e, f, &v);
+}
+
+/* --- accepting --- */
+
+/* From outside to a port that the session published: a socket inside is needed. */
+static void accept_published(struct egress *e, struct flow *f, const struct listener *l)
+{
+	const struct egress_bind b = { .port = l->l.port, .dial = 1 };
+
+	f->publish = true;
+	f->state = FLOW_INSIDE;
+	egress_tell(e, EGRESS_BIND, f->id, &b, sizeof(b));
+}
+
+static void accept_one(struct egress *e, const struct listener *l, int fd)
+{
+	struct flow *f = e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd)
+									      : NULL;
+
+	if (!f) {
+		close_side(fd, true);
+		return;
+	}
+	f->host = l->l.host;
+	f->port = l->l.port;
+	f->way = l->way;
+	f->proxy = l->l.what == REACH_PROXY;
+	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, f);
+	if (l->publish)
+		accept_published(e, f, l);
+	else if (f->proxy || f->way == REACH_SNI)
+		f->state = FLOW_HEAD; /* the first bytes say more */
+	else
+		flow_decide(e, f);
+}
+
+void flow_accept(struct egress *e, struct listener *l)
+{
+	for (int i = 0; i < 256; i++) {
+		const int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			accept_one(e, l, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			/* They wait in the kernel until there is room. */
+			e->starved = true;
+			egress_wake(e, e->now_ms + 50);
+		}
+		if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+/* --- going on --- */
+
+/* The agent's first bytes that we read ourselves go first. */
+static bool send_head(struct egress *e, struct flow *f)
+{
+	struct setup *s = f->setup;
+	struct transfer *t;
+
+	if (s->head_n == 0)
+		return true;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return false;
+	*t = (struct transfer){ .bytes = s->head, .n = s->head_n, .pipe = { -1, -1 } };
+	f->moving[0] = t;
+	f->bytes[0] += s->head_n;
+	if (f->entry != UINT32_MAX)
+		quota_pass(&e->quota, f->entry, true, s->head_n);
+	s->head = NULL;
+	return true;
+}
+
+void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
+{
+	struct egress_event ev = { .what = f->publish ? EGRESS_PUBLISH : EGRESS_OPEN,
+				   .answer = CAP_ALLOW };
+	struct buf b = BUF_INIT(64);
+
+	if (f->for_reader) {
+		reader_dialled(e, f, fd, to, NULL);
+		return;
+	}
+	fill_event(e, f, &ev);
+	ev.dialled_us = ev.lasted_us;
+	if (to)
+		cap_addr_print(to, &b);
+	copy_text(ev.address, sizeof(ev.address), buf_view(&b));
+	buf_clear(&b);
+	egress_event(e, &ev);
+	f->fd[1] = fd;
+	head_accepted(f);
+	if (!send_head(e, f)) {
+		flow_close(e, f, true, "memory");
+		return;
+	}
+	drop_setup(e, f);
+	link_flow(&e->flows, f);
+	f->state = FLOW_TUNNEL;
+	f->side[1] |= READABLE;
+	f->side[0] |= READABLE;
+	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, (char *)f + 1);
+	relay_run(e, f);
+}
+
+/* A socket inside has come for a published port. */
+void flow_inside(struct egress *e, uint32_t id, int fd)
+{
+	struct flow *f = flow_by_id(e, id);
+	const struct sockaddr_in to = { .sin_family = AF_INET,
+					.sin_port = htons(f ? f->port : 0),
+					.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct attempt *a;
+
+	if (!f || f->state != FLOW_INSIDE || fd < 0) {
+		if (fd >= 0)
+			close(fd);
+		if (f && f->state == FLOW_INSIDE)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "the session is not there");
+		return;
+	}
+	f->state = FLOW_DIAL;
+	a = &f->setup->attempts[0];
+	*a = (struct attempt){ .kind = KIND_ATTEMPT, .fd = fd, .flow = f };
+	a->to = (struct cap_net_addr){ { 127, 0, 0, 1 }, 32, false };
+	f->setup->limit_ms = e->now_ms + DIAL_MS;
+	flow_set_due(e, f, f->setup->limit_ms);
+	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "nobody listens there");
+	else
+		egress_watch(e, fd, EPOLLOUT, a);
+}
+
+/* Before the tunnel, the one who came may give up. */
+static void ready_early(struct egress *e, struct flow *f, uint32_t events)
+{
+	if (f->state == FLOW_HEAD && (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))) {
+		head_read(e, f);
+		return;
+	}
+	if ((events & (EPOLLHUP | EPOLLERR)))
+		flow_close(e, f, true, NULL);
+}
+
+void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events)
+{
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+		f->side[side] |= READABLE;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		f->side[side] |= HUNG_UP;
+	if (f->state == FLOW_TUNNEL)
+		relay_run(e, f);
+	else if (f->state != FLOW_DEAD && side == 0)
+		ready_early(e, f, events);
+}
+
+/* What is due: the next address, or the end of patience. */
+void flow_timers(struct egress *e)
+{
+	struct flow *next;
+
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->setup->due_ms > e->now_ms) {
+			egress_wake(e, f->setup->due_ms);
+			continue;
+		}
+		if (f->state == FLOW_DIAL)
+			dial_timer(e, f);
+		else if (f->state == FLOW_HEAD)
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it did not say where to in time");
+		else if (f->state != FLOW_ASKED)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+	}
+}

@@ -1,0 +1,423 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "confine/confine.h"
+
+#include "base/banned.h"
+
+enum { EVENTS = 256 };
+
+static const int calls[] = {
+	SYS_accept4,	 SYS_brk,	 SYS_clock_gettime, SYS_close,	   SYS_connect,
+	SYS_epoll_ctl,	 SYS_exit,	 SYS_exit_group,    SYS_fcntl,	   SYS_futex,
+	SYS_getpeername, SYS_getsockname, SYS_getsockopt,   SYS_madvise,   SYS_mmap,
+	SYS_mprotect,	 SYS_mremap,	 SYS_munmap,	    SYS_pipe2,	   SYS_read,
+	SYS_recvfrom,	 SYS_recvmsg,	 SYS_rt_sigreturn,  SYS_sendmsg,   SYS_sendto,
+	SYS_setsockopt,	 SYS_shutdown,	 SYS_splice,	    SYS_write,	   SYS_epoll_pwait,
+	SYS_getrandom,	 SYS_restart_syscall,
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+};
+
+void copy_text(char *to, size_t room, struct sv from)
+{
+	const size_t n = from.n < room ? from.n : room - 1;
+
+	if (n)
+		memcpy(to, from.p, n);
+	to[n] = 0;
+}
+
+void egress_watch(struct egress *e, int fd, uint32_t events, void *what)
+{
+	struct epoll_event ev = { .events = events, .data = { .ptr = what } };
+
+	/* Only for lack of memory; then it is as if nothing ever came. */
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void egress_wake(struct egress *e, uint64_t at_ms)
+{
+	if (at_ms < e->due_ms)
+		e->due_ms = at_ms;
+}
+
+static void look_at_clock(struct egress *e)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	e->now_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	e->now_ms = e->now_us / 1000;
+}
+
+/* SECURITY: without its supervisor nothing is on record, so nothing happens any more. */
+void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n)
+{
+	struct egress_message m = { .type = type, .id = id, .text_n = (uint32_t)n };
+
+	if (n)
+		memcpy(m.text, text, n);
+	if (egress_send(e->boss, &m, NULL, 0) != 1)
+		_exit(0);
+}
+
+void egress_event(struct egress *e, const struct egress_event *ev)
+{
+	egress_tell(e, EGRESS_EVENT, 0, ev, sizeof(*ev));
+}
+
+/* --- listeners --- */
+
+static struct listener *add_listener(struct egress *e, const struct reach_listener *l)
+{
+	struct listener **at = vec_push(&e->arena, &e->listeners);
+	struct listener *new = at ? arena_new(&e->arena, struct listener) : NULL;
+
+	if (!new)
+		_exit(1);
+	*new = (struct listener){ .kind = KIND_LISTENER, .fd = -1, .l = *l };
+	if (l->what == REACH_HOST)
+		new->way = (uint8_t)reach_way(&e->reach, l->host, l->port);
+	*at = new;
+	return new;
+}
+
+static void open_listener(struct egress *e, struct listener *l, int fd)
+{
+	l->fd = fd;
+	egress_watch(e, fd, EPOLLIN, l);
+}
+
+/* Has @host a listener at @port, or has one been asked for? */
+static bool has_listener(const struct egress *e, struct sv host, uint16_t port)
+{
+	for (size_t i = 0; i < e->listeners.n; i++)
+		if (e->listeners.v[i]->l.port == port && sv_eq(e->listeners.v[i]->l.host, host))
+			return true;
+	return false;
+}
+
+/* Asks for one more listener. False: there is one, or there cannot be. */
+bool egress_bind(struct egress *e, struct sv host, uint16_t port)
+{
+	struct reach_listener l;
+	struct egress_bind b = { .port = port };
+
+	if (has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
+	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
+		return false;
+	memcpy(b.addr, l.addr, sizeof(b.addr));
+	b.v6 = l.v6;
+	/* Published ports have numbers of flows; listeners are far above them. */
+	(void)add_listener(e, &l);
+	egress_tell(e, EGRESS_BIND, (uint32_t)(e->listeners.n - 1) | 1u << 31, &b, sizeof(b));
+	return true;
+}
+
+static void on_bound(struct egress *e, uint32_t id, int fd)
+{
+	struct listener *l;
+
+	if (!(id & 1u << 31)) {
+		flow_inside(e, id, fd);
+		return;
+	}
+	id &= ~(1u << 31);
+	if (id >= e->listeners.n || e->listeners.v[id]->fd >= 0) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	l = e->listeners.v[id];
+	if (fd >= 0)
+		open_listener(e, l, fd);
+	name_bound(e, l->l.host);
+}
+
+/* --- what the supervisor says --- */
+
+static void on_rule(struct egress *e, const struct egress_message *m)
+{
+	struct cap_entry entry = { .rule = RULE_NONE };
+	struct writ_err err = { 0 };
+	struct cap_entry *to;
+
+	if (cap_parse(&e->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
+	    0)
+		return;
+	if (m->type == EGRESS_GRANT) {
+		to = vec_push(&e->arena, &e->set.caps);
+		if (to)
+			*to = entry;
+	} else {
+		/* Entries keep their places: flows count on them. */
+		for (size_t i = 0; i < e->set.caps.n; i++)
+			if (e->set.caps.v[i].rule == RULE_NONE &&
+			    sv_eq(e->set.caps.v[i].cap.text, entry.cap.text))
+				e->set.caps.v[i].cap = (struct cap){ 0 };
+	}
+	for (size_t i = 0; i < e->listeners.n; i++)
+		if (e->listeners.v[i]->l.what == REACH_HOST)
+			e->listeners.v[i]->way = (uint8_t)reach_way(
+				&e->reach, e->listeners.v[i]->l.host, e->listeners.v[i]->l.port);
+}
+
+/* Tunnels that nothing allows any more end. */
+static void end_revoked(struct egress *e)
+{
+	struct flow *next;
+
+	for (struct flow *f = e->flows; f; f = next) {
+		next = f->next;
+		if (!f->publish && f->entry < e->set.caps.n &&
+		    e->set.caps.v[f->entry].cap.action == CAP_NONE)
+			flow_close(e, f, true, "it was taken back");
+	}
+}
+
+static void on_listeners(struct egress *e, uint32_t from, int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (from + i < e->listeners.n && e->listeners.v[from + i]->fd < 0)
+			open_listener(e, e->listeners.v[from + i], fds[i]);
+		else
+			close(fds[i]);
+}
+
+static void obey(struct egress *e)
+{
+	struct egress_message m;
+	int fds[EGRESS_FDS];
+	size_t n;
+	const int r = egress_receive(e->boss, &m, fds, &n);
+
+	if (r == 0)
+		_exit(0);
+	if (r < 0)
+		return;
+	switch ((enum egress_type)m.type) {
+	case EGRESS_LISTENERS:
+		on_listeners(e, m.id, fds, n);
+		return;
+	case EGRESS_BOUND:
+		on_bound(e, m.id, n ? fds[0] : -1);
+		return;
+	case EGRESS_RESOLVER:
+		if (n != 1)
+			_exit(1);
+		e->resolver = fds[0];
+		egress_watch(e, e->resolver, EPOLLIN, &e->resolver_kind);
+		dial_ask_all(e);
+		return;
+	case EGRESS_READER:
+		if (n != 1)
+			_exit(1);
+		e->reader = fds[0];
+		egress_watch(e, e->reader, EPOLLIN, &e->reader_kind);
+		return;
+	case EGRESS_ANSWER:
+		flow_answered(e, m.id, m.count);
+		break;
+	case EGRESS_GRANT:
+	case EGRESS_REVOKE:
+		on_rule(e, &m);
+		end_revoked(e);
+		break;
+	case EGRESS_NOTHING:
+	case EGRESS_BIND:
+	case EGRESS_WANT_RESOLVER:
+	case EGRESS_ASK:
+	case EGRESS_EVENT:
+	case EGRESS_READY:
+		break;
+	}
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+static void hear_resolver(struct egress *e)
+{
+	struct resolve_answer a;
+	const ssize_t n = recv(e->resolver, &a, sizeof(a), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n != (ssize_t)sizeof(a)) {
+		/* It is gone; the next one who needs it gets another. */
+		close(e->resolver);
+		e->resolver = -1;
+		for (struct flow *f = e->waiting; f; f = f->next)
+			f->setup->sent = false;
+		return;
+	}
+	dial_resolved(e, &a);
+}
+
+/* --- the loop --- */
+
+static void dispatch(struct egress *e, const struct epoll_event *ev)
+{
+	const uintptr_t p = (uintptr_t)ev->data.ptr;
+	void *what = (void *)(p & ~(uintptr_t)1);
+
+	switch (*(enum kind *)what) {
+	case KIND_FLOW:
+		flow_ready(e, what, p & 1, ev->events);
+		break;
+	case KIND_LISTENER: {
+		struct listener *l = what;
+
+		if (l->l.what == REACH_DNS_UDP)
+			name_datagram(e, l);
+		else if (l->l.what == REACH_DNS_TCP)
+			name_accept(e, l);
+		else
+			flow_accept(e, l);
+		break;
+	}
+	case KIND_ATTEMPT:
+		dial_event(e, what, ev->events);
+		break;
+	case KIND_BOSS:
+		obey(e);
+		break;
+	case KIND_RESOLVER:
+		hear_resolver(e);
+		break;
+	case KIND_READER:
+		reader_heard(e);
+		break;
+	case KIND_LOOKUP:
+		name_ready(e, what, ev->events);
+		break;
+	case KIND_DEAD:
+		break;
+	}
+}
+
+static void run_queue(struct egress *e)
+{
+	struct flow *f = e->queue;
+
+	e->queue = NULL;
+	while (f) {
+		struct flow *next = f->queue;
+
+		f->queued = false;
+		f->queue = NULL;
+		if (f->state == FLOW_TUNNEL)
+			relay_run(e, f);
+		f = next;
+	}
+}
+
+static void free_dead(struct egress *e)
+{
+	struct flow **at = &e->dead;
+
+	while (*at) {
+		struct flow *f = *at;
+
+		if (f->queued) {
+			at = &f->next;
+			continue;
+		}
+		*at = f->next;
+		free(f);
+	}
+}
+
+static int next_timeout(const struct egress *e)
+{
+	if (e->queue)
+		return 0;
+	if (e->due_ms == UINT64_MAX)
+		return -1;
+	return e->due_ms <= e->now_ms ? 0 : (int)(e->due_ms - e->now_ms);
+}
+
+static void loop(struct egress *e)
+{
+	struct epoll_event v[EVENTS];
+
+	for (;;) {
+		const int n = epoll_wait(e->epoll, v, EVENTS, next_timeout(e));
+
+		look_at_clock(e);
+		for (int i = 0; i < n; i++)
+			dispatch(e, &v[i]);
+		run_queue(e);
+		if (e->now_ms >= e->due_ms) {
+			e->due_ms = UINT64_MAX;
+			e->starved = false;
+			flow_timers(e);
+			name_timers(e);
+		}
+		free_dead(e);
+	}
+}
+
+static void raise_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* Ports of `listen`: on the host's loopback, and nowhere else. */
+static void publish(struct egress *e)
+{
+	(void)e;
+}
+
+_Noreturn void egress_main(const struct egress_options *opt, int boss)
+{
+	struct egress *e = calloc(1, sizeof(*e));
+	struct writ_err err = { 0 };
+
+	if (!e)
+		_exit(1);
+	e->arena = (struct arena)ARENA_INIT(64 << 20);
+	e->set = *opt->set;
+	e->reach = *opt->names;
+	e->reach.a = &e->arena;
+	e->reach.set = &e->set;
+	quota_init(&e->quota, &e->arena, &e->set);
+	e->boss = boss;
+	e->session = opt->session;
+	e->resolver = e->reader = -1;
+	e->boss_kind = KIND_BOSS;
+	e->resolver_kind = KIND_RESOLVER;
+	e->reader_kind = KIND_READER;
+	e->due_ms = UINT64_MAX;
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	e->route[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	e->route[1] = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (e->epoll < 0 || e->route[0] < 0)
+		_exit(1);
+	raise_files();
+	look_at_clock(e);
+	for (size_t i = 0; i < opt->listeners_n; i++)
+		(void)add_listener(e, &opt->listeners[i]);
+	publish(e);
+	egress_watch(e, boss, EPOLLIN, &e->boss_kind);
+	/* SECURITY: not one byte from outside before this. */
+	if (confine_self(calls, ARRAY_LEN(calls), CONFINE_TCP, &err) < 0)
+		_exit(1);
+	loop(e);
+	_exit(0);
+}

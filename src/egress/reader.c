@@ -1,0 +1,108 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "egress/reader.h"
+
+#include "base/banned.h"
+
+static bool send_reader(const struct egress *e, const struct reader_message *m, const char *bytes,
+			int fd)
+{
+	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof(*m) },
+				{ (void *)(uintptr_t)bytes, m->bytes_n } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct msghdr h = { .msg_iov = iov, .msg_iovlen = m->bytes_n ? 2 : 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		h.msg_control = &control;
+		h.msg_controllen = sizeof(control);
+	}
+	return sendmsg(e->reader, &h, MSG_NOSIGNAL) == (ssize_t)(sizeof(*m) + m->bytes_n);
+}
+
+/* From here on the connection is the reader's. */
+void reader_pass(struct egress *e, struct flow *f)
+{
+	struct reader_message m = { .type = READER_TAKE,
+				    .id = f->id,
+				    .port = f->port,
+				    .proxy = f->proxy && !f->setup->told,
+				    .tls = reach_is_tls(&e->reach, f->host, f->port),
+				    .bytes_n = (uint32_t)f->setup->head_n };
+
+	copy_text(m.host, sizeof(m.host), f->host);
+	if (e->reader < 0 || !send_reader(e, &m, f->setup->head, f->fd[0])) {
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
+		return;
+	}
+	flow_forget(e, f);
+}
+
+/* A server for the reader: a flow with nobody on the near side. */
+static void on_dial(struct egress *e, const struct reader_message *m)
+{
+	const struct sv host = { m->host, strnlen(m->host, sizeof(m->host)) };
+	struct flow *f = flow_for_reader(e, m->id);
+	struct sv kept = SV("");
+
+	if (f && reach_way(&e->reach, host, m->port) == REACH_READ)
+		for (size_t i = 0; i < e->listeners.n && kept.n == 0; i++)
+			if (sv_eq(e->listeners.v[i]->l.host, host))
+				kept = e->listeners.v[i]->l.host;
+	if (!f)
+		return;
+	f->host = kept.n ? kept : host;
+	f->port = m->port;
+	f->way = REACH_READ;
+	if (kept.n == 0)
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "no rule allows it");
+	else
+		dial_start(e, f);
+}
+
+void reader_heard(struct egress *e)
+{
+	struct reader_message m;
+	const ssize_t n = recv(e->reader, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n != (ssize_t)sizeof(m)) {
+		/* It is gone, and with it what it read. The supervisor sends another. */
+		close(e->reader);
+		e->reader = -1;
+		return;
+	}
+	if (m.type == READER_DIAL)
+		on_dial(e, &m);
+}
+
+void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
+		    const char *why)
+{
+	struct reader_message m = { .type = READER_DIALLED, .id = f->reader_id };
+	struct buf b = BUF_INIT(64);
+
+	if (to)
+		cap_addr_print(to, &b);
+	copy_text(m.host, sizeof(m.host), buf_view(&b));
+	copy_text(m.why, sizeof(m.why), sv_from(why));
+	buf_clear(&b);
+	if (e->reader >= 0)
+		(void)send_reader(e, &m, NULL, fd);
+	if (fd >= 0)
+		close(fd);
+	flow_forget(e, f);
+}
