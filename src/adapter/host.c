@@ -27,8 +27,9 @@ static const char *cannot(const struct cap *cap)
 {
 	switch (cap->action) {
 	case CAP_NET_CONNECT:
-	case CAP_NET_BIND:
 	case CAP_HTTP_REQUEST:
+		break;
+	case CAP_NET_BIND:
 	case CAP_GIT_USE:
 		return "this version has no way out to the network";
 	case CAP_SECRET_USE:
@@ -375,6 +376,31 @@ static int pin_hooks(struct compile *c)
 		       : writ_nomem(c->err);
 }
 
+/* What has to listen in the jail before anything runs in it. */
+static int put_network(struct compile *c)
+{
+	struct host_view *v = c->view;
+	int r = 0;
+
+	if (!c->a_tier || !reach_any(c->set))
+		return 0;
+	r = reach_init(c->a, c->set, c->place->realm, &v->reach, c->err);
+	if (r == 0)
+		r = reach_start(&v->reach, &v->listeners, c->err);
+	for (size_t i = 0; r == 0 && i < v->listeners.n; i++) {
+		const struct reach_listener *l = &v->listeners.v[i];
+		struct jail_listen to = { .port = l->port,
+					  .v6 = l->v6,
+					  .kind = l->what == REACH_DNS_UDP ? JAIL_DATAGRAM
+									   : JAIL_STREAM };
+
+		memcpy(to.addr, l->addr, sizeof(to.addr));
+		if (!jail_put_listen(&c->w, &to))
+			r = writ_nomem(c->err);
+	}
+	return r;
+}
+
 static int put_rlimits(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
@@ -417,6 +443,8 @@ static int put_all(struct compile *c)
 		r = find_traps(c);
 	if (r == 0)
 		r = set_view(c);
+	if (r == 0)
+		r = put_network(c);
 	if (r == 0 && c->a_tier)
 		r = skeleton_put(c);
 	if (r == 0)
@@ -456,7 +484,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 
 	c.exec_list = has_exec_list(c.set);
 	r = put_all(&c);
-	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
+	head.flags = (view.listeners.n ? JAIL_POOL : 0) | (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
 	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;

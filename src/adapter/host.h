@@ -14,6 +14,7 @@
 #include "jail/jail.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
+#include "reach/reach.h"
 
 /* Where a session's own things lie on the host. All exist. */
 struct host_place {
@@ -22,7 +23,7 @@ struct host_place {
 	struct sv info;	 /* shown read-only at /run/writ */
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
-	struct sv workspace;
+	struct sv workspace, realm;
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
 };
 
@@ -36,6 +37,8 @@ struct host_view {
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
 	VEC(struct sv) read_roots; /* without any right of Landlock: every open is mediated */
+	struct reach reach;	   /* names and their addresses inside */
+	reach_listeners listeners; /* in the order of the program's table; none: no network */
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .workspace = l->where.workspace,
 				       .cwd = l->where.cwd,
 				       .home = l->where.home,
+				       .resolver = sv_from(getenv("WRIT_RESOLVER")),
 				       .program = l->program,
 				       .argv = argv,
 				       .environ = environ,

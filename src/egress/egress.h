@@ -15,6 +15,7 @@
 
 #include "reach/quota.h"
 #include "reach/reach.h"
+#include "resolve/resolve.h"
 
 enum egress_type {
 	EGRESS_NOTHING = 0,
@@ -92,21 +93,5 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss);
 must_check int egress_send(int socket, const struct egress_message *m, const int *fds, size_t n);
 must_check int egress_receive(int socket, struct egress_message *ret, int fds[EGRESS_FDS],
 			      size_t *ret_n);
-
-/* --- the resolver: names to addresses --- */
-
-enum { RESOLVE_MAX = 32 };
-
-struct resolve_ask {
-	uint32_t id;
-	char name[256];
-};
-
-struct resolve_answer {
-	uint32_t id;
-	uint32_t n; /* 0: there are none, and @why says why */
-	struct cap_net_addr addr[RESOLVE_MAX];
-	char why[64];
-};
 
 #endif

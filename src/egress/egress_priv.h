@@ -175,9 +175,9 @@ struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
 void flow_forget(struct egress *e, struct flow *f); /* without a word */
 struct flow *flow_by_id(struct egress *e, uint32_t id);
 
-/* relay.c */
-void relay_run(struct egress *e, struct flow *f);
-void relay_free(struct egress *e, struct flow *f);
+/* tunnel.c */
+void tunnel_run(struct egress *e, struct flow *f);
+void tunnel_free(struct egress *e, struct flow *f);
 
 /* dial.c */
 void dial_start(struct egress *e, struct flow *f);

@@ -125,7 +125,7 @@ static void bury(struct egress *e, struct flow *f, bool reset)
 	drop_setup(e, f);
 	if (!waiting)
 		unlink_flow(&e->flows, f);
-	relay_free(e, f);
+	tunnel_free(e, f);
 	close_side(f->fd[0], reset);
 	close_side(f->fd[1], reset);
 	f->fd[0] = f->fd[1] = -1;
@@ -393,7 +393,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	f->side[1] |= READABLE;
 	f->side[0] |= READABLE;
 	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, (char *)f + 1);
-	relay_run(e, f);
+	tunnel_run(e, f);
 }
 
 /* A socket inside has come for a published port. */
@@ -442,7 +442,7 @@ void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		f->side[side] |= HUNG_UP;
 	if (f->state == FLOW_TUNNEL)
-		relay_run(e, f);
+		tunnel_run(e, f);
 	else if (f->state != FLOW_DEAD && side == 0)
 		ready_early(e, f, events);
 }

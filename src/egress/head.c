@@ -17,6 +17,8 @@
  * proxy for. All of it ends in the same decision as a connection by address.
  */
 
+enum { HTTP_FIELDS = 100 };
+
 enum head_stage {
 	HEAD_START = 0,
 	HEAD_SOCKS5, /* greeted */
@@ -258,29 +260,28 @@ static void bad_request(struct egress *e, struct flow *f)
 
 static void on_http(struct egress *e, struct flow *f)
 {
-	struct wire_host host;
-	uint16_t port = 0;
-	bool connect = false;
-	size_t n = 0;
+	const struct sv bytes = { f->setup->head, f->setup->head_n };
+	struct http1_field fields[HTTP_FIELDS];
+	struct http1_find find = { 0 };
+	struct http1_request q;
+	struct writ_err err = { 0 };
+	size_t n;
+	const enum wire_state s = http1_head_find(&find, bytes, &http1_limits_default, &n, &err);
 
-	switch (http1_proxy_target((struct sv){ f->setup->head, f->setup->head_n }, &connect,
-				   &host, &port, &n)) {
-	case WIRE_MORE:
-		if (f->setup->head_n >= HEAD_MAX)
-			bad_request(e, f);
+	if (s == WIRE_MORE && f->setup->head_n < HEAD_MAX)
 		return;
-	case WIRE_BAD:
+	if (s != WIRE_DONE ||
+	    http1_request_parse(sv_sub(bytes, 0, n), 80, fields, HTTP_FIELDS, &q, &err) < 0 ||
+	    (q.form != HTTP1_AUTHORITY && (q.form != HTTP1_ABSOLUTE || q.tls))) {
 		bad_request(e, f);
 		return;
-	case WIRE_DONE:
-		break;
 	}
 	/* The head of a plain request is read again by whoever reads requests. */
-	if (connect)
+	if (q.form == HTTP1_AUTHORITY)
 		used(f->setup, n);
 	else
 		f->setup->stage = HEAD_TLS;
-	go_to(e, f, &host, port);
+	go_to(e, f, &q.host.host, q.host.port);
 }
 
 /* --- bytes --- */

@@ -317,7 +317,7 @@ static void run_queue(struct egress *e)
 		f->queued = false;
 		f->queue = NULL;
 		if (f->state == FLOW_TUNNEL)
-			relay_run(e, f);
+			tunnel_run(e, f);
 		f = next;
 	}
 }

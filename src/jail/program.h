@@ -79,7 +79,13 @@ struct jail_rlimit {
 struct jail_listen {
 	uint8_t addr[16];
 	uint16_t port;
-	uint8_t v6, udp;
+	uint8_t v6;
+	uint8_t kind; /* enum jail_socket */
+};
+enum jail_socket {
+	JAIL_STREAM = 0,
+	JAIL_DATAGRAM,
+	JAIL_DIALLER, /* bound to nothing: it can connect to what listens inside */
 };
 
 /* Addresses that stand for names: 198.18.0.0/15; the first is the jail's own. */

@@ -55,6 +55,7 @@ enum mediate_op {
 	MEDIATE_WRITE,
 	MEDIATE_CONNECT,
 	MEDIATE_BIND,
+	MEDIATE_NET, /* egress: a name or host, by no system call of its own */
 	MEDIATE_META,
 };
 

@@ -400,6 +400,11 @@ void control_keeper(struct session *s)
 	const int r = jail_receive(s->jail.keeper, &m, &fd, &pid, &err);
 	struct grant *g;
 
+	if (r > 0 && m.type == JAIL_BOUND) {
+		net_bound(s, m.id, fd);
+		scope_close(&fd);
+		return;
+	}
 	scope_close(&fd);
 	if (r <= 0) {
 		scope_close(&s->jail.keeper);

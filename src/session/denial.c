@@ -50,6 +50,8 @@ static const char *verb(enum mediate_op op)
 		return "connect";
 	case MEDIATE_BIND:
 		return "listen";
+	case MEDIATE_NET:
+		return "net";
 	case MEDIATE_NONE:
 		break;
 	}

@@ -44,7 +44,9 @@ static int exit_of(int status)
 
 struct heard {
 	struct jail_message m;
-	int fd; /* taken by whoever handles it */
+	int fd; /* the first; taken by whoever handles it */
+	int fds[JAIL_SOCKETS_MAX];
+	size_t fds_n;
 	pid_t pid;
 };
 
@@ -228,15 +230,20 @@ static void on_nothing(struct session *s, struct heard *h)
 	(void)s, (void)h;
 }
 
+static void on_sockets(struct session *s, struct heard *h)
+{
+	net_listeners(s, h->m.id, h->fds, h->fds_n);
+}
+
 enum { HEARD_FIRST = JAIL_HELLO, HEARD_COUNT = JAIL_EMPTY - JAIL_HELLO + 1 };
 
 /* clang-format off */
-/* HELLO, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
+/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
 static void (*const table[][HEARD_COUNT])(struct session *s, struct heard *h) = {
-	[SESSION_STARTING] = { on_hello,   on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
-	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
+	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
+	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
+	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
+	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
 };
 /* clang-format on */
 
@@ -244,7 +251,7 @@ static void hear(struct session *s)
 {
 	struct heard h = { .fd = -1 };
 	struct writ_err err = { 0 };
-	const int r = jail_receive(s->jail.session, &h.m, &h.fd, &h.pid, &err);
+	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &err);
 	const uint32_t at = h.m.type - HEARD_FIRST;
 
 	if (r <= 0) {
@@ -256,11 +263,14 @@ static void hear(struct session *s)
 		s->state = SESSION_ENDED;
 		return;
 	}
+	h.fd = h.fds_n ? h.fds[0] : -1;
 	if (at < HEARD_COUNT && table[s->state][at])
 		table[s->state][at](s, &h);
 	else
 		session_end(s, "writ-init spoke out of turn", SESSION_FAILED);
 	scope_close(&h.fd);
+	for (size_t i = 1; i < h.fds_n; i++)
+		close(h.fds[i]);
 }
 
 /* --- signals and time --- */
@@ -386,6 +396,7 @@ enum {
 	POLL_JAIL,
 	POLL_KEEPER,
 	POLL_MEDIATOR,
+	POLL_EGRESS,
 	POLL_CONTROL,
 	POLL_MOUNTS,
 	POLL_RELAY,
@@ -422,6 +433,7 @@ static void step(struct session *s)
 	p[POLL_JAIL].fd = s->jail.session;
 	p[POLL_KEEPER].fd = s->jail.keeper;
 	p[POLL_MEDIATOR].fd = s->mediator;
+	p[POLL_EGRESS].fd = s->egress;
 	p[POLL_CONTROL].fd = s->control;
 	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
 	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
@@ -443,6 +455,8 @@ static void step(struct session *s)
 		on_signal(s);
 	if (p[POLL_MEDIATOR].revents)
 		watch_event(s);
+	if (p[POLL_EGRESS].revents)
+		net_event(s);
 	if (p[POLL_KEEPER].revents)
 		control_keeper(s);
 	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
@@ -570,6 +584,7 @@ static int start(struct session *s, struct writ_err *err)
 				     .state = s->paths.state,
 				     .user = environ_get(s->opt->environ, SV("USER")),
 				     .workspace = s->opt->workspace,
+				     .realm = s->opt->realm,
 				     .own = { s->opt->state, s->opt->config } };
 	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
 		place.user = SV("agent");
@@ -585,6 +600,9 @@ static int start(struct session *s, struct writ_err *err)
 	} else {
 		r = jail_start(s->view.own_mounts, s->opt->fail_at, &s->jail, err);
 	}
+	/* It must be there before its listeners are. */
+	if (r == 0 && net_wanted(s))
+		r = net_start(s, err);
 	/* The keeper takes hold of the jail's mounts while it still can. */
 	if (r == 0 && s->jail.keeper >= 0)
 		r = wait_for_keeper(s, err);
@@ -708,6 +726,7 @@ static void clear(struct session *s)
 		while (!leave && waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	net_clear(s);
 	if (s->cgroup.n)
 		cgroup_close(&s->cgroup);
 	if (s->relay)
@@ -736,6 +755,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .feed = -1,
 			     .jail = JAIL_INIT,
 			     .mediator = -1,
+			     .egress = -1,
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,

@@ -31,6 +31,7 @@ struct session_options {
 	struct sv workspace; /* physical; empty: none */
 	struct sv cwd;	     /* physical */
 	struct sv home;	     /* the operator's own; may be empty */
+	struct sv resolver;  /* name servers, "ADDRESS[:PORT],..."; empty: the host's */
 	struct sv program;   /* where the command lies, if not where PATH would find it inside */
 	char *const *argv;   /* ends with NULL */
 	char *const *environ;

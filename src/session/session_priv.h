@@ -11,6 +11,7 @@
 #include "adapter/host.h"
 #include "base/fd.h"
 #include "codec/json.h"
+#include "egress/egress.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
 #include "session/front.h"
@@ -67,6 +68,8 @@ struct session {
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
 	int mediator; /* socket; -1: nothing is mediated */
+	pid_t egress_pid, resolver_pid;
+	int egress; /* socket; -1: no network */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
@@ -124,6 +127,15 @@ must_check int watch_start(struct session *s, struct writ_err *err);
 must_check int watch_listener(struct session *s, int fd, struct writ_err *err);
 must_check int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
 void watch_event(struct session *s);
+
+/* net.c: the way to the network */
+bool net_wanted(const struct session *s);
+must_check int net_start(struct session *s, struct writ_err *err);
+void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
+void net_bound(struct session *s, uint32_t id, int fd);
+void net_event(struct session *s);
+void net_rule(struct session *s, bool grant, struct sv cap);
+void net_clear(struct session *s);
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);

@@ -116,9 +116,11 @@ long net_listen(const struct jail_listen *l)
 	struct sockaddr_in6 to6 = { .sin6_family = INET6 };
 	const uint16_t port = __builtin_bswap16(l->port);
 	const long s = sys(socket, l->v6 ? INET6 : INET4,
-			   (l->udp ? DATAGRAM : STREAM) | O_CLOEXEC | O_NONBLOCK, 0);
+			   (l->kind == JAIL_DATAGRAM ? DATAGRAM : STREAM) | O_CLOEXEC | O_NONBLOCK, 0);
 	long r = s < 0 ? s : 0;
 
+	if (l->kind == JAIL_DIALLER)
+		return s;
 	to4.sin_port = to6.sin6_port = port;
 	memcpy(&to4.sin_addr, l->addr, 4);
 	memcpy(&to6.sin6_addr, l->addr, 16);
@@ -127,7 +129,7 @@ long net_listen(const struct jail_listen *l)
 	/* SECURITY: neither address nor port is ever shared with a socket of the agent's. */
 	if (r == 0)
 		r = l->v6 ? sys(bind, s, &to6, sizeof(to6)) : sys(bind, s, &to4, sizeof(to4));
-	if (r == 0 && !l->udp)
+	if (r == 0 && l->kind == JAIL_STREAM)
 		r = sys(listen, s, BACKLOG);
 	if (r < 0 && s >= 0)
 		(void)sys(close, s);

@@ -69,7 +69,7 @@ static void transfer_end(struct egress *e, struct flow *f, unsigned from)
 	f->moving[from] = NULL;
 }
 
-void relay_free(struct egress *e, struct flow *f)
+void tunnel_free(struct egress *e, struct flow *f)
 {
 	transfer_end(e, f, 0);
 	transfer_end(e, f, 1);
@@ -230,7 +230,7 @@ static enum moved pump(struct egress *e, struct flow *f, unsigned from)
 	return moved >= TURN ? MOVED : STUCK;
 }
 
-void relay_run(struct egress *e, struct flow *f)
+void tunnel_run(struct egress *e, struct flow *f)
 {
 	bool again = false;
 

@@ -1,0 +1,247 @@
+#include "resolve/resolve.h"
+
+#include <ares.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "confine/confine.h"
+
+#include "base/banned.h"
+
+enum { CACHE = 256, TTL_MAX = 300, TTL_NONE = 5, PENDING_MAX = 512, TIMEOUT_MS = 2000, TRIES = 3 };
+
+struct cached {
+	struct resolve_answer answer;
+	char name[256];
+	int64_t until; /* seconds of the steady clock; 0: free */
+};
+
+struct resolver {
+	int socket;
+	ares_channel channel;
+	struct buf hosts;
+	size_t pending, next;
+	struct cached cache[CACHE];
+};
+
+struct pending {
+	struct resolver *r;
+	struct resolve_answer answer;
+	char name[256];
+	int64_t ttl;
+	int open; /* questions without an answer */
+};
+
+static const int calls[] = {
+	SYS_bind,	SYS_brk,	 SYS_clock_gettime, SYS_close,	    SYS_connect,
+	SYS_exit,	SYS_exit_group,	 SYS_fcntl,	    SYS_futex,	    SYS_getpeername,
+	SYS_getrandom,	SYS_getsockname, SYS_getsockopt,    SYS_gettimeofday, SYS_madvise,
+	SYS_mmap,	SYS_mprotect,	 SYS_mremap,	    SYS_munmap,	    SYS_ppoll,
+	SYS_read,	SYS_recvfrom,	 SYS_recvmsg,	    SYS_rt_sigreturn, SYS_sendto,
+	SYS_setsockopt, SYS_write,	 SYS_writev,	    SYS_ioctl,	    SYS_restart_syscall,
+#ifdef SYS_poll
+	SYS_poll,
+#endif
+};
+
+static int64_t steady(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + 1;
+}
+
+static void send_answer(const struct resolver *r, const struct resolve_answer *a)
+{
+	if (send(r->socket, a, sizeof(*a), MSG_NOSIGNAL) != (ssize_t)sizeof(*a))
+		_exit(0);
+}
+
+static void keep(struct resolver *r, const char *name, const struct resolve_answer *a, int64_t ttl)
+{
+	struct cached *c = &r->cache[r->next++ % CACHE];
+
+	c->answer = *a;
+	memcpy(c->name, name, sizeof(c->name));
+	c->until = steady() + (ttl < 1 ? 1 : ttl > TTL_MAX ? TTL_MAX : ttl);
+}
+
+/* Both families have been asked for; this one is the answer of either. */
+static void on_answer(struct pending *p, int status)
+{
+	struct resolver *r = p->r;
+	struct sv why;
+
+	if (status != ARES_SUCCESS && status != ARES_EDESTRUCTION && !p->answer.why[0]) {
+		why = sv_from(ares_strerror(status));
+		memcpy(p->answer.why, why.p,
+		       why.n < sizeof(p->answer.why) ? why.n : sizeof(p->answer.why) - 1);
+	}
+	if (--p->open)
+		return;
+	r->pending--;
+	if (status != ARES_EDESTRUCTION) {
+		keep(r, p->name, &p->answer, p->answer.n ? p->ttl : TTL_NONE);
+		send_answer(r, &p->answer);
+	}
+	free(p);
+}
+
+static void add(struct pending *p, const void *bytes, bool v6, int ttl)
+{
+	struct cap_net_addr *to = &p->answer.addr[p->answer.n];
+
+	if (p->answer.n >= RESOLVE_MAX)
+		return;
+	*to = (struct cap_net_addr){ .v6 = v6, .len = v6 ? 128 : 32 };
+	memcpy(to->b, bytes, v6 ? 16 : 4);
+	p->ttl = p->answer.n == 0 || ttl < p->ttl ? ttl : p->ttl;
+	p->answer.n++;
+}
+
+static void on_v4(void *arg, int status, int timeouts, unsigned char *bytes, int n)
+{
+	struct ares_addrttl v[RESOLVE_MAX];
+	int count = RESOLVE_MAX;
+
+	(void)timeouts;
+	if (status == ARES_SUCCESS)
+		status = ares_parse_a_reply(bytes, n, NULL, v, &count);
+	for (int i = 0; status == ARES_SUCCESS && i < count; i++)
+		add(arg, &v[i].ipaddr, false, v[i].ttl);
+	on_answer(arg, status);
+}
+
+static void on_v6(void *arg, int status, int timeouts, unsigned char *bytes, int n)
+{
+	struct ares_addr6ttl v[RESOLVE_MAX];
+	int count = RESOLVE_MAX;
+
+	(void)timeouts;
+	if (status == ARES_SUCCESS)
+		status = ares_parse_aaaa_reply(bytes, n, NULL, v, &count);
+	for (int i = 0; status == ARES_SUCCESS && i < count; i++)
+		add(arg, &v[i].ip6addr, true, v[i].ttl);
+	on_answer(arg, status);
+}
+
+static bool from_cache(const struct resolver *r, const struct resolve_ask *ask)
+{
+	const int64_t now = steady();
+
+	for (size_t i = 0; i < CACHE; i++) {
+		struct resolve_answer a = r->cache[i].answer;
+
+		if (r->cache[i].until <= now || strcmp(r->cache[i].name, ask->name) != 0)
+			continue;
+		a.id = ask->id;
+		send_answer(r, &a);
+		return true;
+	}
+	return false;
+}
+
+static void serve(struct resolver *r)
+{
+	enum { CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28 };
+	struct resolve_ask ask;
+	struct resolve_answer a = { 0 };
+	struct pending *p;
+	const ssize_t got = recv(r->socket, &ask, sizeof(ask), 0);
+
+	if (got < 0 && errno == EINTR)
+		return;
+	if (got != (ssize_t)sizeof(ask))
+		_exit(0);
+	ask.name[sizeof(ask.name) - 1] = 0;
+	a.id = ask.id;
+	a.n = (uint32_t)hosts_find(buf_view(&r->hosts), sv_from(ask.name), a.addr, RESOLVE_MAX);
+	if (a.n) {
+		send_answer(r, &a);
+		return;
+	}
+	if (from_cache(r, &ask))
+		return;
+	p = r->pending < PENDING_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (!p) {
+		memcpy(a.why, "too many names at once", 23);
+		send_answer(r, &a);
+		return;
+	}
+	p->r = r;
+	p->answer.id = ask.id;
+	p->open = 2;
+	memcpy(p->name, ask.name, strlen(ask.name));
+	r->pending++;
+	/* As it is: the host's search list is not for names of the agent. */
+	ares_query(r->channel, p->name, CLASS_IN, TYPE_AAAA, on_v6, p);
+	ares_query(r->channel, ask.name, CLASS_IN, TYPE_A, on_v4, p);
+}
+
+static void loop(struct resolver *r)
+{
+	for (;;) {
+		ares_socket_t s[ARES_GETSOCK_MAXNUM];
+		struct pollfd p[ARES_GETSOCK_MAXNUM + 1] = { { r->socket, POLLIN, 0 } };
+		const int bits = ares_getsock(r->channel, s, ARES_GETSOCK_MAXNUM);
+		struct timeval tv, *t;
+		nfds_t n = 1;
+
+		for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+			const short events =
+				(short)((ARES_GETSOCK_READABLE(bits, i) ? POLLIN : 0) |
+					(ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0));
+
+			if (events)
+				p[n++] = (struct pollfd){ s[i], events, 0 };
+		}
+		t = ares_timeout(r->channel, NULL, &tv);
+		if (poll(p, n, t ? (int)(t->tv_sec * 1000 + t->tv_usec / 1000 + 1) : -1) < 0 &&
+		    errno != EINTR)
+			_exit(1);
+		for (nfds_t i = 1; i < n; i++)
+			if (p[i].revents)
+				ares_process_fd(r->channel,
+						p[i].revents & ~POLLOUT ? p[i].fd : ARES_SOCKET_BAD,
+						p[i].revents & POLLOUT ? p[i].fd : ARES_SOCKET_BAD);
+		ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+		if (p[0].revents)
+			serve(r);
+	}
+}
+
+_Noreturn void resolve_main(const struct resolve_options *opt, int socket)
+{
+	struct resolver *r = calloc(1, sizeof(*r));
+	char only_dns[] = "b";
+	struct ares_options o = { .timeout = TIMEOUT_MS, .tries = TRIES, .lookups = only_dns };
+	struct writ_err err = { 0 };
+
+	if (!r)
+		_exit(1);
+	r->socket = socket;
+	r->hosts = (struct buf)BUF_INIT(1 << 20);
+	if (opt->hosts)
+		(void)!fd_read_file(opt->hosts, &r->hosts, &err);
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS ||
+	    ares_init_options(&r->channel, &o,
+			      ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS) !=
+		    ARES_SUCCESS ||
+	    (opt->servers &&
+	     ares_set_servers_ports_csv(r->channel, opt->servers) != ARES_SUCCESS))
+		_exit(1);
+	/* SECURITY: not one byte from outside before this. */
+	if (confine_self(calls, ARRAY_LEN(calls), CONFINE_TCP | CONFINE_UDP, &err) < 0)
+		_exit(1);
+	loop(r);
+	_exit(0);
+}

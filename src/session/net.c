@@ -1,0 +1,290 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * The supervisor's side of the network: it starts the process that relays and
+ * the one that looks names up, passes listeners on, and keeps the record.
+ */
+
+bool net_wanted(const struct session *s)
+{
+	return s->view.listeners.n > 0;
+}
+
+/* Everything but @socket goes: terminal, jail, record. */
+static void leave_behind(int socket, pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	(void)setsid();
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (dup2(socket, 0) < 0 || close_range(1, ~0u, 0) < 0 || fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
+		_exit(1);
+}
+
+_Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
+{
+	const struct egress_options opt = { .set = &s->opt->policy->set,
+					    .realm = s->opt->realm,
+					    .session = sv_from(s->id),
+					    .listeners = s->view.listeners.v,
+					    .listeners_n = s->view.listeners.n,
+					    .names = &s->view.reach };
+
+	leave_behind(socket, parent);
+	egress_main(&opt, 0);
+}
+
+int net_start(struct session *s, struct writ_err *err)
+{
+	const pid_t parent = getpid();
+	int p[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	s->egress_pid = fork();
+	if (s->egress_pid == 0)
+		egress_child(s, p[1], parent);
+	close(p[1]);
+	if (s->egress_pid < 0) {
+		close(p[0]);
+		return writ_fail(err, WRIT_E_SYS, errno, "start egress");
+	}
+	s->egress = p[0];
+	return 0;
+}
+
+static void tell(struct session *s, const struct egress_message *m, const int *fds, size_t n)
+{
+	if (s->egress >= 0 && egress_send(s->egress, m, fds, n) != 1 && s->state < SESSION_ENDING)
+		session_end(s, "the way to the network is gone", SESSION_FAILED);
+}
+
+/* Listeners that writ-init made before anything else ran. */
+void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n)
+{
+	const struct egress_message m = { .type = EGRESS_LISTENERS,
+					  .id = first,
+					  .count = (uint32_t)n };
+
+	tell(s, &m, fds, n);
+}
+
+/* The keeper's answer to a wish of egress. */
+void net_bound(struct session *s, uint32_t id, int fd)
+{
+	const struct egress_message m = { .type = EGRESS_BOUND, .id = id };
+
+	tell(s, &m, &fd, fd >= 0);
+}
+
+static void bind_more(struct session *s, const struct egress_message *from)
+{
+	struct jail_message m = { .type = JAIL_LISTEN, .id = from->id };
+	struct egress_bind b;
+	struct jail_listen l = { 0 };
+	struct writ_err err = { 0 };
+
+	if (from->text_n != sizeof(b))
+		return;
+	memcpy(&b, from->text, sizeof(b));
+	memcpy(l.addr, b.addr, sizeof(l.addr));
+	l.port = b.port;
+	l.v6 = b.v6 != 0;
+	l.kind = b.dial ? JAIL_DIALLER : JAIL_STREAM;
+	if (s->jail.keeper < 0 ||
+	    jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ (const char *)&l, sizeof(l) },
+		      &err) < 0)
+		net_bound(s, from->id, -1);
+}
+
+/* --- names --- */
+
+_Noreturn static void resolve_child(const struct session *s, int socket, pid_t parent)
+{
+	const struct resolve_options opt = {
+		.servers = s->opt->resolver.n ? s->opt->resolver.p : NULL, .hosts = "/etc/hosts"
+	};
+
+	leave_behind(socket, parent);
+	resolve_main(&opt, 0);
+}
+
+/* Only once somebody connects to a name. */
+static void start_resolver(struct session *s)
+{
+	const struct egress_message m = { .type = EGRESS_RESOLVER };
+	const pid_t parent = getpid();
+	int p[2];
+
+	if (s->resolver_pid > 0) {
+		kill(s->resolver_pid, SIGKILL);
+		(void)waitpid(s->resolver_pid, NULL, 0);
+		s->resolver_pid = 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		return;
+	s->resolver_pid = fork();
+	if (s->resolver_pid == 0)
+		resolve_child(s, p[1], parent);
+	if (s->resolver_pid > 0)
+		tell(s, &m, &p[0], 1);
+	close(p[0]);
+	close(p[1]);
+}
+
+/* --- events --- */
+
+static const char *const what_names[] = { "lookup", "connect", "closed", "request", "published" };
+static const char *const answer_names[] = { "deny", "ask", "allow" };
+static const char *const way_names[] = { "closed", "raw", "tls", "read" };
+
+static void record_net(struct session *s, const struct egress_event *e)
+{
+	struct buf b = BUF_INIT(16384);
+
+	record_begin(s, &b, "net");
+	record_str(&b, "what", sv_from(what_names[e->what]));
+	record_str(&b, "answer", sv_from(answer_names[e->answer]));
+	record_str(&b, "host", sv_from(e->host));
+	record_num(&b, "port", e->port);
+	if (e->what != EGRESS_LOOKUP) {
+		record_num(&b, "flow", e->flow);
+		record_str(&b, "way", sv_from(way_names[e->way]));
+		record_num(&b, "up", (int64_t)e->up);
+		record_num(&b, "down", (int64_t)e->down);
+		record_num(&b, "us", (int64_t)e->lasted_us);
+	}
+	if (e->address[0])
+		record_str(&b, "address", sv_from(e->address));
+	if (e->dropped[0])
+		record_str(&b, "not_dialled", sv_from(e->dropped));
+	if (e->method[0]) {
+		record_str(&b, "method", sv_from(e->method));
+		record_str(&b, "path", sv_from(e->path));
+		record_num(&b, "status", e->status);
+	}
+	if (e->credential[0])
+		record_str(&b, "credential", sv_from(e->credential));
+	if (e->why[0])
+		record_str(&b, "why", sv_from(e->why));
+	if (e->rule < s->opt->policy->set.rules.n)
+		record_str(&b, "rule", s->opt->policy->set.rules.v[e->rule].text);
+	record_end(s, &b);
+}
+
+/* As a rule would name it. */
+static void object_of(const struct egress_event *e, char *to, size_t room)
+{
+	if (e->what == EGRESS_REQUEST)
+		snprintf(to, room, "https://%s%.*s", e->host, 400, e->path);
+	else if (e->what == EGRESS_LOOKUP || e->port == 443)
+		snprintf(to, room, "%s", e->host);
+	else
+		snprintf(to, room, "%s:%u", e->host, e->port);
+}
+
+static void note_denial(struct session *s, const struct egress_event *e)
+{
+	struct mediate_event d = { .op = MEDIATE_NET, .denied = true, .rule = e->rule };
+
+	object_of(e, d.object, sizeof(d.object));
+	snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
+	if (e->rule != RULE_NONE || strcmp(e->why, "no rule allows it") != 0)
+		snprintf(d.extra, sizeof(d.extra), "%s", e->why);
+	denial_note(s, &d);
+}
+
+/* SECURITY: what a process of ours says may be wrong once somebody took it over. */
+static bool take_event(const struct egress_message *m, struct egress_event *ret)
+{
+	if (m->text_n != sizeof(*ret))
+		return false;
+	memcpy(ret, m->text, sizeof(*ret));
+	ret->host[sizeof(ret->host) - 1] = 0;
+	ret->address[sizeof(ret->address) - 1] = 0;
+	ret->dropped[sizeof(ret->dropped) - 1] = 0;
+	ret->why[sizeof(ret->why) - 1] = 0;
+	ret->method[sizeof(ret->method) - 1] = 0;
+	ret->path[sizeof(ret->path) - 1] = 0;
+	ret->credential[sizeof(ret->credential) - 1] = 0;
+	return ret->what < ARRAY_LEN(what_names) && ret->answer < ARRAY_LEN(answer_names) &&
+	       ret->way < ARRAY_LEN(way_names);
+}
+
+void net_event(struct session *s)
+{
+	struct egress_message m;
+	struct egress_event e;
+	int fds[EGRESS_FDS];
+	size_t n;
+	const int r = egress_receive(s->egress, &m, fds, &n);
+
+	for (size_t i = 0; r > 0 && i < n; i++)
+		close(fds[i]);
+	if (r < 0)
+		return;
+	if (r == 0) {
+		/* SECURITY: no listener is left either, so nothing gets out. */
+		scope_close(&s->egress);
+		s->egress = -1;
+		if (s->state < SESSION_ENDING)
+			session_end(s, "the way to the network is gone", SESSION_FAILED);
+		return;
+	}
+	if (m.type == EGRESS_BIND) {
+		bind_more(s, &m);
+	} else if (m.type == EGRESS_WANT_RESOLVER) {
+		start_resolver(s);
+	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
+		record_net(s, &e);
+		if (e.answer == CAP_DENY)
+			note_denial(s, &e);
+	} else if (m.type == EGRESS_ASK) {
+		/* Nobody is there to ask yet. */
+		m = (struct egress_message){ .type = EGRESS_ANSWER, .id = m.id };
+		tell(s, &m, NULL, 0);
+	}
+}
+
+/* A capability that was granted or taken back while the session runs. */
+void net_rule(struct session *s, bool grant, struct sv cap)
+{
+	struct egress_message m = { .type = grant ? EGRESS_GRANT : EGRESS_REVOKE };
+
+	m.text_n = (uint32_t)(cap.n < sizeof(m.text) ? cap.n : 0);
+	memcpy(m.text, cap.p, m.text_n);
+	if (m.text_n)
+		tell(s, &m, NULL, 0);
+}
+
+void net_clear(struct session *s)
+{
+	pid_t *const pids[] = { &s->egress_pid, &s->resolver_pid };
+
+	scope_close(&s->egress);
+	s->egress = -1;
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		if (*pids[i] <= 0)
+			continue;
+		kill(*pids[i], SIGKILL);
+		while (waitpid(*pids[i], NULL, 0) < 0 && errno == EINTR)
+			;
+		*pids[i] = 0;
+	}
+}
