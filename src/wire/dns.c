@@ -45,11 +45,11 @@ static bool labels_read(struct cursor *c, char text[static 256], size_t *ret_n)
 		const uint32_t len = cursor_uint(c, 1);
 		const struct cursor label = cursor_take(c, len > 63 ? SIZE_MAX : len);
 
-		if (c->failed || n + (n != 0) + len > WIRE_NAME_MAX)
+		if (c->failed)
 			return false;
 		if (len == 0)
 			break;
-		if (memchr(label.p, '.', label.n))
+		if (n + (n != 0) + len > WIRE_NAME_MAX || memchr(label.p, '.', label.n))
 			return false;
 		if (n)
 			text[n++] = '.';
