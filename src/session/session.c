@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,8 +11,6 @@
 #include "session/session_priv.h"
 
 #include "base/banned.h"
-
-enum { GRACE_MS = 2000 };
 
 /* --- ending --- */
 
@@ -33,350 +30,6 @@ void session_end(struct session *s, const char *why, int exit_code)
 	}
 	if (jail_send(s->jail.session, &m, NULL, 0, SV(""), &err) < 0)
 		s->state = SESSION_ENDED;
-}
-
-static int exit_of(int status)
-{
-	return WIFSIGNALED(status) ? SESSION_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* --- what writ-init says: one table of state and event --- */
-
-struct heard {
-	struct jail_message m;
-	int fd; /* taken by whoever handles it */
-	pid_t pid;
-};
-
-static void on_hello(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	s->jail.init = h->pid;
-	if (s->cgroup.n && cgroup_add(&s->cgroup, h->pid, &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-/*
- * The host works beside the agent: replacing a covered file by rename takes the
- * cover away. The mediator refuses by name, so nothing opens; but it is noticed.
- */
-static void watch_mounts(struct session *s)
-{
-	const struct cap_set *set = &s->opt->policy->set;
-	char path[64];
-
-	if (!s->view.own_mounts || s->jail.init <= 0)
-		return;
-	for (size_t i = 0; i < set->nots.n; i++)
-		if (set->nots.v[i].cap.action == CAP_FS_READ) {
-			snprintf(path, sizeof(path), "/proc/%d/mountinfo", s->jail.init);
-			s->mounts = open(path, O_RDONLY | O_CLOEXEC);
-			return;
-		}
-}
-
-static void on_mounts(struct session *s)
-{
-	struct buf b = BUF_INIT(4096);
-	char drop[4096];
-
-	/* Read to the end, or it would be reported again at once. */
-	if (lseek(s->mounts, 0, SEEK_SET) < 0)
-		return;
-	while (read(s->mounts, drop, sizeof(drop)) > 0)
-		;
-	record_begin(s, &b, "mounts");
-	record_str(&b, "what", SV("a mount of the session changed from outside"));
-	record_end(s, &b);
-}
-
-static void on_sealed(struct session *s, struct heard *h)
-{
-	struct buf b = BUF_INIT(4096);
-
-	s->state = SESSION_RUNNING;
-	s->started_ms = s->active_ms = clock_ms();
-	record_begin(s, &b, "sealed");
-	record_num(&b, "steps", h->m.value);
-	record_end(s, &b);
-	watch_mounts(s);
-	if (s->opt->ready_fd > 0)
-		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
-	/* From here on nothing of whoever started us is held. */
-	if (s->opt->ready_fd > 0 && s->opt->detach) {
-		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		(void)!chdir("/");
-		(void)dup2(null, STDERR_FILENO);
-		scope_close(&null);
-	}
-}
-
-static void on_started(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	if (h->m.id != 1) {
-		control_terminal(s, h->m.id, h->fd);
-		return;
-	}
-	s->front.relay.pty = take_fd(&h->fd);
-	if (s->front.relay.pty < 0 || relay_new(&s->front.relay, &s->relay, &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-static void on_listener(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-static void on_failed(struct session *s, struct heard *h)
-{
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "failed");
-	record_str(&b, "step", sv_from(jail_step_name((enum jail_step)h->m.step)));
-	record_str(&b, "what", sv_from(h->m.err.what));
-	record_num(&b, "errno", h->m.err.sys);
-	record_end(s, &b);
-	if (h->m.id > 1) {
-		control_failed(s, h->m.id, &h->m.err);
-		return;
-	}
-	s->err = h->m.err;
-	s->failed = true;
-	s->failed_step = (enum jail_step)h->m.step;
-	if (h->m.step != STEP_EXEC)
-		s->state = SESSION_ENDED;
-}
-
-static void on_exited(struct session *s, struct heard *h)
-{
-	const int status = (int)h->m.value;
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "exited");
-	record_num(&b, "command", h->m.id);
-	record_num(&b, "status", exit_of(status));
-	record_end(s, &b);
-	if (h->m.id != 1) {
-		control_exited(s, h->m.id, exit_of(status));
-		return;
-	}
-	if (!s->has_exit) {
-		s->exit_code = exit_of(status);
-		s->has_exit = true;
-	}
-}
-
-static void forward(struct session *s, int number)
-{
-	const struct jail_message m = { .type = JAIL_SIGNAL, .id = 1, .value = number };
-	struct writ_err err = { 0 };
-
-	(void)!jail_send(s->jail.session, &m, NULL, 0, SV(""), &err);
-}
-
-/*
- * Gives the terminal back and stops as any program would, with everything in our
- * pipeline. Where no shell could let us go on, the kernel ignores this.
- */
-static void stop_ourselves(struct session *s)
-{
-	sigset_t set;
-
-	if (s->relay)
-		relay_suspend(s->relay);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)kill(0, SIGTSTP);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	if (s->relay)
-		relay_resume(s->relay);
-	forward(s, SIGCONT);
-}
-
-static void on_stopped(struct session *s, struct heard *h)
-{
-	if (h->m.id == 1)
-		stop_ourselves(s);
-}
-
-static void on_empty(struct session *s, struct heard *h)
-{
-	(void)h;
-	s->emptied = true;
-	s->state = SESSION_ENDED;
-}
-
-static void on_nothing(struct session *s, struct heard *h)
-{
-	(void)s, (void)h;
-}
-
-enum { HEARD_FIRST = JAIL_HELLO, HEARD_COUNT = JAIL_EMPTY - JAIL_HELLO + 1 };
-
-/* clang-format off */
-/* HELLO, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
-static void (*const table[][HEARD_COUNT])(struct session *s, struct heard *h) = {
-	[SESSION_STARTING] = { on_hello,   on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
-	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
-};
-/* clang-format on */
-
-static void hear(struct session *s)
-{
-	struct heard h = { .fd = -1 };
-	struct writ_err err = { 0 };
-	const int r = jail_receive(s->jail.session, &h.m, &h.fd, &h.pid, &err);
-	const uint32_t at = h.m.type - HEARD_FIRST;
-
-	if (r <= 0) {
-		/* SECURITY: the end without "sealed" is a failed start. */
-		if (s->state == SESSION_STARTING && !s->failed) {
-			s->failed = true;
-			(void)!writ_fail(&s->err, WRIT_E_SYS, 0, "writ-init ended without a word");
-		}
-		s->state = SESSION_ENDED;
-		return;
-	}
-	if (at < HEARD_COUNT && table[s->state][at])
-		table[s->state][at](s, &h);
-	else
-		session_end(s, "writ-init spoke out of turn", SESSION_FAILED);
-	scope_close(&h.fd);
-}
-
-/* --- signals and time --- */
-
-static void on_signal(struct session *s)
-{
-	struct signalfd_siginfo i;
-
-	if (read(s->signals, &i, sizeof(i)) != (ssize_t)sizeof(i))
-		return;
-	/* Before there is a command, the signal is for us. */
-	if (s->state == SESSION_STARTING && i.ssi_signo != SIGWINCH && i.ssi_signo != SIGTSTP) {
-		session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
-		return;
-	}
-	switch ((int)i.ssi_signo) {
-	case SIGWINCH:
-		if (s->relay)
-			relay_resize(s->relay);
-		break;
-	case SIGTSTP:
-		forward(s, SIGSTOP);
-		stop_ourselves(s);
-		break;
-	case SIGHUP:
-	case SIGTERM:
-		/* The command may tidy up; after the grace everything ends. */
-		forward(s, (int)i.ssi_signo);
-		if (!s->asked_ms)
-			s->asked_ms = clock_ms();
-		else
-			session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
-		break;
-	case SIGINT:
-	case SIGQUIT:
-	case SIGUSR1:
-	case SIGUSR2:
-		forward(s, (int)i.ssi_signo);
-		break;
-	}
-}
-
-static int open_signals(struct session *s, struct writ_err *err)
-{
-	static const int wanted[] = { SIGWINCH, SIGTSTP, SIGHUP,  SIGTERM,
-				      SIGINT,	SIGQUIT, SIGUSR1, SIGUSR2 };
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		struct sigaction now;
-
-		/* Who started us wants these ignored: nohup. */
-		if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue;
-		sigaddset(&set, wanted[i]);
-	}
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "block signals");
-	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals < 0 ? writ_fail(err, WRIT_E_SYS, errno, "signalfd") : 0;
-}
-
-static void time_is_up(struct session *s, const char *limit)
-{
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "limit");
-	record_str(&b, "limit", sv_from(limit));
-	record_end(s, &b);
-	if (s->has_exit)
-		return;
-	session_end(s, limit, SESSION_TIMEOUT);
-}
-
-/* Milliseconds until @limit seconds after @since are over; acts if they are. */
-static int until(struct session *s, enum cap_limit limit, uint64_t since, int least,
-		 const char *name)
-{
-	const uint64_t length = s->opt->policy->set.limits[limit] * 1000;
-	const uint64_t now = clock_ms();
-
-	if (!length || s->state != SESSION_RUNNING)
-		return least;
-	if (now >= since + length) {
-		time_is_up(s, name);
-		return 0;
-	}
-	return since + length - now < (uint64_t)least ? (int)(since + length - now) : least;
-}
-
-static int next_timeout(struct session *s)
-{
-	const uint64_t now = clock_ms();
-	/* A job that was sent to the background and fetched back is noticed by looking. */
-	int t = s->interactive ? 1000 : 3600000;
-
-	if (s->relay && relay_activity(s->relay) != s->activity) {
-		s->activity = relay_activity(s->relay);
-		s->active_ms = now;
-	}
-	if (s->state == SESSION_ENDING) {
-		/* pid 1 is killing; if it cannot finish, the kernel does. */
-		if (now >= s->killed_ms + GRACE_MS) {
-			s->state = SESSION_ENDED;
-			return 0;
-		}
-		return (int)(s->killed_ms + GRACE_MS - now);
-	}
-	if (s->asked_ms && now >= s->asked_ms + GRACE_MS)
-		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);
-	else if (s->asked_ms)
-		t = (int)(s->asked_ms + GRACE_MS - now);
-	t = until(s, LIMIT_SESSION, s->started_ms, t, "session");
-	t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
-	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
 }
 
 /* --- the loop --- */
@@ -431,7 +84,7 @@ static void step(struct session *s)
 			p[POLL_CLIENTS + i].fd = s->clients[i].fd;
 			count = POLL_CLIENTS + i + 1;
 		}
-	if (poll(p, (nfds_t)count, next_timeout(s)) < 0) {
+	if (poll(p, (nfds_t)count, pulse_timeout(s)) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
@@ -440,20 +93,20 @@ static void step(struct session *s)
 	if (relay_n)
 		on_relay(s, p + POLL_RELAY, relay_n);
 	if (p[POLL_SIGNALS].revents)
-		on_signal(s);
+		pulse_signal(s);
 	if (p[POLL_MEDIATOR].revents)
 		watch_event(s);
 	if (p[POLL_KEEPER].revents)
 		control_keeper(s);
 	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
-		on_mounts(s);
+		hear_mounts(s);
 	if (p[POLL_CONTROL].revents)
 		control_accept(s);
 	for (size_t i = 0; i + POLL_CLIENTS < count; i++)
 		if (p[POLL_CLIENTS + i].revents)
 			control_serve(s, i);
 	if (p[POLL_JAIL].revents)
-		hear(s);
+		hear_message(s);
 }
 
 /* --- start and end --- */
@@ -547,7 +200,7 @@ static void hear_why(struct session *s, struct writ_err *err)
 
 		if (poll(&p, 1, 100) <= 0)
 			return;
-		hear(s);
+		hear_message(s);
 	}
 	if (s->failed && s->failed_step != STEP_NONE)
 		*err = s->err;
@@ -558,7 +211,7 @@ static int start(struct session *s, struct writ_err *err)
 	struct host_place place;
 	struct jail_message m = { .type = JAIL_BUILD };
 	scoped_fd program = -1;
-	int r = open_signals(s, err);
+	int r = pulse_open(s, err);
 
 	if (r == 0)
 		r = session_place_make(s, err);
@@ -595,7 +248,7 @@ static int start(struct session *s, struct writ_err *err)
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
-		hear(s);
+		hear_message(s);
 	if (r == 0 && s->failed)
 		return 0;
 	if (r == 0)

@@ -141,6 +141,17 @@ void control_exited(struct session *s, uint32_t id, int status);
 void control_failed(struct session *s, uint32_t id, const struct writ_err *err);
 void control_close(struct session *s);
 
+/* hear.c: what writ-init says */
+void hear_message(struct session *s);
+void hear_mounts(struct session *s); /* the jail's mounts have changed */
+
+/* pulse.c: signals of ours, and time */
+enum { GRACE_MS = 2000 };
+must_check int pulse_open(struct session *s, struct writ_err *err);
+void pulse_signal(struct session *s);
+void pulse_stop(struct session *s);   /* stops us as the command was stopped, until SIGCONT */
+int pulse_timeout(struct session *s); /* acts on what is due; ms until the next */
+
 /* session.c */
 void session_end(struct session *s, const char *why, int exit_code);
 
