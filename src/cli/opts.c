@@ -38,6 +38,7 @@ static const struct opt opts[] = {
 	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
 	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
 	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
+	{ OPT_DETACH,    "detach",    0,   NULL,         "exec: give it a terminal of its own, print its number, and let it go on", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -55,11 +56,13 @@ const struct cli_verb cli_verbs[] = {
 	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells, "
 	  "128+N signal N.",
 	  cmd_run, false, true },
-	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | stop SESSION", "a sandbox that stays",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(QUIET) | O(VERBOSE),
+	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | attach SESSION [N] | stop SESSION", "a sandbox that stays",
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DETACH) | O(QUIET) | O(VERBOSE),
 	  "writ session start --allow write:./logs/*",
 	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
-	  "terminal; stop ends it and everything in it. Options come before `--`. A session ends with stop or at limit session.",
+	  "terminal, or with --detach on its own. attach joins the terminal of a command: the last 64 KiB it showed, what it shows "
+	  "from now on, your keys; Ctrl-] and then d leaves it running. Whoever attaches last has it. "
+	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
 	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },

@@ -47,6 +47,7 @@ enum opt_id {
 	OPT_STATUS_FD,
 	OPT_NEUTRAL,
 	OPT_ALWAYS,
+	OPT_DETACH,
 	/* keep last */
 	OPT_COUNT
 };

@@ -94,8 +94,8 @@ static void on_started(struct session *s, struct heard *h)
 {
 	struct writ_err err = { 0 };
 
-	if (h->m.id != 1) {
-		control_terminal(s, h->m.id, h->fd);
+	if (h->m.id != 1 || s->opt->detach) {
+		more_terminal(s, h->m.id, take_fd(&h->fd));
 		return;
 	}
 	s->front.relay.pty = take_fd(&h->fd);
@@ -126,11 +126,11 @@ static void on_failed(struct session *s, struct heard *h)
 	record_str(&b, "what", sv_from(h->m.err.what));
 	record_num(&b, "errno", h->m.err.sys);
 	record_end(s, &b);
-	if (h->m.id > 1) {
-		control_failed(s, h->m.id, &h->m.err);
+	if (h->m.id > 1 || (h->m.id == 1 && s->opt->detach)) {
+		more_failed(s, h->m.id, &h->m.err);
 		return;
 	}
-	s->err = h->m.err;
+	command_why(s, &h->m.err, &s->err);
 	s->failed = true;
 	s->failed_step = (enum jail_step)h->m.step;
 	if (h->m.step != STEP_EXEC)
@@ -139,27 +139,28 @@ static void on_failed(struct session *s, struct heard *h)
 
 static void on_exited(struct session *s, struct heard *h)
 {
-	const int status = (int)h->m.value;
+	const bool more = h->m.id != 1 || s->opt->detach;
+	int status = exit_of((int)h->m.value);
 	struct buf b = BUF_INIT(4096);
 
+	if (more)
+		status = more_exited(s, h->m.id, status);
 	record_begin(s, &b, "exited");
 	record_num(&b, "command", h->m.id);
-	record_num(&b, "status", exit_of(status));
+	record_num(&b, "status", status);
 	record_end(s, &b);
-	if (h->m.id != 1) {
-		control_exited(s, h->m.id, exit_of(status));
-		return;
-	}
-	if (!s->has_exit) {
-		s->exit_code = exit_of(status);
+	if (!more && !s->has_exit) {
+		s->exit_code = status;
 		s->has_exit = true;
 	}
 }
 
 static void on_stopped(struct session *s, struct heard *h)
 {
-	if (h->m.id == 1)
+	if (h->m.id == 1 && !s->opt->detach)
 		pulse_stop(s);
+	else
+		more_stopped(s, h->m.id);
 }
 
 static void on_empty(struct session *s, struct heard *h)

@@ -145,6 +145,9 @@ int pulse_timeout(struct session *s)
 	else if (s->asked_ms)
 		t = (int)(s->asked_ms + GRACE_MS - now);
 	t = until(s, LIMIT_SESSION, s->started_ms, t, "session");
-	t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
+	/* The command of a run is the session; others end alone. */
+	if (!s->opt->detach)
+		t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
+	t = more_timeout(s, t);
 	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
 }

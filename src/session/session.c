@@ -42,8 +42,7 @@ enum {
 	POLL_CONTROL,
 	POLL_MOUNTS,
 	POLL_RELAY,
-	POLL_CLIENTS = POLL_RELAY + RELAY_POLLS,
-	POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX
+	POLL_COUNT = POLL_RELAY + RELAY_POLLS + CLIENTS_MAX + 2 * SCREENS_MAX
 };
 
 static void on_relay(struct session *s, const struct pollfd *p, size_t n)
@@ -64,48 +63,77 @@ static void on_relay(struct session *s, const struct pollfd *p, size_t n)
 	}
 }
 
+/* Only what is there, one behind the other: their number may be bounded tightly. */
+struct polled {
+	struct pollfd p[POLL_COUNT];
+	size_t n, relay_n;
+	size_t client[CLIENTS_MAX], screen[SCREENS_MAX][2]; /* where; 0: not at all */
+};
+
+static size_t add(struct polled *w, struct pollfd p)
+{
+	if (p.fd < 0)
+		return 0;
+	w->p[w->n] = p;
+	return w->n++;
+}
+
+static void fill(struct session *s, struct polled *w)
+{
+	const int fixed[] = { s->signals, s->jail.session, s->jail.keeper, s->mediator, s->control };
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
+	w->p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
+	w->relay_n = s->relay ? relay_poll(s->relay, w->p + POLL_RELAY) : 0;
+	w->n = POLL_RELAY + w->relay_n;
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		w->client[i] = add(w, (struct pollfd){ .fd = s->clients[i].fd, .events = POLLIN });
+	for (size_t i = 0; i < SCREENS_MAX; i++) {
+		struct pollfd two[2];
+
+		screen_poll(&s->screens[i], two);
+		for (size_t j = 0; j < 2; j++)
+			w->screen[i][j] = add(w, two[j]);
+	}
+}
+
+static short happened(const struct polled *w, size_t at)
+{
+	return at ? w->p[at].revents : 0;
+}
+
 static void step(struct session *s)
 {
-	struct pollfd p[POLL_COUNT];
-	size_t relay_n, count;
+	struct polled w;
 
-	for (size_t i = 0; i < POLL_COUNT; i++)
-		p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
-	p[POLL_SIGNALS].fd = s->signals;
-	p[POLL_JAIL].fd = s->jail.session;
-	p[POLL_KEEPER].fd = s->jail.keeper;
-	p[POLL_MEDIATOR].fd = s->mediator;
-	p[POLL_CONTROL].fd = s->control;
-	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
-	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
-	count = POLL_RELAY + relay_n;
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		if (s->clients[i].fd >= 0) {
-			p[POLL_CLIENTS + i].fd = s->clients[i].fd;
-			count = POLL_CLIENTS + i + 1;
-		}
-	if (poll(p, (nfds_t)count, pulse_timeout(s)) < 0) {
+	fill(s, &w);
+	if (poll(w.p, (nfds_t)w.n, pulse_timeout(s)) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
 		return;
 	}
-	if (relay_n)
-		on_relay(s, p + POLL_RELAY, relay_n);
-	if (p[POLL_SIGNALS].revents)
+	if (w.relay_n)
+		on_relay(s, w.p + POLL_RELAY, w.relay_n);
+	for (size_t i = 0; i < SCREENS_MAX; i++)
+		if (happened(&w, w.screen[i][0]) || happened(&w, w.screen[i][1]))
+			screen_step(s, &s->screens[i], happened(&w, w.screen[i][0]),
+				    happened(&w, w.screen[i][1]));
+	if (w.p[POLL_SIGNALS].revents)
 		pulse_signal(s);
-	if (p[POLL_MEDIATOR].revents)
+	if (w.p[POLL_MEDIATOR].revents)
 		watch_event(s);
-	if (p[POLL_KEEPER].revents)
+	if (w.p[POLL_KEEPER].revents)
 		control_keeper(s);
-	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
+	if (w.p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
 		hear_mounts(s);
-	if (p[POLL_CONTROL].revents)
-		control_accept(s);
-	for (size_t i = 0; i + POLL_CLIENTS < count; i++)
-		if (p[POLL_CLIENTS + i].revents)
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		if (happened(&w, w.client[i]) && s->clients[i].fd == w.p[w.client[i]].fd)
 			control_serve(s, i);
-	if (p[POLL_JAIL].revents)
+	if (w.p[POLL_CONTROL].revents)
+		control_accept(s);
+	if (w.p[POLL_JAIL].revents)
 		hear_message(s);
 }
 
@@ -141,6 +169,17 @@ static void record_start(struct session *s)
 	record_end(s, &b);
 }
 
+/* A session that stays has a terminal for it, which people may join. */
+static int kept_command(struct session *s, struct command_ask *ask, struct writ_err *err)
+{
+	int none[3] = { -1, -1, -1 };
+
+	ask->pty = 7;
+	ask->rows = 24;
+	ask->cols = 80;
+	return more_send(s, ask, true, none, err);
+}
+
 /* The command that the session was made for; a kept session may have none. */
 static int first_command(struct session *s, struct writ_err *err)
 {
@@ -152,14 +191,15 @@ static int first_command(struct session *s, struct writ_err *err)
 				   .cwd = s->opt->cwd,
 				   .program = s->opt->program,
 				   .umask = mask };
-	int r = 0;
+	int r;
 
 	(void)umask(mask);
 	s->commands = 1;
 	if (!s->opt->argv[0])
 		return 0;
-	if (!s->opt->detach)
-		r = front_open(&s->front, s->opt->stdio, !s->view.own_mounts, err);
+	if (s->opt->detach)
+		return kept_command(s, &ask, err);
+	r = front_open(&s->front, s->opt->stdio, !s->view.own_mounts, err);
 	if (r < 0)
 		return r;
 	s->front.relay.output_max = s->opt->policy->set.limits[LIMIT_OUTPUT];
@@ -171,7 +211,7 @@ static int first_command(struct session *s, struct writ_err *err)
 	ask.rows = s->front.rows;
 	ask.cols = s->front.cols;
 	/* A terminal of the jail's own is still to come, and the relay with it. */
-	if (!s->opt->detach && (!s->front.pty || s->front.relay.pty >= 0))
+	if (!s->front.pty || s->front.relay.pty >= 0)
 		r = relay_new(&s->front.relay, &s->relay, err);
 	if (r == 0)
 		r = command_send(s, &ask, err);
@@ -369,6 +409,7 @@ static void clear(struct session *s)
 		front_clear(&s->front);
 	s->relay = NULL;
 	control_close(s);
+	screen_clear(s);
 	scope_close(&s->record);
 	scope_close(&s->feed);
 	scope_close(&s->signals);
@@ -398,6 +439,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		s.clients[i].fd = -1;
+	screen_init(&s);
 	r = start(&s, err);
 	if (r < 0 && s.jail.session >= 0) {
 		hear_why(&s, err);

@@ -80,11 +80,29 @@ must_check int session_list(struct sv state, struct arena *a,
 must_check int session_ask(struct sv state, struct sv id, struct sv request, struct buf *ret_answer,
 			   struct writ_err *err);
 
+/* How somebody looks at a command, and what became of that. */
+struct session_look {
+	bool neutral;		 /* make escape sequences harmless; the session may say so itself */
+	bool detach;		 /* exec: it has a terminal of its own and goes on by itself */
+	uint32_t number;	 /* attach: of the command, 0: the one there is. Set to it */
+	char id[SESSION_ID + 1]; /* set: the session's whole name */
+	bool left;		 /* set: it goes on without us */
+	bool taken;		 /* set: because somebody else has joined it */
+};
+
 /*
  * Runs one more command in a running session, with our own standard descriptors.
- * If it could not be run, @err says why and *@ret_exit is 126 or 127.
+ * If it could not be run, @err says why and *@ret_exit is 126 or 127. @look may be NULL.
  */
 must_check int session_exec(struct sv state, struct sv id, char *const *argv, char *const *environ,
-			    struct sv cwd, int *ret_exit, struct writ_err *err);
+			    struct sv cwd, struct session_look *look, int *ret_exit,
+			    struct writ_err *err);
+
+/*
+ * Joins the terminal of a command: what it showed last, what it shows, our keys. Ends
+ * with the command, whose status is *@ret_exit, or by the escape of term/relay.h.
+ */
+must_check int session_attach(struct sv state, struct sv id, struct session_look *look,
+			      int *ret_exit, struct writ_err *err);
 
 #endif
