@@ -48,6 +48,7 @@ enum opt_id {
 	OPT_NEUTRAL,
 	OPT_ALWAYS,
 	OPT_DETACH,
+	OPT_EXPLAIN_DENIALS,
 	/* keep last */
 	OPT_COUNT
 };

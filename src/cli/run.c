@@ -101,6 +101,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
 				       .neutral = a->given[OPT_NEUTRAL],
+				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
@@ -269,6 +270,51 @@ static int session_attach_verb(struct args *a)
 	return code;
 }
 
+struct denial_list {
+	struct buf *b;
+	bool json;
+	size_t n;
+};
+
+static bool list_denial(void *ctx, const struct session_denial *d)
+{
+	struct denial_list *l = ctx;
+
+	if (l->json && l->n)
+		buf_str(l->b, ",\n");
+	if (l->json)
+		session_denial_json(d, l->b);
+	else
+		session_denial_text(d, l->b);
+	l->n++;
+	return !l->b->failed;
+}
+
+static int session_denials_verb(struct args *a)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct denial_list l = { .b = &b, .json = a->given[OPT_JSON] };
+	struct place_info w;
+	struct writ_err err = { 0 };
+
+	if (a->operands.n != 2) {
+		note("denials of which session? as in: writ session denials 7f3a");
+		return EXIT_FAILED;
+	}
+	if (l.json)
+		buf_ch(&b, '[');
+	if (where_find(a->arena, NULL, false, &w, &err) < 0 ||
+	    session_denials(w.state, sv_from(a->operands.v[1]), list_denial, &l, &err) < 0) {
+		buf_clear(&b);
+		return fail(&err, NULL);
+	}
+	if (l.json)
+		buf_str(&b, "]\n");
+	else if (l.n == 0 && !a->given[OPT_QUIET])
+		note("nothing was refused that could be seen");
+	return out(&b, EXIT_DONE);
+}
+
 int cmd_session(struct args *a)
 {
 	const struct sv what = a->operands.n ? sv_from(a->operands.v[0]) : SV("");
@@ -280,11 +326,13 @@ int cmd_session(struct args *a)
 		return session_exec_verb(a);
 	if (sv_is(what, "attach"))
 		return session_attach_verb(a);
+	if (sv_is(what, "denials"))
+		return session_denials_verb(a);
 	if (sv_is(what, "stop") && a->operands.n == 2) {
 		stop.operands.v = a->operands.v + 1;
 		stop.operands.n = 1;
 		return cmd_stop(&stop);
 	}
-	note("session start, exec, attach, or stop; see writ help session");
+	note("session start, exec, attach, denials, or stop; see writ help session");
 	return EXIT_FAILED;
 }

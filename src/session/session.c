@@ -373,7 +373,9 @@ static void finish(struct session *s)
 	relay_free(s->relay);
 	s->relay = NULL;
 	note_hits(s);
-	if (s->interactive)
+	if (s->opt->explain && !s->failed)
+		denial_explain_all(s);
+	else if (s->interactive)
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
 		say(s, "the %s limit was reached, and everything was ended", s->ended_by);

@@ -33,6 +33,7 @@ struct denial {
 	enum mediate_op op;
 	uint32_t rule;
 	uint32_t count;
+	bool named; /* a program was given the name: nobody saw it fail */
 	int32_t pid;
 	char comm[16];
 	char object[MEDIATE_TEXT];
@@ -161,6 +162,7 @@ void watch_event(struct session *s);
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);
 void denial_show_all(struct session *s);
+void denial_explain_all(const struct session *s);
 void say(const struct session *s, const char *fmt, ...) printf_like(2, 3);
 
 /* control.c */
