@@ -382,7 +382,7 @@ static int put_network(struct compile *c)
 	struct host_view *v = c->view;
 	int r = 0;
 
-	if (!c->a_tier || !reach_any(c->set))
+	if (!c->a_tier)
 		return 0;
 	r = reach_init(c->a, c->set, c->place->realm, &v->reach, c->err);
 	if (r == 0)

@@ -38,6 +38,8 @@ static const struct opt opts[] = {
 	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
 	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
 	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
+	{ OPT_DETACH,    "detach",    0,   NULL,         "exec: give it a terminal of its own, print its number, and let it go on", NULL },
+	{ OPT_EXPLAIN_DENIALS, "explain-denials", 0, NULL, "every denial with rule, guarantee, hint and what to type, at the end", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -48,18 +50,21 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(EXPLAIN_DENIALS) | O(QUIET) | O(VERBOSE),
 	  "writ run --allow write:./logs/* -- python3 job.py",
 	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
 	  "a policy it may write the workspace, read the system's programs, and nothing else. 121 is an error in the policy, 122 a guarantee that this "
 	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells, "
 	  "128+N signal N.",
 	  cmd_run, false, true },
-	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | stop SESSION", "a sandbox that stays",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(QUIET) | O(VERBOSE),
+	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | attach SESSION [N] | denials SESSION | stop SESSION", "a sandbox that stays",
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DETACH) | O(JSON) | O(QUIET) | O(VERBOSE),
 	  "writ session start --allow write:./logs/*",
 	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
-	  "terminal; stop ends it and everything in it. Options come before `--`. A session ends with stop or at limit session.",
+	  "terminal, or with --detach on its own. attach joins the terminal of a command: the last 64 KiB it showed, what it shows "
+	  "from now on, your keys; Ctrl-] and then d leaves it running. Whoever attaches last has it. "
+	  "denials lists what was refused in a session that runs or has ended, of `run` too, and what would allow it. "
+	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
 	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },

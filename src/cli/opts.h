@@ -47,6 +47,8 @@ enum opt_id {
 	OPT_STATUS_FD,
 	OPT_NEUTRAL,
 	OPT_ALWAYS,
+	OPT_DETACH,
+	OPT_EXPLAIN_DENIALS,
 	/* keep last */
 	OPT_COUNT
 };

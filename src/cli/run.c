@@ -103,6 +103,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
 				       .neutral = a->given[OPT_NEUTRAL],
+				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
@@ -214,11 +215,22 @@ static int session_start(struct args *a)
 	return WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
+/* What became of a command that somebody looked at. */
+static void note_left(const struct args *a, const struct session_look *look)
+{
+	if (look->left && !a->given[OPT_QUIET])
+		note("%s; it goes on: writ session attach %s %u",
+		     look->taken ? "somebody else has attached" : "left", look->id, look->number);
+}
+
 static int session_exec_verb(struct args *a)
 {
+	struct session_look look = { .neutral = a->given[OPT_NEUTRAL],
+				     .detach = a->given[OPT_DETACH] };
 	struct place_info w;
 	struct writ_err err = { 0 };
 	char **argv = command_of(a, 2);
+	struct buf b = BUF_INIT(64);
 	int code = EXIT_FAILED;
 
 	if (a->operands.n < 3 || !argv) {
@@ -226,11 +238,83 @@ static int session_exec_verb(struct args *a)
 		return EXIT_FAILED;
 	}
 	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
-	    session_exec(w.state, sv_from(a->operands.v[1]), argv, environ, w.cwd, &code, &err) < 0)
+	    session_exec(w.state, sv_from(a->operands.v[1]), argv, environ, w.cwd, &look, &code,
+			 &err) < 0)
 		return fail(&err, NULL);
 	if (err.what[0])
 		(void)!fail(&err, NULL);
+	if (look.detach && look.left) {
+		buf_fmt(&b, "%u\n", look.number);
+		return out(&b, EXIT_DONE);
+	}
+	note_left(a, &look);
 	return code;
+}
+
+static int session_attach_verb(struct args *a)
+{
+	struct session_look look = { .neutral = a->given[OPT_NEUTRAL] };
+	struct place_info w;
+	struct writ_err err = { 0 };
+	uint64_t number = 0;
+	int code = EXIT_FAILED;
+
+	if (a->operands.n < 2 || a->operands.n > 3 ||
+	    (a->operands.n == 3 && !sv_to_u64(sv_from(a->operands.v[2]), UINT32_MAX, &number))) {
+		note("attach to what? as in: writ session attach 7f3a, or writ session attach 7f3a 2");
+		return EXIT_FAILED;
+	}
+	look.number = (uint32_t)number;
+	if (where_find(a->arena, NULL, false, &w, &err) < 0 ||
+	    session_attach(w.state, sv_from(a->operands.v[1]), &look, &code, &err) < 0)
+		return fail(&err, NULL);
+	note_left(a, &look);
+	return code;
+}
+
+struct denial_list {
+	struct buf *b;
+	bool json;
+	size_t n;
+};
+
+static bool list_denial(void *ctx, const struct session_denial *d)
+{
+	struct denial_list *l = ctx;
+
+	if (l->json && l->n)
+		buf_str(l->b, ",\n");
+	if (l->json)
+		session_denial_json(d, l->b);
+	else
+		session_denial_text(d, l->b);
+	l->n++;
+	return !l->b->failed;
+}
+
+static int session_denials_verb(struct args *a)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct denial_list l = { .b = &b, .json = a->given[OPT_JSON] };
+	struct place_info w;
+	struct writ_err err = { 0 };
+
+	if (a->operands.n != 2) {
+		note("denials of which session? as in: writ session denials 7f3a");
+		return EXIT_FAILED;
+	}
+	if (l.json)
+		buf_ch(&b, '[');
+	if (where_find(a->arena, NULL, false, &w, &err) < 0 ||
+	    session_denials(w.state, sv_from(a->operands.v[1]), list_denial, &l, &err) < 0) {
+		buf_clear(&b);
+		return fail(&err, NULL);
+	}
+	if (l.json)
+		buf_str(&b, "]\n");
+	else if (l.n == 0 && !a->given[OPT_QUIET])
+		note("nothing was refused that could be seen");
+	return out(&b, EXIT_DONE);
 }
 
 int cmd_session(struct args *a)
@@ -242,11 +326,15 @@ int cmd_session(struct args *a)
 		return session_start(a);
 	if (sv_is(what, "exec"))
 		return session_exec_verb(a);
+	if (sv_is(what, "attach"))
+		return session_attach_verb(a);
+	if (sv_is(what, "denials"))
+		return session_denials_verb(a);
 	if (sv_is(what, "stop") && a->operands.n == 2) {
 		stop.operands.v = a->operands.v + 1;
 		stop.operands.n = 1;
 		return cmd_stop(&stop);
 	}
-	note("session start, exec, or stop; see writ help session");
+	note("session start, exec, attach, denials, or stop; see writ help session");
 	return EXIT_FAILED;
 }

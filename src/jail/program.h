@@ -168,7 +168,7 @@ enum jail_type {
 	JAIL_BUILD,  /* descriptor: the program; to pid 1 and to the keeper */
 	JAIL_SPAWN,  /* descriptors: the command, then what it is given; @id (not 0) names it.
 			@value not 0: the session ends with it */
-	JAIL_SIGNAL, /* @value to the foreground of command @id */
+	JAIL_SIGNAL, /* @value to the foreground of command @id; JAIL_KILL_LED: see there */
 	JAIL_END,    /* kill everything, then end */
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
@@ -197,6 +197,12 @@ struct jail_message {
 	uint32_t pad;
 	struct writ_err err;
 };
+
+/*
+ * To a command with a terminal instead of SIGKILL, which would end its leader alone: the
+ * leader kills the command and then ends like it.
+ */
+enum { JAIL_KILL_LED = 64 };
 
 enum { JAIL_PATH = 4096 };
 /* What follows a message of ATTACH and DETACH: a path, NUL-terminated. */

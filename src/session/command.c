@@ -1,3 +1,8 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "session/session_priv.h"
@@ -116,6 +121,31 @@ static struct sv find_cwd(const struct session *s, struct sv cwd)
 	if (top.n && sv_starts(cwd, top) && (cwd.n == top.n || cwd.p[top.n] == '/'))
 		return cwd;
 	return s->view.home;
+}
+
+/* Is there something of that name inside? */
+static bool is_inside(const struct session *s, struct sv path)
+{
+	char at[PATH_MAX];
+	const int n = snprintf(at, sizeof(at), "/proc/%d/root" SV_FMT, s->jail.init, SV_ARG(path));
+
+	return s->jail.init > 0 && n > 0 && (size_t)n < sizeof(at) &&
+	       faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void command_why(const struct session *s, const struct writ_err *err, struct writ_err *ret)
+{
+	struct sv name = sv_from(err->what);
+	const bool missing = err->sys == ENOENT || err->sys == ENOTDIR;
+
+	*ret = *err;
+	if (!sv_starts(name, SV("run ")))
+		return;
+	name = sv_skip(name, 4);
+	(void)!writ_fail(ret, err->code, 0, "cannot run " SV_FMT ": %s", SV_ARG(sv_sub(name, 0, 60)),
+			 !missing	    ? strerror(err->sys)
+			 : is_inside(s, name) ? "its interpreter is not found inside"
+					    : "not found inside; is its directory granted?");
 }
 
 /* Puts the command together and asks pid 1 for it. */

@@ -68,8 +68,13 @@ void control_accept(struct session *s)
 		}
 }
 
-static void answer(struct session *s, size_t client, const char *fmt, ...) printf_like(3, 4);
-static void answer(struct session *s, size_t client, const char *fmt, ...)
+void control_drop(struct session *s, size_t client)
+{
+	scope_close(&s->clients[client].fd);
+	s->clients[client] = (struct client){ .fd = -1 };
+}
+
+void control_answer(struct session *s, size_t client, const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(REQUEST_MAX);
 	va_list ap;
@@ -79,151 +84,7 @@ static void answer(struct session *s, size_t client, const char *fmt, ...)
 	va_end(ap);
 	(void)!send(s->clients[client].fd, b.p ? b.p : "", b.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	buf_clear(&b);
-	scope_close(&s->clients[client].fd);
-	s->clients[client].fd = -1;
-}
-
-/* --- commands of clients --- */
-
-static struct client *client_of(struct session *s, uint32_t id)
-{
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		if (s->clients[i].fd >= 0 && s->clients[i].command == id)
-			return &s->clients[i];
-	return NULL;
-}
-
-static void tell(const struct client *c, int fd, const char *fmt, ...) printf_like(3, 4);
-static void tell(const struct client *c, int fd, const char *fmt, ...)
-{
-	struct buf b = BUF_INIT(REQUEST_MAX);
-	struct writ_err err = { 0 };
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vfmt(&b, fmt, ap);
-	va_end(ap);
-	/* A client that went away is noticed when its socket says so. */
-	(void)!packet_send(c->fd, buf_view(&b), &fd, fd >= 0, &err);
-	buf_clear(&b);
-}
-
-void control_terminal(struct session *s, uint32_t id, int fd)
-{
-	const struct client *c = client_of(s, id);
-
-	if (c)
-		tell(c, fd, "tty");
-}
-
-void control_exited(struct session *s, uint32_t id, int status)
-{
-	struct client *c = client_of(s, id);
-
-	if (!c)
-		return;
-	tell(c, -1, "exit %d", status);
-	scope_close(&c->fd);
-	c->fd = -1;
-}
-
-void control_failed(struct session *s, uint32_t id, const struct writ_err *err)
-{
-	const struct client *c = client_of(s, id);
-
-	if (c)
-		tell(c, -1, "failed %s%s%s", err->what, err->sys ? ": " : "",
-		     err->sys ? strerror(err->sys) : "");
-}
-
-/* NUL-terminated strings of @text, the first @n of them. */
-static char **take_strings(struct session *s, struct sv *text, size_t n)
-{
-	char **v = arena_array(s->a, char *, n + 1);
-
-	for (size_t i = 0; v && i < n; i++) {
-		const size_t end = sv_find(*text, 0);
-
-		if (end == SIZE_MAX)
-			return NULL;
-		v[i] = arena_str(s->a, sv_sub(*text, 0, end));
-		if (!v[i])
-			return NULL;
-		*text = sv_skip(*text, end + 1);
-	}
-	return v;
-}
-
-/*
- * "exec ARGS ENV PTY GIVEN UMASK ROWS COLS", and a descriptor that holds the
- * directory, the arguments and the environment, each with a NUL behind it. The
- * client's environment is not the command's: the policy chooses from it.
- */
-static int exec_parse(struct session *s, struct sv rest, const int *fds, size_t fds_n,
-		      struct command_ask *ret, struct writ_err *err)
-{
-	uint64_t v[7];
-	struct buf b = BUF_INIT(JAIL_MAX);
-	struct sv text, cwd;
-	size_t end;
-	int r;
-
-	for (size_t i = 0; i < ARRAY_LEN(v); i++)
-		if (!sv_to_u64(sv_cut(&rest, ' '), 65535, &v[i]))
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "that request has no meaning");
-	if (fds_n == 0 || v[0] == 0 || (size_t)__builtin_popcountll(v[3] & 7) != fds_n - 1)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "that request is not whole");
-	r = lseek(fds[0], 0, SEEK_SET) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "read a request")
-					   : fd_read_all(fds[0], &b, err);
-	if (r == 0 && !arena_sv(s->a, buf_view(&b), &text))
-		r = writ_nomem(err);
-	buf_clear(&b);
-	if (r < 0)
-		return r;
-	end = sv_find(text, 0);
-	cwd = sv_sub(text, 0, end);
-	text = sv_skip(text, end == SIZE_MAX ? text.n : end + 1);
-	*ret = (struct command_ask){ .cwd = cwd.n ? cwd : s->opt->cwd,
-				     .argv = take_strings(s, &text, v[0]),
-				     .pty = (uint32_t)v[2] & 7,
-				     .given = (uint32_t)v[3] & 7,
-				     .umask = (uint32_t)v[4] & 0777,
-				     .rows = (uint16_t)v[5],
-				     .cols = (uint16_t)v[6] };
-	ret->environ = take_strings(s, &text, v[1]);
-	return ret->argv && ret->environ
-		       ? 0
-		       : writ_fail(err, WRIT_E_SYNTAX, 0, "that request is cut off");
-}
-
-static void exec_more(struct session *s, size_t client, struct sv rest, const int *fds,
-		      size_t fds_n)
-{
-	scoped_arena scratch = ARENA_INIT((size_t)4 * JAIL_MAX);
-	struct arena *const kept = s->a;
-	struct command_ask ask = { 0 };
-	struct writ_err err = { 0 };
-	int given[3] = { -1, -1, -1 };
-	size_t next = 1;
-	int r;
-
-	/* A kept session may run any number of commands: none of them leaves memory behind. */
-	s->a = &scratch;
-	r = exec_parse(s, rest, fds, fds_n, &ask, &err);
-	for (int i = 0; r == 0 && i < 3; i++)
-		if (ask.given & 1u << i)
-			given[i] = fds[next++];
-	ask.fds = given;
-	ask.id = ++s->commands;
-	if (r == 0 && s->state != SESSION_RUNNING)
-		r = writ_fail(&err, WRIT_E_DENIED, 0, "this session is not running");
-	if (r == 0)
-		r = command_send(s, &ask, &err);
-	s->a = kept;
-	if (r < 0)
-		answer(s, client, "error %s", err.what);
-	else
-		s->clients[client].command = ask.id;
+	control_drop(s, client);
 }
 
 /* --- live grants --- */
@@ -305,7 +166,7 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 
 	if (!g || (!write && !sv_is(verb, "read")) || rest.n == 0 || rest.n >= sizeof(g->path) ||
 	    rest.p[0] != '/' || rule.n >= sizeof(g->rule)) {
-		answer(s, client, "error only read and write of a path can be granted live");
+		control_answer(s, client, "error only read and write of a path can be granted live");
 		return;
 	}
 	/* SECURITY: Landlock lets the session write there by itself, whatever is mounted below. */
@@ -313,7 +174,7 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		const struct sv own = s->view.private_dirs.v[i];
 
 		if (sv_starts(rest, own) && (rest.n == own.n || rest.p[own.n] == '/')) {
-			answer(s, client,
+			control_answer(s, client,
 			       "error " SV_FMT
 			       " is the session's own: nothing can be granted below it",
 			       SV_ARG(own));
@@ -322,7 +183,7 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	}
 	why = cannot_grant(s, rest);
 	if (why) {
-		answer(s, client, "error %s", why);
+		control_answer(s, client, "error %s", why);
 		return;
 	}
 	*g = (struct grant){ .number = (uint32_t)s->grants.n, .write = write };
@@ -332,7 +193,7 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		/* Host namespaces: what Landlock closed stays closed for the kernel. */
 		if (!write) {
 			g->number = 0;
-			answer(s, client,
+			control_answer(s, client,
 			       "error this session cannot be widened for reading: tier B sees no "
 			       "reads; "
 			       "start it again with --allow");
@@ -340,19 +201,19 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		}
 		if (!s->view.traps || tell_mediator(s, g, true, &err) < 0) {
 			g->number = 0;
-			answer(s, client, "error this session cannot be widened: %s",
+			control_answer(s, client, "error this session cannot be widened: %s",
 			       err.what[0] ? err.what : "nothing is mediated in it");
 			return;
 		}
 		record_grant(s, g, "allow");
-		answer(s, client, "ok %u", g->number);
+		control_answer(s, client, "ok %u", g->number);
 		return;
 	}
 	m.id = g->number;
 	m.value = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY);
 	if (jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ g->path, rest.n + 1 }, &err) < 0) {
 		g->number = 0;
-		answer(s, client, "error %s", err.what);
+		control_answer(s, client, "error %s", err.what);
 		return;
 	}
 	s->clients[client].grant = g->number;
@@ -367,24 +228,24 @@ static void take_back(struct session *s, size_t client, struct sv what)
 
 	if (!sv_to_u64(what, GRANTS_MAX, &n) || n == 0 || n > s->grants.n ||
 	    s->grants.v[n - 1].number == 0) {
-		answer(s, client, "error there is no grant " SV_FMT, SV_ARG(what));
+		control_answer(s, client, "error there is no grant " SV_FMT, SV_ARG(what));
 		return;
 	}
 	g = &s->grants.v[n - 1];
 	if (s->view.traps && tell_mediator(s, g, false, &err) < 0) {
-		answer(s, client, "error %s", err.what);
+		control_answer(s, client, "error %s", err.what);
 		return;
 	}
 	record_grant(s, g, "revoke");
 	if (!g->attached) {
 		g->number = 0;
-		answer(s, client, "ok");
+		control_answer(s, client, "ok");
 		return;
 	}
 	m.id = (uint32_t)n;
 	if (jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ g->path, strlen(g->path) + 1 },
 		      &err) < 0) {
-		answer(s, client, "error %s", err.what);
+		control_answer(s, client, "error %s", err.what);
 		return;
 	}
 	s->clients[client].grant = (uint32_t)n;
@@ -435,9 +296,9 @@ void control_keeper(struct session *s)
 		if (s->clients[i].fd < 0 || s->clients[i].grant != m.id)
 			continue;
 		if (m.err.code)
-			answer(s, i, "error %s: %s", m.err.what, strerror(m.err.sys));
+			control_answer(s, i, "error %s: %s", m.err.what, strerror(m.err.sys));
 		else
-			answer(s, i, "ok %u", m.id);
+			control_answer(s, i, "ok %u", m.id);
 	}
 }
 
@@ -446,11 +307,11 @@ static void denied(struct session *s, size_t client, struct sv number)
 	uint64_t n;
 
 	if (!sv_to_u64(number, DENIALS_MAX, &n) || n == 0 || n > s->denials.n) {
-		answer(s, client, "error there is no denial " SV_FMT " in this session",
+		control_answer(s, client, "error there is no denial " SV_FMT " in this session",
 		       SV_ARG(number));
 		return;
 	}
-	answer(s, client, "ok %s %s", s->denials.v[n - 1].op == MEDIATE_READ ? "read" : "write",
+	control_answer(s, client, "ok %s %s", s->denials.v[n - 1].op == MEDIATE_READ ? "read" : "write",
 	       s->denials.v[n - 1].object);
 }
 
@@ -461,30 +322,10 @@ static void status(struct session *s, size_t client)
 
 	for (char *const *arg = s->opt->argv; *arg; arg++)
 		buf_fmt(&b, "%s%.200s", arg == s->opt->argv ? "" : " ", *arg);
-	answer(s, client, "ok %d %llu %s %zu %zu %.*s%.200s", getpid(),
+	control_answer(s, client, "ok %d %llu %s %zu %zu %.*s%.200s", getpid(),
 	       (unsigned long long)(clock_ms() - s->started_ms) / 1000, names[s->state],
 	       s->denials.n, s->opt->workspace.n, SV_ARG(s->opt->workspace), b.p ? b.p : "");
 	buf_clear(&b);
-}
-
-static void signal_command(struct session *s, size_t client, struct sv number)
-{
-	struct jail_message m = { .type = JAIL_SIGNAL, .id = s->clients[client].command };
-	struct writ_err err = { 0 };
-	uint64_t n;
-
-	if (m.id == 0 || !sv_to_u64(number, 64, &n))
-		return;
-	m.value = (int64_t)n;
-	(void)!jail_send(s->jail.session, &m, NULL, 0, SV(""), &err);
-}
-
-static void hang_up(struct session *s, size_t client)
-{
-	if (s->clients[client].command)
-		signal_command(s, client, SV("9"));
-	scope_close(&s->clients[client].fd);
-	s->clients[client] = (struct client){ .fd = -1 };
 }
 
 void control_serve(struct session *s, size_t client)
@@ -497,7 +338,7 @@ void control_serve(struct session *s, size_t client)
 
 	if (packet_receive(s->clients[client].fd, text, sizeof(text), &n, fds, &fds_n, &err) <= 0) {
 		/* Whoever waited for a command has gone, and the command goes too. */
-		hang_up(s, client);
+		more_hang_up(s, client);
 		return;
 	}
 	rest = (struct sv){ text, n };
@@ -511,14 +352,20 @@ void control_serve(struct session *s, size_t client)
 	else if (sv_is(verb, "status"))
 		status(s, client);
 	else if (sv_is(verb, "exec"))
-		exec_more(s, client, rest, fds, fds_n);
+		more_exec(s, client, rest, fds, fds_n);
+	else if (sv_is(verb, "attach"))
+		more_attach(s, client, rest);
+	else if (sv_is(verb, "detach"))
+		more_detach(s, client);
+	else if (sv_is(verb, "active"))
+		s->active_ms = clock_ms();
 	else if (sv_is(verb, "signal"))
-		signal_command(s, client, rest);
+		more_signal(s, client, rest);
 	else if (sv_is(verb, "stop")) {
-		answer(s, client, "ok");
+		control_answer(s, client, "ok");
 		session_end(s, "stopped from outside", SESSION_SIGNALLED + 15);
 	} else {
-		answer(s, client, "error unknown request");
+		control_answer(s, client, "error unknown request");
 	}
 	for (size_t i = 0; i < fds_n; i++)
 		close(fds[i]);

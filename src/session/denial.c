@@ -85,6 +85,85 @@ void denial_show_all(struct session *s)
 		    SV_ARG(s->paths.record));
 }
 
+/* --- with all that is known --- */
+
+static enum guarantee guarantee_of(enum mediate_op op, const char *object)
+{
+	switch (op) {
+	case MEDIATE_READ:
+		return G_FS_READ;
+	case MEDIATE_META:
+		return G_FS_METADATA;
+	case MEDIATE_EXEC:
+		return G_EXEC;
+	case MEDIATE_CONNECT:
+	case MEDIATE_BIND:
+		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;
+	case MEDIATE_NONE:
+	case MEDIATE_WRITE:
+		break;
+	}
+	return G_FS_WRITE;
+}
+
+/* "policy.writ:3", in @room. */
+static struct sv where_of(const struct cap_rule *r, char *room, size_t n)
+{
+	const int used = r->line ? snprintf(room, n, SV_FMT ":%u", SV_ARG(r->file), r->line)
+				 : snprintf(room, n, SV_FMT, SV_ARG(r->file));
+
+	return used > 0 && (size_t)used < n ? (struct sv){ room, (size_t)used } : SV("");
+}
+
+/* Did nobody write a rule? Then the workspace is writable only until somebody does. */
+static bool is_default(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->rules.n; i++)
+		if (sv_is(set->rules.v[i].file, "default") && set->rules.v[i].line)
+			return true;
+	return false;
+}
+
+void denial_explain_all(const struct session *s)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	struct buf b = BUF_INIT(4 << 20);
+	struct writ_err err = { 0 };
+
+	buf_fmt(&b, "writ: %zu %s refused%s\n", s->denials.n,
+		s->denials.n == 1 ? "thing was" : "things were",
+		s->view.traps ? "" : "; nothing is mediated here, so none could be seen");
+	for (size_t i = 0; i < s->denials.n; i++) {
+		const struct denial *d = &s->denials.v[i];
+		const enum guarantee g = guarantee_of(d->op, d->object);
+		struct session_denial e = {
+			.session = sv_from(s->id),
+			.number = (uint32_t)i + 1,
+			.count = d->count,
+			.named = d->named,
+			.defaults = is_default(set),
+			.op = sv_from(verb(d->op)),
+			.object = sv_from(d->object),
+			.program = sv_from(d->comm),
+			.why = d->why[0] ? sv_from(d->why) : SV("no rule allows it"),
+			.guarantee = sv_from(guarantee_name(g)),
+			.level = sv_from(level_name(s->opt->plan->guarantees[g].level)),
+			.by = sv_from(s->opt->plan->guarantees[g].by),
+		};
+		char where[256];
+
+		if (d->rule < set->rules.n) {
+			e.rule = set->rules.v[d->rule].text;
+			e.where = where_of(&set->rules.v[d->rule], where, sizeof(where));
+		}
+		session_denial_text(&e, &b);
+	}
+	if (s->denials.n == DENIALS_MAX)
+		buf_fmt(&b, "writ: there were more, in " SV_FMT "\n", SV_ARG(s->paths.record));
+	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
+	buf_clear(&b);
+}
+
 static void write_feed(struct session *s, const struct denial *d, size_t number)
 {
 	struct buf b = BUF_INIT(16384);
@@ -110,7 +189,28 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_clear(&b);
 }
 
-static void record_event(struct session *s, const struct mediate_event *e)
+static void record_denial(struct session *s, struct buf *b, const struct mediate_event *e, bool named)
+{
+	const enum guarantee g = guarantee_of(e->op, e->object);
+	const struct cap_set *set = &s->opt->policy->set;
+	char where[256];
+
+	if (s->denials.n < DENIALS_MAX)
+		record_num(b, "number", (int64_t)s->denials.n + 1);
+	if (named)
+		buf_str(b, ",\"named\":true");
+	if (is_default(set))
+		buf_str(b, ",\"defaults\":true");
+	record_str(b, "guarantee", sv_from(guarantee_name(g)));
+	record_str(b, "level", sv_from(level_name(s->opt->plan->guarantees[g].level)));
+	record_str(b, "by", sv_from(s->opt->plan->guarantees[g].by));
+	if (e->rule >= set->rules.n)
+		return;
+	record_str(b, "rule", set->rules.v[e->rule].text);
+	record_str(b, "where", where_of(&set->rules.v[e->rule], where, sizeof(where)));
+}
+
+static void record_event(struct session *s, const struct mediate_event *e, bool named)
 {
 	struct buf b = BUF_INIT(16384);
 
@@ -120,8 +220,8 @@ static void record_event(struct session *s, const struct mediate_event *e)
 	record_str(&b, "program", sv_from(e->comm));
 	record_num(&b, "pid", e->pid);
 	record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
-	if (e->rule != RULE_NONE && e->rule < s->opt->policy->set.rules.n)
-		record_str(&b, "rule", s->opt->policy->set.rules.v[e->rule].text);
+	if (e->denied)
+		record_denial(s, &b, e, named);
 	record_end(s, &b);
 }
 
@@ -145,11 +245,12 @@ static bool may_read(struct session *s, struct sv path)
 }
 
 /* Places that every session has for itself, whatever lies there outside. */
-static bool is_own_place(struct sv path)
+static bool is_own_place(const struct session *s, struct sv path)
 {
 	static const char *const own[] = { "/proc", "/dev", "/tmp", "/var/tmp", NULL };
 
-	for (size_t i = 0; own[i]; i++)
+	/* Who wants everything explained is told of a file in the other /tmp, too. */
+	for (size_t i = 0; own[i] && !(s->opt->explain && i > 1); i++)
 		if (sv_starts(path, sv_from(own[i])))
 			return true;
 	return false;
@@ -175,13 +276,20 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	struct mediate_event d = {
-		.op = MEDIATE_READ, .denied = true, .rule = RULE_NONE, .pid = e->pid
+		.op = MEDIATE_READ,
+		.denied = true,
+		.rule = RULE_NONE,
+		.pid = e->pid,
+		.extra = "no rule allows it",
 	};
 	const struct sv home = s->view.home;
 	const char *path;
 	char real[PATH_MAX];
 	bool moved = false;
 
+	/* --file=/x, of=/x */
+	if (arg.n && arg.p[0] != '/')
+		(void)sv_cut(&arg, '=');
 	if (arg.n < 2 || arg.p[0] != '/')
 		return;
 	path = arena_str(&a, arg);
@@ -195,7 +303,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
 	if (is_visible(e->pid, arg) || !path || !realpath(path, real) ||
-	    (!moved && is_own_place(sv_from(real))) || (!moved && sv_starts(arg, home)) ||
+	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)) ||
 	    may_read(s, sv_from(real)))
 		return;
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
@@ -214,7 +322,7 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e)
 	struct sv rest = sv_from(e->extra);
 
 	/* What a shell is told with -c names files without using them itself. */
-	if (s->opt->quiet || s->denials.n > DENIALS_MAX / 2 || strstr(e->extra, " -c "))
+	if ((s->opt->quiet && !s->opt->explain) || s->denials.n > DENIALS_MAX / 2 || strstr(e->extra, " -c "))
 		return;
 	(void)sv_cut(&rest, ' ');
 	for (int i = 0; rest.n && i < 64; i++)
@@ -250,7 +358,7 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 		if (!e->object[0] && !s->seen_exec)
 			fill_first(s, &known);
 		s->seen_exec = true;
-		record_event(s, &known);
+		record_event(s, &known, false);
 		look_at_arguments(s, &known);
 		return;
 	}
@@ -260,13 +368,15 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 			s->denials.v[i].count++;
 			return;
 		}
-	record_event(s, e);
+	record_event(s, e, named);
 	if (s->denials.n == DENIALS_MAX)
 		return;
 	d = vec_push(s->a, &s->denials);
 	if (!d)
 		return;
-	*d = (struct denial){ .op = e->op, .rule = e->rule, .pid = e->pid, .count = 1 };
+	*d = (struct denial){
+		.op = e->op, .rule = e->rule, .pid = e->pid, .count = 1, .named = named
+	};
 	memcpy(d->comm, e->comm, sizeof(d->comm));
 	memcpy(d->object, e->object, sizeof(d->object));
 	/* The commonest reason is the one that a grant can change. */
@@ -276,7 +386,7 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 	if (!named)
 		write_feed(s, d, s->denials.n);
 	/* A program that owns the terminal is not written over: it is told at the end. */
-	if (!s->interactive && !s->opt->quiet)
+	if ((!s->interactive || s->opt->explain) && !s->opt->quiet)
 		show(s, s->denials.n - 1);
 }
 

@@ -50,11 +50,11 @@ static int share_pipe(struct front *f, struct writ_err *err)
 	return 0;
 }
 
-/* Terminals of the host's own: there are no others without mounts of our own. */
-static int host_terminal(struct front *f, struct writ_err *err)
+int front_terminal(uint32_t pty, uint16_t rows, uint16_t cols, int ret_inside[static 3],
+		   int *ret_master, struct writ_err *err)
 {
 	scoped_fd master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	const struct winsize size = { f->rows, f->cols, 0, 0 };
+	const struct winsize size = { rows, cols, 0, 0 };
 	int slave;
 
 	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
@@ -64,12 +64,10 @@ static int host_terminal(struct front *f, struct writ_err *err)
 	if (slave < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "open a terminal");
 	for (int i = 0; i < 3; i++)
-		if (f->pty & 1u << i) {
-			f->inside[i] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-			f->given |= 1u << i;
-		}
+		if (pty & 1u << i)
+			ret_inside[i] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
 	close(slave);
-	f->relay.pty = take_fd(&master);
+	*ret_master = take_fd(&master);
 	return 0;
 }
 
@@ -98,8 +96,11 @@ int front_open(struct front *f, const int *stdio, bool host_ttys, struct writ_er
 	}
 	f->rows = size.ws_row;
 	f->cols = size.ws_col;
-	if (r == 0 && f->pty && host_ttys)
-		r = host_terminal(f, err);
+	/* There are no others without mounts of our own. */
+	if (r == 0 && f->pty && host_ttys) {
+		r = front_terminal(f->pty, f->rows, f->cols, f->inside, &f->relay.pty, err);
+		f->given |= f->pty;
+	}
 	if (r < 0)
 		front_clear(f);
 	return r;

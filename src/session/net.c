@@ -17,9 +17,10 @@
  * the one that looks names up, passes listeners on, and keeps the record.
  */
 
+/* Without a rule it is started when somebody first asks for a name: to say no, and on record. */
 bool net_wanted(const struct session *s)
 {
-	return s->view.listeners.n > 0;
+	return s->view.listeners.n && reach_any(&s->opt->policy->set);
 }
 
 /* Everything but @socket goes: terminal, jail, record. */
@@ -82,7 +83,30 @@ void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n)
 					  .id = first,
 					  .count = (uint32_t)n };
 
-	tell(s, &m, fds, n);
+	if (s->egress >= 0) {
+		tell(s, &m, fds, n);
+		return;
+	}
+	for (size_t i = 0; i < n && first + i < EARLY_MAX; i++)
+		s->early[first + i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+}
+
+void net_first(struct session *s)
+{
+	struct writ_err err = { 0 };
+
+	if (s->egress >= 0)
+		return;
+	if (net_start(s, &err) < 0) {
+		session_end(s, "the way to the network cannot be started", SESSION_FAILED);
+		return;
+	}
+	for (size_t i = 0; i < EARLY_MAX; i++) {
+		if (s->early[i] >= 0)
+			net_listeners(s, (uint32_t)i, &s->early[i], 1);
+		scope_close(&s->early[i]);
+		s->early[i] = -1;
+	}
 }
 
 /* The keeper's answer to a wish of egress. */
@@ -279,6 +303,8 @@ void net_clear(struct session *s)
 
 	scope_close(&s->egress);
 	s->egress = -1;
+	for (size_t i = 0; i < EARLY_MAX; i++)
+		scope_close(&s->early[i]);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		if (*pids[i] <= 0)
 			continue;

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,8 +11,6 @@
 #include "session/session_priv.h"
 
 #include "base/banned.h"
-
-enum { GRACE_MS = 2000 };
 
 /* --- ending --- */
 
@@ -35,360 +32,6 @@ void session_end(struct session *s, const char *why, int exit_code)
 		s->state = SESSION_ENDED;
 }
 
-static int exit_of(int status)
-{
-	return WIFSIGNALED(status) ? SESSION_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* --- what writ-init says: one table of state and event --- */
-
-struct heard {
-	struct jail_message m;
-	int fd; /* the first; taken by whoever handles it */
-	int fds[JAIL_SOCKETS_MAX];
-	size_t fds_n;
-	pid_t pid;
-};
-
-static void on_hello(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	s->jail.init = h->pid;
-	if (s->cgroup.n && cgroup_add(&s->cgroup, h->pid, &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-/*
- * The host works beside the agent: replacing a covered file by rename takes the
- * cover away. The mediator refuses by name, so nothing opens; but it is noticed.
- */
-static void watch_mounts(struct session *s)
-{
-	const struct cap_set *set = &s->opt->policy->set;
-	char path[64];
-
-	if (!s->view.own_mounts || s->jail.init <= 0)
-		return;
-	for (size_t i = 0; i < set->nots.n; i++)
-		if (set->nots.v[i].cap.action == CAP_FS_READ) {
-			snprintf(path, sizeof(path), "/proc/%d/mountinfo", s->jail.init);
-			s->mounts = open(path, O_RDONLY | O_CLOEXEC);
-			return;
-		}
-}
-
-static void on_mounts(struct session *s)
-{
-	struct buf b = BUF_INIT(4096);
-	char drop[4096];
-
-	/* Read to the end, or it would be reported again at once. */
-	if (lseek(s->mounts, 0, SEEK_SET) < 0)
-		return;
-	while (read(s->mounts, drop, sizeof(drop)) > 0)
-		;
-	record_begin(s, &b, "mounts");
-	record_str(&b, "what", SV("a mount of the session changed from outside"));
-	record_end(s, &b);
-}
-
-static void on_sealed(struct session *s, struct heard *h)
-{
-	struct buf b = BUF_INIT(4096);
-
-	s->state = SESSION_RUNNING;
-	s->started_ms = s->active_ms = clock_ms();
-	record_begin(s, &b, "sealed");
-	record_num(&b, "steps", h->m.value);
-	record_end(s, &b);
-	watch_mounts(s);
-	if (s->opt->ready_fd > 0)
-		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
-	/* From here on nothing of whoever started us is held. */
-	if (s->opt->ready_fd > 0 && s->opt->detach) {
-		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		(void)!chdir("/");
-		(void)dup2(null, STDERR_FILENO);
-		scope_close(&null);
-	}
-}
-
-static void on_started(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	if (h->m.id != 1) {
-		control_terminal(s, h->m.id, h->fd);
-		return;
-	}
-	s->front.relay.pty = take_fd(&h->fd);
-	if (s->front.relay.pty < 0 || relay_new(&s->front.relay, &s->relay, &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-static void on_listener(struct session *s, struct heard *h)
-{
-	struct writ_err err = { 0 };
-
-	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), &err) < 0) {
-		s->err = err;
-		s->failed = true;
-		session_end(s, NULL, SESSION_FAILED);
-	}
-}
-
-static void on_failed(struct session *s, struct heard *h)
-{
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "failed");
-	record_str(&b, "step", sv_from(jail_step_name((enum jail_step)h->m.step)));
-	record_str(&b, "what", sv_from(h->m.err.what));
-	record_num(&b, "errno", h->m.err.sys);
-	record_end(s, &b);
-	if (h->m.id > 1) {
-		control_failed(s, h->m.id, &h->m.err);
-		return;
-	}
-	s->err = h->m.err;
-	s->failed = true;
-	s->failed_step = (enum jail_step)h->m.step;
-	if (h->m.step != STEP_EXEC)
-		s->state = SESSION_ENDED;
-}
-
-static void on_exited(struct session *s, struct heard *h)
-{
-	const int status = (int)h->m.value;
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "exited");
-	record_num(&b, "command", h->m.id);
-	record_num(&b, "status", exit_of(status));
-	record_end(s, &b);
-	if (h->m.id != 1) {
-		control_exited(s, h->m.id, exit_of(status));
-		return;
-	}
-	if (!s->has_exit) {
-		s->exit_code = exit_of(status);
-		s->has_exit = true;
-	}
-}
-
-static void forward(struct session *s, int number)
-{
-	const struct jail_message m = { .type = JAIL_SIGNAL, .id = 1, .value = number };
-	struct writ_err err = { 0 };
-
-	(void)!jail_send(s->jail.session, &m, NULL, 0, SV(""), &err);
-}
-
-/*
- * Gives the terminal back and stops as any program would, with everything in our
- * pipeline. Where no shell could let us go on, the kernel ignores this.
- */
-static void stop_ourselves(struct session *s)
-{
-	sigset_t set;
-
-	if (s->relay)
-		relay_suspend(s->relay);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)kill(0, SIGTSTP);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	if (s->relay)
-		relay_resume(s->relay);
-	forward(s, SIGCONT);
-}
-
-static void on_stopped(struct session *s, struct heard *h)
-{
-	if (h->m.id == 1)
-		stop_ourselves(s);
-}
-
-static void on_empty(struct session *s, struct heard *h)
-{
-	(void)h;
-	s->emptied = true;
-	s->state = SESSION_ENDED;
-}
-
-static void on_nothing(struct session *s, struct heard *h)
-{
-	(void)s, (void)h;
-}
-
-static void on_sockets(struct session *s, struct heard *h)
-{
-	net_listeners(s, h->m.id, h->fds, h->fds_n);
-}
-
-enum { HEARD_FIRST = JAIL_HELLO, HEARD_COUNT = JAIL_EMPTY - JAIL_HELLO + 1 };
-
-/* clang-format off */
-/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
-static void (*const table[][HEARD_COUNT])(struct session *s, struct heard *h) = {
-	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
-	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
-};
-/* clang-format on */
-
-static void hear(struct session *s)
-{
-	struct heard h = { .fd = -1 };
-	struct writ_err err = { 0 };
-	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &err);
-	const uint32_t at = h.m.type - HEARD_FIRST;
-
-	if (r <= 0) {
-		/* SECURITY: the end without "sealed" is a failed start. */
-		if (s->state == SESSION_STARTING && !s->failed) {
-			s->failed = true;
-			(void)!writ_fail(&s->err, WRIT_E_SYS, 0, "writ-init ended without a word");
-		}
-		s->state = SESSION_ENDED;
-		return;
-	}
-	h.fd = h.fds_n ? h.fds[0] : -1;
-	if (at < HEARD_COUNT && table[s->state][at])
-		table[s->state][at](s, &h);
-	else
-		session_end(s, "writ-init spoke out of turn", SESSION_FAILED);
-	scope_close(&h.fd);
-	for (size_t i = 1; i < h.fds_n; i++)
-		close(h.fds[i]);
-}
-
-/* --- signals and time --- */
-
-static void on_signal(struct session *s)
-{
-	struct signalfd_siginfo i;
-
-	if (read(s->signals, &i, sizeof(i)) != (ssize_t)sizeof(i))
-		return;
-	/* Before there is a command, the signal is for us. */
-	if (s->state == SESSION_STARTING && i.ssi_signo != SIGWINCH && i.ssi_signo != SIGTSTP) {
-		session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
-		return;
-	}
-	switch ((int)i.ssi_signo) {
-	case SIGWINCH:
-		if (s->relay)
-			relay_resize(s->relay);
-		break;
-	case SIGTSTP:
-		forward(s, SIGSTOP);
-		stop_ourselves(s);
-		break;
-	case SIGHUP:
-	case SIGTERM:
-		/* The command may tidy up; after the grace everything ends. */
-		forward(s, (int)i.ssi_signo);
-		if (!s->asked_ms)
-			s->asked_ms = clock_ms();
-		else
-			session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
-		break;
-	case SIGINT:
-	case SIGQUIT:
-	case SIGUSR1:
-	case SIGUSR2:
-		forward(s, (int)i.ssi_signo);
-		break;
-	}
-}
-
-static int open_signals(struct session *s, struct writ_err *err)
-{
-	static const int wanted[] = { SIGWINCH, SIGTSTP, SIGHUP,  SIGTERM,
-				      SIGINT,	SIGQUIT, SIGUSR1, SIGUSR2 };
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		struct sigaction now;
-
-		/* Who started us wants these ignored: nohup. */
-		if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue;
-		sigaddset(&set, wanted[i]);
-	}
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "block signals");
-	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals < 0 ? writ_fail(err, WRIT_E_SYS, errno, "signalfd") : 0;
-}
-
-static void time_is_up(struct session *s, const char *limit)
-{
-	struct buf b = BUF_INIT(4096);
-
-	record_begin(s, &b, "limit");
-	record_str(&b, "limit", sv_from(limit));
-	record_end(s, &b);
-	if (s->has_exit)
-		return;
-	session_end(s, limit, SESSION_TIMEOUT);
-}
-
-/* Milliseconds until @limit seconds after @since are over; acts if they are. */
-static int until(struct session *s, enum cap_limit limit, uint64_t since, int least,
-		 const char *name)
-{
-	const uint64_t length = s->opt->policy->set.limits[limit] * 1000;
-	const uint64_t now = clock_ms();
-
-	if (!length || s->state != SESSION_RUNNING)
-		return least;
-	if (now >= since + length) {
-		time_is_up(s, name);
-		return 0;
-	}
-	return since + length - now < (uint64_t)least ? (int)(since + length - now) : least;
-}
-
-static int next_timeout(struct session *s)
-{
-	const uint64_t now = clock_ms();
-	/* A job that was sent to the background and fetched back is noticed by looking. */
-	int t = s->interactive ? 1000 : 3600000;
-
-	if (s->relay && relay_activity(s->relay) != s->activity) {
-		s->activity = relay_activity(s->relay);
-		s->active_ms = now;
-	}
-	if (s->state == SESSION_ENDING) {
-		/* pid 1 is killing; if it cannot finish, the kernel does. */
-		if (now >= s->killed_ms + GRACE_MS) {
-			s->state = SESSION_ENDED;
-			return 0;
-		}
-		return (int)(s->killed_ms + GRACE_MS - now);
-	}
-	if (s->asked_ms && now >= s->asked_ms + GRACE_MS)
-		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);
-	else if (s->asked_ms)
-		t = (int)(s->asked_ms + GRACE_MS - now);
-	t = until(s, LIMIT_SESSION, s->started_ms, t, "session");
-	t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
-	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
-}
-
 /* --- the loop --- */
 
 enum {
@@ -398,10 +41,10 @@ enum {
 	POLL_MEDIATOR,
 	POLL_EGRESS,
 	POLL_CONTROL,
-	POLL_MOUNTS,
+	POLL_EARLY, /* until there is egress */
+	POLL_MOUNTS = POLL_EARLY + EARLY_MAX,
 	POLL_RELAY,
-	POLL_CLIENTS = POLL_RELAY + RELAY_POLLS,
-	POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX
+	POLL_COUNT = POLL_RELAY + RELAY_POLLS + CLIENTS_MAX + 2 * SCREENS_MAX
 };
 
 static void on_relay(struct session *s, const struct pollfd *p, size_t n)
@@ -422,52 +65,84 @@ static void on_relay(struct session *s, const struct pollfd *p, size_t n)
 	}
 }
 
+/* Only what is there, one behind the other: their number may be bounded tightly. */
+struct polled {
+	struct pollfd p[POLL_COUNT];
+	size_t n, relay_n;
+	size_t client[CLIENTS_MAX], screen[SCREENS_MAX][2]; /* where; 0: not at all */
+};
+
+static size_t add(struct polled *w, struct pollfd p)
+{
+	if (p.fd < 0)
+		return 0;
+	w->p[w->n] = p;
+	return w->n++;
+}
+
+static void fill(struct session *s, struct polled *w)
+{
+	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress,
+			      s->control,  s->early[0],	    s->early[1],    s->early[2] };
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
+	w->p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
+	w->relay_n = s->relay ? relay_poll(s->relay, w->p + POLL_RELAY) : 0;
+	w->n = POLL_RELAY + w->relay_n;
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		w->client[i] = add(w, (struct pollfd){ .fd = s->clients[i].fd, .events = POLLIN });
+	for (size_t i = 0; i < SCREENS_MAX; i++) {
+		struct pollfd two[2];
+
+		screen_poll(&s->screens[i], two);
+		for (size_t j = 0; j < 2; j++)
+			w->screen[i][j] = add(w, two[j]);
+	}
+}
+
+static short happened(const struct polled *w, size_t at)
+{
+	return at ? w->p[at].revents : 0;
+}
+
 static void step(struct session *s)
 {
-	struct pollfd p[POLL_COUNT];
-	size_t relay_n, count;
+	struct polled w;
 
-	for (size_t i = 0; i < POLL_COUNT; i++)
-		p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
-	p[POLL_SIGNALS].fd = s->signals;
-	p[POLL_JAIL].fd = s->jail.session;
-	p[POLL_KEEPER].fd = s->jail.keeper;
-	p[POLL_MEDIATOR].fd = s->mediator;
-	p[POLL_EGRESS].fd = s->egress;
-	p[POLL_CONTROL].fd = s->control;
-	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
-	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
-	count = POLL_RELAY + relay_n;
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		if (s->clients[i].fd >= 0) {
-			p[POLL_CLIENTS + i].fd = s->clients[i].fd;
-			count = POLL_CLIENTS + i + 1;
-		}
-	if (poll(p, (nfds_t)count, next_timeout(s)) < 0) {
+	fill(s, &w);
+	if (poll(w.p, (nfds_t)w.n, pulse_timeout(s)) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
 		return;
 	}
-	if (relay_n)
-		on_relay(s, p + POLL_RELAY, relay_n);
-	if (p[POLL_SIGNALS].revents)
-		on_signal(s);
-	if (p[POLL_MEDIATOR].revents)
+	if (w.relay_n)
+		on_relay(s, w.p + POLL_RELAY, w.relay_n);
+	for (size_t i = 0; i < SCREENS_MAX; i++)
+		if (happened(&w, w.screen[i][0]) || happened(&w, w.screen[i][1]))
+			screen_step(s, &s->screens[i], happened(&w, w.screen[i][0]),
+				    happened(&w, w.screen[i][1]));
+	if (w.p[POLL_SIGNALS].revents)
+		pulse_signal(s);
+	if (w.p[POLL_MEDIATOR].revents)
 		watch_event(s);
-	if (p[POLL_EGRESS].revents)
+	if (w.p[POLL_EGRESS].revents)
 		net_event(s);
-	if (p[POLL_KEEPER].revents)
+	for (size_t i = 0; i < EARLY_MAX; i++)
+		if (w.p[POLL_EARLY + i].revents)
+			net_first(s);
+	if (w.p[POLL_KEEPER].revents)
 		control_keeper(s);
-	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
-		on_mounts(s);
-	if (p[POLL_CONTROL].revents)
-		control_accept(s);
-	for (size_t i = 0; i + POLL_CLIENTS < count; i++)
-		if (p[POLL_CLIENTS + i].revents)
+	if (w.p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
+		hear_mounts(s);
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		if (happened(&w, w.client[i]) && s->clients[i].fd == w.p[w.client[i]].fd)
 			control_serve(s, i);
-	if (p[POLL_JAIL].revents)
-		hear(s);
+	if (w.p[POLL_CONTROL].revents)
+		control_accept(s);
+	if (w.p[POLL_JAIL].revents)
+		hear_message(s);
 }
 
 /* --- start and end --- */
@@ -502,6 +177,17 @@ static void record_start(struct session *s)
 	record_end(s, &b);
 }
 
+/* A session that stays has a terminal for it, which people may join. */
+static int kept_command(struct session *s, struct command_ask *ask, struct writ_err *err)
+{
+	int none[3] = { -1, -1, -1 };
+
+	ask->pty = 7;
+	ask->rows = 24;
+	ask->cols = 80;
+	return more_send(s, ask, true, none, err);
+}
+
 /* The command that the session was made for; a kept session may have none. */
 static int first_command(struct session *s, struct writ_err *err)
 {
@@ -513,14 +199,15 @@ static int first_command(struct session *s, struct writ_err *err)
 				   .cwd = s->opt->cwd,
 				   .program = s->opt->program,
 				   .umask = mask };
-	int r = 0;
+	int r;
 
 	(void)umask(mask);
 	s->commands = 1;
 	if (!s->opt->argv[0])
 		return 0;
-	if (!s->opt->detach)
-		r = front_open(&s->front, s->opt->stdio, !s->view.own_mounts, err);
+	if (s->opt->detach)
+		return kept_command(s, &ask, err);
+	r = front_open(&s->front, s->opt->stdio, !s->view.own_mounts, err);
 	if (r < 0)
 		return r;
 	s->front.relay.output_max = s->opt->policy->set.limits[LIMIT_OUTPUT];
@@ -532,7 +219,7 @@ static int first_command(struct session *s, struct writ_err *err)
 	ask.rows = s->front.rows;
 	ask.cols = s->front.cols;
 	/* A terminal of the jail's own is still to come, and the relay with it. */
-	if (!s->opt->detach && (!s->front.pty || s->front.relay.pty >= 0))
+	if (!s->front.pty || s->front.relay.pty >= 0)
 		r = relay_new(&s->front.relay, &s->relay, err);
 	if (r == 0)
 		r = command_send(s, &ask, err);
@@ -561,7 +248,7 @@ static void hear_why(struct session *s, struct writ_err *err)
 
 		if (poll(&p, 1, 100) <= 0)
 			return;
-		hear(s);
+		hear_message(s);
 	}
 	if (s->failed && s->failed_step != STEP_NONE)
 		*err = s->err;
@@ -572,7 +259,7 @@ static int start(struct session *s, struct writ_err *err)
 	struct host_place place;
 	struct jail_message m = { .type = JAIL_BUILD };
 	scoped_fd program = -1;
-	int r = open_signals(s, err);
+	int r = pulse_open(s, err);
 
 	if (r == 0)
 		r = session_place_make(s, err);
@@ -613,7 +300,7 @@ static int start(struct session *s, struct writ_err *err)
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
-		hear(s);
+		hear_message(s);
 	if (r == 0 && s->failed)
 		return 0;
 	if (r == 0)
@@ -698,7 +385,9 @@ static void finish(struct session *s)
 	relay_free(s->relay);
 	s->relay = NULL;
 	note_hits(s);
-	if (s->interactive)
+	if (s->opt->explain && !s->failed)
+		denial_explain_all(s);
+	else if (s->interactive)
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
 		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
@@ -735,6 +424,7 @@ static void clear(struct session *s)
 		front_clear(&s->front);
 	s->relay = NULL;
 	control_close(s);
+	screen_clear(s);
 	scope_close(&s->record);
 	scope_close(&s->feed);
 	scope_close(&s->signals);
@@ -756,6 +446,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .jail = JAIL_INIT,
 			     .mediator = -1,
 			     .egress = -1,
+			     .early = { -1, -1, -1 },
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,
@@ -765,6 +456,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		s.clients[i].fd = -1;
+	screen_init(&s);
 	r = start(&s, err);
 	if (r < 0 && s.jail.session >= 0) {
 		hear_why(&s, err);

@@ -43,7 +43,7 @@ struct session_options {
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
 	int ready_fd;	  /* 0, or where its id is written once it runs */
 	bool neutral;	  /* make escape sequences harmless */
-	bool explain;	  /* every open is looked at, so that each denial is seen */
+	bool explain;	  /* say every denial, with all that is known about it */
 	uint32_t fail_at; /* for the fault suite */
 };
 
@@ -81,11 +81,54 @@ must_check int session_list(struct sv state, struct arena *a,
 must_check int session_ask(struct sv state, struct sv id, struct sv request, struct buf *ret_answer,
 			   struct writ_err *err);
 
+/* Something that was refused. Texts are borrowed, and may hold anything. */
+struct session_denial {
+	struct sv session; /* whose */
+	uint32_t number;   /* in it, for `writ allow`; 0: it came too late to have one */
+	uint32_t count;	   /* 0: not known */
+	bool running;	   /* the session is: it can be granted */
+	bool named;	   /* nobody saw it fail: a program was given the name */
+	bool defaults;	   /* no rule was written: a first one must say `allow write .` as well */
+	struct sv op, object, program, why;
+	struct sv rule, where;		/* the line that denies it; empty: none does */
+	struct sv guarantee, level, by; /* what held it; may be empty */
+};
+
+/* told.c: for people, several lines made harmless; and as one JSON object. */
+void session_denial_text(const struct session_denial *d, struct buf *b);
+void session_denial_json(const struct session_denial *d, struct buf *b);
+
+/*
+ * past.c: calls @each for everything that was refused in the session that @id is the
+ * beginning of, whether it runs or has ended; @each returns false to stop.
+ */
+must_check int session_denials(struct sv state, struct sv id,
+			       bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
+			       struct writ_err *err);
+
+/* How somebody looks at a command, and what became of that. */
+struct session_look {
+	bool neutral;		 /* make escape sequences harmless; the session may say so itself */
+	bool detach;		 /* exec: it has a terminal of its own and goes on by itself */
+	uint32_t number;	 /* attach: of the command, 0: the one there is. Set to it */
+	char id[SESSION_ID + 1]; /* set: the session's whole name */
+	bool left;		 /* set: it goes on without us */
+	bool taken;		 /* set: because somebody else has joined it */
+};
+
 /*
  * Runs one more command in a running session, with our own standard descriptors.
- * If it could not be run, @err says why and *@ret_exit is 126 or 127.
+ * If it could not be run, @err says why and *@ret_exit is 126 or 127. @look may be NULL.
  */
 must_check int session_exec(struct sv state, struct sv id, char *const *argv, char *const *environ,
-			    struct sv cwd, int *ret_exit, struct writ_err *err);
+			    struct sv cwd, struct session_look *look, int *ret_exit,
+			    struct writ_err *err);
+
+/*
+ * Joins the terminal of a command: what it showed last, what it shows, our keys. Ends
+ * with the command, whose status is *@ret_exit, or by the escape of term/relay.h.
+ */
+must_check int session_attach(struct sv state, struct sv id, struct session_look *look,
+			      int *ret_exit, struct writ_err *err);
 
 #endif

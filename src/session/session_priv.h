@@ -26,13 +26,17 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256 };
+enum { EARLY_MAX = 3 /* names twice, and the proxy */ };
+
+enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
+enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
 
 /* Something that was refused, and may be granted by its number. */
 struct denial {
 	enum mediate_op op;
 	uint32_t rule;
 	uint32_t count;
+	bool named; /* a program was given the name: nobody saw it fail */
 	int32_t pid;
 	char comm[16];
 	char object[MEDIATE_TEXT];
@@ -46,6 +50,33 @@ struct grant {
 	bool attached; /* a mount was made for it */
 	char path[JAIL_PATH];
 	char rule[JAIL_PATH + 16];
+};
+
+/* A command that is running. */
+struct running {
+	uint32_t id;
+	bool pty, late; /* it has a terminal; it was ended by its time limit */
+	uint64_t started_ms;
+};
+
+/*
+ * The terminal of a command, held by us: the command goes on whoever looks at it. One
+ * client looks and types, over a socket. An ended one stays until its place is needed.
+ */
+struct screen {
+	uint32_t command; /* 0: an empty place */
+	int pty;	  /* the master; -1: not there yet, or ended */
+	int link;	  /* to the client that is attached, or -1 */
+	size_t client;	  /* that one */
+	bool keep;	  /* it goes on without a client */
+	bool hung;	  /* nobody has the other side open any more */
+	bool ended, full;
+	int status;	 /* once ended */
+	uint64_t output; /* bytes so far */
+	char *back;	 /* the last SCREEN_BACK of them, a ring; NULL until the first */
+	struct buf in, out; /* what the terminal, and the client, did not take yet */
+	size_t in_at, out_at;
+	char name[64];
 };
 
 struct paths {
@@ -69,7 +100,8 @@ struct session {
 	pid_t mediator_pid;
 	int mediator; /* socket; -1: nothing is mediated */
 	pid_t egress_pid, resolver_pid;
-	int egress; /* socket; -1: no network */
+	int egress; /* socket; -1: nothing has asked for the network yet */
+	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
@@ -78,6 +110,9 @@ struct session {
 		uint32_t command; /* waiting for this command's end; 0: none */
 	} clients[CLIENTS_MAX];
 	uint32_t commands; /* ids given so far */
+	struct running running[COMMANDS_MAX];
+	size_t running_n;
+	struct screen screens[SCREENS_MAX];
 	struct relay *relay;
 	struct front front;
 	bool relay_done;
@@ -120,6 +155,8 @@ struct command_ask {
 	uint16_t rows, cols;
 };
 must_check int command_send(struct session *s, const struct command_ask *ask, struct writ_err *err);
+/* Why a command did not run, for people. */
+void command_why(const struct session *s, const struct writ_err *err, struct writ_err *ret);
 struct sv environ_get(char *const *envp, struct sv name);
 
 /* watch.c: the mediator's process */
@@ -134,12 +171,14 @@ must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
+void net_first(struct session *s); /* somebody looks for the network */
 void net_rule(struct session *s, bool grant, struct sv cap);
 void net_clear(struct session *s);
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);
 void denial_show_all(struct session *s);
+void denial_explain_all(const struct session *s);
 void say(const struct session *s, const char *fmt, ...) printf_like(2, 3);
 
 /* control.c */
@@ -147,11 +186,64 @@ must_check int control_open(struct session *s, struct writ_err *err);
 void control_accept(struct session *s);
 void control_serve(struct session *s, size_t client);
 void control_keeper(struct session *s);
-/* News of a command that some client waits for. */
-void control_terminal(struct session *s, uint32_t id, int fd);
-void control_exited(struct session *s, uint32_t id, int status);
-void control_failed(struct session *s, uint32_t id, const struct writ_err *err);
 void control_close(struct session *s);
+/* The last word to a client. */
+void control_answer(struct session *s, size_t client, const char *fmt, ...) printf_like(3, 4);
+void control_drop(struct session *s, size_t client);
+
+/* more.c: commands of clients, and news of those that some client waits for */
+void more_exec(struct session *s, size_t client, struct sv rest, const int *fds, size_t fds_n);
+void more_attach(struct session *s, size_t client, struct sv number);
+void more_signal(struct session *s, size_t client, struct sv number);
+void more_detach(struct session *s, size_t client);
+void more_hang_up(struct session *s, size_t client);
+void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n, const char *fmt,
+	       ...) printf_like(5, 6);
+/*
+ * Sends a command that is not the one of a run. Its terminal is held by us; it goes on
+ * without a client if @keep. @given are its descriptors, and stay the caller's.
+ */
+must_check int more_send(struct session *s, struct command_ask *ask, bool keep, int given[static 3],
+			 struct writ_err *err);
+void more_terminal(struct session *s, uint32_t id, int fd);  /* takes @fd */
+void more_stopped(struct session *s, uint32_t id);
+void more_failed(struct session *s, uint32_t id, const struct writ_err *err);
+/* Returns the status to record: that of the command, or that of its time limit. */
+int more_exited(struct session *s, uint32_t id, int status);
+/* Ends commands whose time is over; milliseconds until the next, at most @least. */
+int more_timeout(struct session *s, int least);
+
+/* client.c: a socket to the session that @id is the beginning of; its whole name */
+must_check int client_open(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
+			   struct writ_err *err);
+
+/* screen.c: terminals we hold */
+void screen_init(struct session *s);
+void screen_clear(struct session *s);
+struct screen *screen_get(struct session *s, uint32_t command);
+/* A place for @command, or NULL: all are in use by commands that run. */
+struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
+void screen_free(struct screen *c); /* the place is empty again */
+void screen_open(struct screen *c, int pty); /* takes @pty */
+void screen_say(struct session *s, struct screen *c, const char *text); /* a line of ours on it */
+/* Joins @client, taking it from whoever had it. @joined: somebody looked at it before. */
+must_check int screen_attach(struct session *s, struct screen *c, size_t client, bool joined,
+			     struct writ_err *err);
+void screen_leave(struct screen *c); /* without its client */
+void screen_end(struct session *s, struct screen *c, int status);
+void screen_poll(const struct screen *c, struct pollfd ret[static 2]);
+void screen_step(struct session *s, struct screen *c, short pty, short link);
+
+/* hear.c: what writ-init says */
+void hear_message(struct session *s);
+void hear_mounts(struct session *s); /* the jail's mounts have changed */
+
+/* pulse.c: signals of ours, and time */
+enum { GRACE_MS = 2000 };
+must_check int pulse_open(struct session *s, struct writ_err *err);
+void pulse_signal(struct session *s);
+void pulse_stop(struct session *s);   /* stops us as the command was stopped, until SIGCONT */
+int pulse_timeout(struct session *s); /* acts on what is due; ms until the next */
 
 /* session.c */
 void session_end(struct session *s, const char *why, int exit_code);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "term/term_priv.h"
 
 #include "base/banned.h"
@@ -47,6 +48,7 @@ static void init_tty(struct relay *r)
 	const struct relay_options *o = &r->opt;
 
 	r->tty = (struct tty){ .fd = o->outer[0], .pty = o->pty, .input = o->on_pty[0] };
+	r->tty.joined = o->joined;
 	if (!isatty(r->tty.fd))
 		r->tty.fd = screen_of(o);
 	r->tty.lazy = o->on_pty[0] && !o->on_pty[1] && is_pipe(o->outer[1]);
@@ -65,6 +67,7 @@ static void init_input(struct relay *r, struct end inner)
 	const struct end outer = end_outer(r->opt.outer[0]);
 
 	init_stream(r, s, outer, inner);
+	s->escape = r->opt.escape && r->opt.on_pty[0];
 	if (outer.kind == END_PIPE && is_pipe(inner.fd)) {
 		s->spliced = true;
 		s->peek = fcntl(inner.fd, F_SETPIPE_SZ, 1) == (int)sysconf(_SC_PAGESIZE);
@@ -106,7 +109,7 @@ int relay_new(const struct relay_options *opt, struct relay **ret_r, struct writ
 		if (opt->inner[i] >= 0)
 			code = end_inner(opt->inner[i], &e[i], err);
 	if (code == 0 && opt->pty >= 0)
-		code = end_inner(opt->pty, &pty, err);
+		code = end_inner(opt->link > 0 ? opt->link : opt->pty, &pty, err);
 	if (code < 0)
 		return code;
 	r = calloc(1, sizeof(*r));
@@ -132,6 +135,8 @@ void relay_free(struct relay *r)
 	if (!r)
 		return;
 	tty_give(&r->tty);
+	if (r->opt.link > 0)
+		scope_close(&r->opt.pty);
 	if (!r->opt.on_pty[0])
 		end_close(&r->in.dst);
 	end_release(&r->in.src);
@@ -339,7 +344,8 @@ int relay_step(struct relay *r, const struct pollfd *fds, size_t n, enum relay_e
 	if (lost)
 		return writ_nomem(err);
 	r->closed = all_done(r);
-	*ret_event = r->full && !was_full	? RELAY_OUTPUT_FULL
+	*ret_event = r->in.detach		? RELAY_DETACH
+		     : r->full && !was_full	? RELAY_OUTPUT_FULL
 		     : r->closed && !was_closed ? RELAY_CLOSED
 						: RELAY_NOTHING;
 	return 0;

@@ -32,13 +32,23 @@ struct relay_options {
 	bool on_pty[3];	     /* this outer descriptor is joined to the pty */
 	uint64_t output_max; /* bytes of output, all streams together; 0: no limit */
 	bool neutral;	     /* make escape sequences of agents harmless */
+	/*
+	 * 0, or a stream socket with the bytes of the pty, which somebody else reads and
+	 * writes: then we only ask the pty for its modes and tell it its size.
+	 */
+	int link;
+	bool joined; /* the pty has been in use before: its modes stay as they are */
+	bool escape; /* RELAY_ESCAPE and d typed at a terminal: RELAY_DETACH */
 };
+
+enum { RELAY_ESCAPE = 0x1d }; /* Ctrl-]; typed twice it is sent once */
 
 enum relay_event {
 	RELAY_NOTHING = 0,
 	RELAY_RESIZED,	   /* nothing to do, told for the record */
 	RELAY_OUTPUT_FULL, /* the limit was reached: the marker has been written */
 	RELAY_CLOSED,	   /* all output streams have ended */
+	RELAY_DETACH,	   /* the person typed the escape: nothing behind it is sent */
 };
 
 enum { RELAY_POLLS = 8 };
@@ -46,7 +56,7 @@ enum { RELAY_POLLS = 8 };
 struct relay;
 
 /*
- * inner and pty become O_NONBLOCK and are closed by relay_free(), some of them earlier;
+ * inner and pty or link become O_NONBLOCK and, with pty, are closed by relay_free(), some earlier;
  * on failure they stay the caller's. Flags of outer descriptors are never changed. All
  * that comes out of the pty goes to the first of outer 1, 2, 0 that is joined to it.
  */
@@ -78,6 +88,14 @@ void relay_resume(struct relay *r);
 must_check int relay_finish(struct relay *r, struct writ_err *err);
 uint64_t relay_output(const struct relay *r);	/* bytes so far, the dropped ones too */
 uint64_t relay_activity(const struct relay *r); /* counts up with every byte either way */
+
+/* --- escape.c: pure --- */
+
+/*
+ * Keys without the escape. *@held: one is waiting for the key behind it. True: it was
+ * the one to detach, and the rest of @in is dropped.
+ */
+must_check bool escape_step(bool *held, struct sv in, struct buf *out);
 
 /* --- neutral.c: pure --- */
 

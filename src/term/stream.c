@@ -137,6 +137,8 @@ static enum flow deliver(struct stream *s, struct sv b)
 {
 	if (s->neutral) {
 		neutral_step(&s->state, b, &s->held);
+	} else if (s->escape) {
+		s->detach = escape_step(&s->escaped, b, &s->held);
 	} else {
 		const ssize_t n = put(&s->dst, b);
 

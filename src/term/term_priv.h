@@ -54,6 +54,9 @@ struct stream {
 	bool spliced;	/* both ends are kernel buffers: move pages instead of bytes */
 	bool neutral;	/* dst is a terminal that must not be talked to */
 	bool drop;	/* read on, but throw away */
+	bool escape;	/* src is a person's keys, and one of them is for us */
+	bool escaped;	/* that one was typed, */
+	bool detach;	/* and the one behind it */
 	bool peek;	/* src keeps the bytes until the command has read them */
 	size_t peeked;	/* in the inner pipe and still in src */
 	uint64_t taken; /* bytes that left src in peek mode */
@@ -86,6 +89,7 @@ struct tty {
 	bool lazy;	      /* in a pipeline: another program may want the keys */
 	bool raw;	      /* we changed the modes and owe @found back */
 	bool plain;	      /* the inner terminal leaves line ends alone, for now */
+	bool joined;	      /* the inner terminal's modes are not ours to set */
 	bool away;	      /* between suspend and resume */
 	struct termios found; /* valid while raw */
 };

@@ -97,7 +97,9 @@ void tty_start(struct tty *t)
 	struct termios inner;
 
 	tty_size(t);
-	if (t->pty < 0 || tcgetattr(t->pty, &inner) < 0)
+	if (t->joined)
+		tty_take(t);
+	if (t->joined || t->pty < 0 || tcgetattr(t->pty, &inner) < 0)
 		return;
 	inner.c_iflag |= IUTF8;
 	if (!t->lazy && t->input && in_front(t->fd)) {

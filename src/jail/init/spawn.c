@@ -255,7 +255,7 @@ _Noreturn static void lead(uint32_t id, int child)
 				end_like(status);
 			(void)message_send(JAIL_FD_SESSION, &m, -1);
 		} else if (sig > 0 && sig != SIGCHLD) {
-			(void)sys(kill, -child, sig);
+			(void)sys(kill, -child, sig == JAIL_KILL_LED ? SIGKILL : sig);
 		}
 	}
 }

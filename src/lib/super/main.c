@@ -196,7 +196,7 @@ static int run_more(const struct lib_command *c, const int *stdio, int *ret_exit
 	for (int i = 0; i < 3; i++)
 		if (dup2(stdio[i], i) < 0)
 			return writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
-	return session_exec(c->state, c->id, c->argv.v, c->environ.v, c->cwd, ret_exit, err);
+	return session_exec(c->state, c->id, c->argv.v, c->environ.v, c->cwd, NULL, ret_exit, err);
 }
 
 /* True: there may be another question. */

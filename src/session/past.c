@@ -1,0 +1,137 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codec/json.h"
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+/* Records of sessions: those that run, and those that have ended. */
+
+enum { LINE_MAX_BYTES = 4 << 20 };
+
+static bool is_record(const char *name)
+{
+	const struct sv s = sv_from(name);
+
+	return s.n == SESSION_ID + 6 && sv_ends(s, SV(".jsonl"));
+}
+
+/* The one record whose name begins with @id; its descriptor. */
+static int open_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
+		       struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
+	DIR *d = path ? opendir(path) : NULL;
+	const struct dirent *e;
+	size_t found = 0;
+	int fd = -1, sys;
+
+	while (d && (e = readdir(d)))
+		if (is_record(e->d_name) && sv_starts(sv_from(e->d_name), id)) {
+			memcpy(ret_id, e->d_name, SESSION_ID);
+			ret_id[SESSION_ID] = 0;
+			found++;
+		}
+	path = found == 1 ? arena_fmt(&a, "%s.jsonl", ret_id) : NULL;
+	if (d && path)
+		fd = openat(dirfd(d), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	sys = errno;
+	if (d)
+		closedir(d);
+	if (found != 1)
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 found ? "more than one session begins with \"" SV_FMT "\""
+				       : "there is no record of a session \"" SV_FMT "\"",
+				 SV_ARG(id));
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, sys, "the record of session %s", ret_id) : fd;
+}
+
+static struct sv text_of(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_string(v) ? (struct sv){ json_string_value(v), json_string_length(v) }
+				 : SV("");
+}
+
+static uint32_t number_of(const json_t *o, const char *key)
+{
+	const json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 && v <= DENIALS_MAX ? (uint32_t)v : 0;
+}
+
+struct reading {
+	struct sv id;
+	bool running;
+	bool (*each)(void *ctx, const struct session_denial *d);
+	void *ctx;
+};
+
+/* False: no more are wanted. */
+static bool read_line(const struct reading *r, struct sv line)
+{
+	static const char mark[] = "\"event\":\"denied\"";
+	struct writ_err ignored = { 0 };
+	scoped_json *o = NULL;
+	struct session_denial d;
+
+	/* Almost all lines are of another kind; a damaged one is skipped. */
+	if (!memmem(line.p, line.n < 128 ? line.n : 128, mark, sizeof(mark) - 1) ||
+	    json_decode(line, LINE_MAX_BYTES, &o, &ignored) < 0)
+		return true;
+	d = (struct session_denial){
+		.session = r->id,
+		.running = r->running,
+		.number = number_of(o, "number"),
+		.named = json_is_true(json_object_get(o, "named")),
+		.defaults = json_is_true(json_object_get(o, "defaults")),
+		.op = text_of(o, "op"),
+		.object = text_of(o, "object"),
+		.program = text_of(o, "program"),
+		.why = text_of(o, "why"),
+		.rule = text_of(o, "rule"),
+		.where = text_of(o, "where"),
+		.guarantee = text_of(o, "guarantee"),
+		.level = text_of(o, "level"),
+		.by = text_of(o, "by"),
+	};
+	return r->each(r->ctx, &d);
+}
+
+int session_denials(struct sv state, struct sv id,
+		    bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
+		    struct writ_err *err)
+{
+	struct reading r = { .each = each, .ctx = ctx };
+	struct buf status = BUF_INIT(8192);
+	struct writ_err gone = { 0 };
+	char name[SESSION_ID + 1], *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int fd = open_record(state, id, name, err);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd < 0)
+		return fd;
+	if (!f) {
+		close(fd);
+		return writ_nomem(err);
+	}
+	r.id = sv_from(name);
+	r.running = session_ask(state, r.id, SV("status"), &status, &gone) == 0;
+	buf_clear(&status);
+	while ((n = getline(&line, &room, f)) > 0 && n <= LINE_MAX_BYTES &&
+	       read_line(&r, (struct sv){ line, (size_t)n }))
+		;
+	free(line);
+	(void)fclose(f);
+	return 0;
+}

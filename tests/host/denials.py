@@ -1,0 +1,125 @@
+"""denials.py - what was refused, why, and what to type: at the end of a run, and from outside."""
+import json
+import os
+import re
+import time
+
+from host import Terminal, test, wait_for
+
+
+def blocks(text):
+    """Denials as told in full: {(op, object): {label: value}}."""
+    found, now = {}, None
+    for line in text.splitlines():
+        if m := re.fullmatch(r"[\d-]+ +denied (\w+) (.*) \((.*?)(?:, (\d+) times)?\)", line):
+            now = found[(m[1], m[2])] = {"program": m[3], "count": int(m[4] or 1)}
+        elif now is not None and (m := re.fullmatch(r"   (\w+(?: run)?) {2,}(.*)", line)):
+            now[m[1]] = m[2]
+        elif now is not None and line.startswith("              "):
+            now["policy"] += "\n" + line.strip()
+    return found
+
+
+@test("explained at the end")
+def _(w):
+    (w.dir / "out").mkdir()
+    (w.dir / "out/data").write_text("data")
+    (w.ws / "keep").write_text("x")
+    policy = w.policy("allow write .", "deny write ./keep")
+    r = w.sh('echo x > /usr/x; echo x > /usr/x; echo y > .envrc; echo z > keep; cat "$1"; dd if="$1"', "sh", str(w.dir / "out/data"),
+             opts=("--explain-denials", "--policy", policy))
+    b = blocks(r.said)
+    w.same(set(b), {("write", "/usr/x"), ("write", str(w.ws / ".envrc")), ("write", str(w.ws / "keep")),
+                    ("read", str(w.dir / "out/data"))}, "each thing once", r)
+    usr = b.get(("write", "/usr/x"), {})
+    w.ok(usr.get("count") == 2 and usr.get("rule") == "no rule allows it" and usr.get("guarantee", "").startswith("fs.write, "),
+         "how often, which rule, which guarantee", usr)
+    w.same((usr.get("policy"), usr.get("next run")), ("allow write /usr/x", "--allow write:/usr/x"), "and what to type", usr)
+    w.same(b[("write", str(w.ws / ".envrc"))].get("policy"), "open .envrc", "a protected name: the line that opens it")
+    keep = b[("write", str(w.ws / "keep"))]
+    w.ok(keep.get("rule", "").endswith("p.writ:3: deny write ./keep") and "policy" not in keep, "a line that denies: that line", keep)
+    arg = b[("read", str(w.dir / "out/data"))]
+    w.ok("exists outside" in arg.get("hint", "") and arg.get("count") == 2, "a read of what is not there, by its name in the arguments", arg)
+    w.ok(r.said.count("denied write /usr/x (") == 2, "also said while it ran", r)
+    q = w.sh("echo x > /usr/x", opts=("--explain-denials", "-q"))
+    w.ok(q.said.count("denied write /usr/x") == 1 and "   rule " in q.said, "--quiet: only at the end", q)
+    none = w.sh("true", opts=("--explain-denials",))
+    w.ok(none.code == 0 and "0 things were refused" in none.said, "nothing refused: it says so", none)
+    plain = w.sh("echo x > /usr/x")
+    w.ok("guarantee" not in plain.said, "control: without the option one line", plain)
+
+
+@test("what it says to type works")
+def _(w):
+    top = w.dir / "odd"
+    names = ["plain", "two words", "a*b", 'quote"d', "$HOME", "#x", "per%cent", "b\\s", "caf\u00e9"]
+    top.mkdir()
+    for n in names:
+        (top / n).write_text(n)
+        r = w.run("cat", str(top / n), opts=("--explain-denials",))
+        b = blocks(r.said)
+        if " " in n:  # arguments are seen joined by blanks
+            w.same(len(b), 0, "a name with a blank is not recognised", r)
+            continue
+        lines = (list(b.values()) or [{}])[0].get("policy", "")
+        w.ok(lines.startswith("allow write .\n"), f"{n}: without a policy the workspace has to be named too", r)
+        (w.dir / "next.writ").write_text("version 1\n" + lines + "\n")
+        r = w.run("sh", "-c", 'cat "$1" && touch still', "sh", str(top / n), opts=("--policy", str(w.dir / "next.writ")))
+        w.same((r.code, r.text), (0, n), f"{n}: with that line it can be read", r)
+    other = w.run("cat", str(top / "#x"), opts=("--policy", str(w.dir / "next.writ")))
+    w.ok(other.code == 1, "and nothing else", other)
+    r = w.run("cat", str(top / "plain"), opts=("--explain-denials",))
+    flags = blocks(r.said)[("read", str(top / "plain"))]["next run"].split()
+    w.same(w.run("cat", str(top / "plain"), opts=flags).out, b"plain", "and the options for the next run")
+
+
+@test("explained on a terminal")
+def _(w):
+    with Terminal(w, [w.program, "run", "--explain-denials", "--", "sh", "-c", "echo x > /usr/x; echo on; read x"]) as t:
+        w.ok(t.expect("denied write /usr/x .*on"), "said while it runs", t.screen)
+        t.type("\n")
+        w.same(t.code(), 0, "it ends")
+        w.ok(re.search(rb"1 thing was refused\r\n1  denied write /usr/x \(.*\r\n   rule ", t.screen), "and in full at the end", t.screen)
+
+
+@test("denials of a session from outside")
+def _(w):
+    hidden = [f for f in ("/etc/fstab", "/etc/issue", "/etc/motd") if os.path.exists(f)][0]
+    proc, sid = w.background('echo x > /usr/x; echo y > .envrc; cat "$1"; touch done; sleep 30', "sh", hidden)
+    wait_for(lambda: (w.ws / "done").exists())
+    time.sleep(0.2)
+    r = w.writ("session", "denials", sid[:6])
+    b = blocks(r.text)
+    w.ok(r.code == 0 and set(b) == {("write", "/usr/x"), ("write", str(w.ws / ".envrc")), ("read", hidden)}, "all of them", r)
+    w.same((b[("write", "/usr/x")].get("now"), b[("write", "/usr/x")].get("always")), (f"writ allow {sid}#1", f"writ allow --always {sid}#1"),
+           "while it runs: how to grant it")
+    w.ok("now" not in b[("write", str(w.ws / ".envrc"))], "but not what cannot be granted", r)
+    n = re.search(r"#(\d+)", b[("read", hidden)]["now"])[1]
+    w.exits(w.writ("allow", f"{sid}#{n}"), 0, "the command it gives is taken")
+    j = json.loads(w.writ("session", "denials", "--json", sid).out)
+    w.same([(d["number"], d["op"]) for d in j] + [j[2]["program"]], [(1, "write"), (2, "write"), (3, "read"), "cat"], "for machines", j)
+    w.same((j[0]["guarantee"], j[0]["policy"], j[0]["allow"], j[2]["named"]), ("fs.write", "allow write /usr/x", f"writ allow {sid}#1", True),
+           "with all that people see", j)
+    proc.terminate()
+    proc.wait()
+    after = w.writ("session", "denials", sid)
+    b = blocks(after.text)
+    w.ok(after.code == 0 and len(b) == 3 and "now" not in b[("write", "/usr/x")] and b[("write", "/usr/x")]["policy"],
+         "after its end: the same without what needs it running", after)
+    w.sh("true")
+    none = [f.stem for f in (w.state / "sessions").iterdir() if f.stem != sid][0]
+    r = w.writ("session", "denials", none)
+    w.ok(r.code == 0 and not r.out and "nothing was refused" in r.said, "none", r)
+    w.same(w.writ("session", "denials", "--json", none).out, b"[]\n", "none, for machines")
+    w.exits(w.writ("session", "denials", "zzzz"), 125, "no such session")
+    w.exits(w.writ("session", "denials", ""), 125, "an empty name is not one of two")
+    w.exits(w.writ("session", "denials"), 125, "of which?")
+    evil = w.ws / "a\x1b]0;t\x07\nb"
+    evil.mkdir()
+    w.python("try: open(sys.argv[1] + '/.envrc', 'w')\nexcept OSError as e: print(json.dumps(e.errno))", str(evil))
+    name = max((w.state / "sessions").iterdir(), key=lambda f: f.stat().st_mtime_ns).stem
+    r = w.writ("session", "denials", name)
+    w.ok(r.code == 0 and "\x1b" not in r.text and "\\x1b]0;t" in r.text and len(r.text.splitlines()) == 6, "names cannot write to the terminal", r)
+    file = w.state / f"sessions/{name}.jsonl"
+    file.write_bytes(file.read_bytes() + b'{"event":"denied","op":\n{"event":"denied"}\n\xff\n')
+    w.exits(w.writ("session", "denials", name), 0, "a damaged record is read as far as it goes")
