@@ -286,15 +286,48 @@ void net_event(struct session *s)
 	}
 }
 
-/* A capability that was granted or taken back while the session runs. */
-void net_rule(struct session *s, bool grant, struct sv cap)
+/* SECURITY: what comes over the control socket is read as any capability is. */
+static bool is_fit(const struct session *s, struct sv caps)
 {
-	struct egress_message m = { .type = grant ? EGRESS_GRANT : EGRESS_REVOKE };
+	scoped_arena a = ARENA_INIT(1 << 20);
+	struct cap_set one = { 0 };
+	struct writ_err err = { 0 };
+	struct reach r;
 
-	m.text_n = (uint32_t)(cap.n < sizeof(m.text) ? cap.n : 0);
-	memcpy(m.text, cap.p, m.text_n);
-	if (m.text_n)
+	while (caps.n) {
+		struct cap_entry *e = vec_push(&a, &one.caps);
+
+		if (!e || cap_parse(&a, CAP_GRANT, sv_cut(&caps, '\n'), &e->cap, &err) < 0 ||
+		    !cap_host_of(&e->cap) || !sv_eq(e->cap.realm, s->opt->realm))
+			return false;
+		e->rule = RULE_NONE;
+	}
+	if (reach_init(&a, &one, s->opt->realm, &r, &err) < 0)
+		return false;
+	for (size_t i = 0; i < one.caps.n; i++)
+		if (one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
+		    !reach_is_open(&one.caps.v[i].cap))
+			return false;
+	return one.caps.n > 0;
+}
+
+/* Rules that were granted or taken back while the session runs. */
+bool net_grant(struct session *s, const struct grant *g, bool on)
+{
+	struct sv caps = sv_from(g->path);
+
+	if (s->view.listeners.n == 0 || !is_fit(s, caps))
+		return false;
+	net_first(s);
+	while (caps.n) {
+		struct egress_message m = { .type = on ? EGRESS_GRANT : EGRESS_REVOKE };
+		const struct sv cap = sv_cut(&caps, '\n');
+
+		m.text_n = (uint32_t)cap.n;
+		memcpy(m.text, cap.p, cap.n);
 		tell(s, &m, NULL, 0);
+	}
+	return s->egress >= 0;
 }
 
 void net_clear(struct session *s)

@@ -46,7 +46,7 @@ struct denial {
 /* A live grant; zero is an empty place. */
 struct grant {
 	uint32_t number;
-	bool write;
+	bool write, net;
 	bool attached; /* a mount was made for it */
 	char path[JAIL_PATH];
 	char rule[JAIL_PATH + 16];
@@ -172,7 +172,7 @@ void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
-void net_rule(struct session *s, bool grant, struct sv cap);
+must_check bool net_grant(struct session *s, const struct grant *g, bool on);
 void net_clear(struct session *s);
 
 /* denial.c */
