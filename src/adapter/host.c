@@ -27,9 +27,9 @@ static const char *cannot(const struct cap *cap)
 {
 	switch (cap->action) {
 	case CAP_NET_CONNECT:
+	case CAP_NET_BIND:
 	case CAP_HTTP_REQUEST:
 		break;
-	case CAP_NET_BIND:
 	case CAP_GIT_USE:
 		return "this version has no way out to the network";
 	case CAP_SECRET_USE:

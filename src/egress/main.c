@@ -378,10 +378,18 @@ static void raise_files(void)
 	}
 }
 
-/* Ports of `listen`: on the host's loopback, and nowhere else. */
-static void publish(struct egress *e)
+/* Ports of `listen`. */
+static void publish(struct egress *e, const struct egress_options *opt)
 {
-	(void)e;
+	for (size_t i = 0; i < opt->ports_n; i++) {
+		const struct reach_listener l = { .what = REACH_HOST,
+						  .host = SV("localhost"),
+						  .port = opt->ports[i].port };
+		struct listener *new = add_listener(e, &l);
+
+		new->publish = true;
+		open_listener(e, new, opt->ports[i].fd);
+	}
 }
 
 _Noreturn void egress_main(const struct egress_options *opt, int boss)
@@ -413,7 +421,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	look_at_clock(e);
 	for (size_t i = 0; i < opt->listeners_n; i++)
 		(void)add_listener(e, &opt->listeners[i]);
-	publish(e);
+	publish(e, opt);
 	egress_watch(e, boss, EPOLLIN, &e->boss_kind);
 	/* SECURITY: not one byte from outside before this. */
 	if (confine_self(calls, ARRAY_LEN(calls), CONFINE_TCP, &err) < 0)

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +24,13 @@ bool net_wanted(const struct session *s)
 	return s->view.listeners.n && reach_any(&s->opt->policy->set);
 }
 
-/* Everything but @socket goes: terminal, jail, record. */
-static void leave_behind(int socket, pid_t parent)
+/*
+ * Everything goes but @socket, which becomes 0, and what is @kept, which becomes
+ * 1 and so on: terminal, jail, record.
+ */
+static void leave_behind(int socket, int *kept, size_t n, pid_t parent)
 {
+	const int above = (int)n + 1;
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -34,34 +39,109 @@ static void leave_behind(int socket, pid_t parent)
 		_exit(1);
 	(void)setsid();
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(socket, 0) < 0 || close_range(1, ~0u, 0) < 0 || fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
+	/* Out of the way first: any may stand where another is to go. */
+	socket = fcntl(socket, F_DUPFD_CLOEXEC, above);
+	for (size_t i = 0; i < n; i++)
+		kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, above);
+	if (dup3(socket, 0, O_CLOEXEC) < 0)
 		_exit(1);
+	for (size_t i = 0; i < n; i++) {
+		if (dup3(kept[i], (int)i + 1, O_CLOEXEC) < 0)
+			_exit(1);
+		kept[i] = (int)i + 1;
+	}
+	if (close_range((unsigned)above, ~0u, 0) < 0)
+		_exit(1);
+}
+
+/* --- ports of `listen`, on the host's loopback and nowhere else --- */
+
+static int publish_one(uint16_t port, int *ret_fd, struct writ_err *err)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+					.sin_port = htons(port),
+					.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const int on = 1;
+	scoped_fd fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 128) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "listen %u: 127.0.0.1:%u of this host",
+				 port, port);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int publish(struct session *s, struct writ_err *err)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		for (uint32_t port = c->port_lo; c->action == CAP_NET_BIND && r == 0 &&
+						 port <= c->port_hi;
+		     port++) {
+			struct egress_port *p =
+				s->ports_n < PORTS_MAX ? &s->ports[s->ports_n] : NULL;
+
+			if (!p)
+				return writ_fail(err, WRIT_E_LIMIT, 0,
+						 "more than %d ports to listen on", PORTS_MAX);
+			p->port = (uint16_t)port;
+			r = publish_one(p->port, &p->fd, err);
+			s->ports_n += r == 0;
+		}
+	}
+	return r;
+}
+
+static void unpublish(struct session *s)
+{
+	for (size_t i = 0; i < s->ports_n; i++)
+		close(s->ports[i].fd);
+	s->ports_n = 0;
 }
 
 _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 {
+	int kept[PORTS_MAX];
 	const struct egress_options opt = { .set = &s->opt->policy->set,
 					    .realm = s->opt->realm,
 					    .session = sv_from(s->id),
 					    .listeners = s->view.listeners.v,
 					    .listeners_n = s->view.listeners.n,
-					    .names = &s->view.reach };
+					    .names = &s->view.reach,
+					    .ports = s->ports,
+					    .ports_n = s->ports_n };
 
-	leave_behind(socket, parent);
+	for (size_t i = 0; i < s->ports_n; i++)
+		kept[i] = s->ports[i].fd;
+	leave_behind(socket, kept, s->ports_n, parent);
+	for (size_t i = 0; i < s->ports_n; i++)
+		s->ports[i].fd = kept[i];
 	egress_main(&opt, 0);
 }
 
 int net_start(struct session *s, struct writ_err *err)
 {
 	const pid_t parent = getpid();
-	int p[2];
+	int p[2], r = publish(s, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r < 0) {
+		unpublish(s);
+		return r;
+	}
 	s->egress_pid = fork();
 	if (s->egress_pid == 0)
 		egress_child(s, p[1], parent);
 	close(p[1]);
+	unpublish(s);
 	if (s->egress_pid < 0) {
 		close(p[0]);
 		return writ_fail(err, WRIT_E_SYS, errno, "start egress");
@@ -145,7 +225,7 @@ _Noreturn static void resolve_child(const struct session *s, int socket, pid_t p
 		.servers = s->opt->resolver.n ? s->opt->resolver.p : NULL, .hosts = "/etc/hosts"
 	};
 
-	leave_behind(socket, parent);
+	leave_behind(socket, NULL, 0, parent);
 	resolve_main(&opt, 0);
 }
 

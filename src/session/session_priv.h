@@ -26,7 +26,7 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-enum { EARLY_MAX = 3 /* names twice, and the proxy */ };
+enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -101,6 +101,8 @@ struct session {
 	int mediator; /* socket; -1: nothing is mediated */
 	pid_t egress_pid, resolver_pid;
 	int egress; /* socket; -1: nothing has asked for the network yet */
+	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
+	size_t ports_n;
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
