@@ -19,6 +19,8 @@
  */
 
 /* Without a rule it is started when somebody first asks for a name: to say no, and on record. */
+enum { READER_DEATHS = 16 };
+
 bool net_wanted(const struct session *s)
 {
 	return s->view.listeners.n && reach_any(&s->opt->policy->set);
@@ -331,39 +333,72 @@ static bool take_event(const struct egress_message *m, struct egress_event *ret)
 	       ret->way < ARRAY_LEN(way_names);
 }
 
-void net_event(struct session *s)
+/* One message of egress or of the reader. False: it is gone. */
+static bool heard(struct session *s, int from)
 {
 	struct egress_message m;
 	struct egress_event e;
 	int fds[EGRESS_FDS];
 	size_t n;
-	const int r = egress_receive(s->egress, &m, fds, &n);
+	const int r = egress_receive(from, &m, fds, &n);
 
 	for (size_t i = 0; r > 0 && i < n; i++)
 		close(fds[i]);
-	if (r < 0)
-		return;
-	if (r == 0) {
-		/* SECURITY: no listener is left either, so nothing gets out. */
-		scope_close(&s->egress);
-		s->egress = -1;
-		if (s->state < SESSION_ENDING)
-			session_end(s, "the way to the network is gone", SESSION_FAILED);
-		return;
-	}
-	if (m.type == EGRESS_BIND) {
+	if (r <= 0)
+		return r < 0;
+	if (m.type == EGRESS_BIND && from == s->egress) {
 		bind_more(s, &m);
-	} else if (m.type == EGRESS_WANT_RESOLVER) {
+	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
 		start_resolver(s);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
 		record_net(s, &e);
 		if (e.answer == CAP_DENY)
 			note_denial(s, &e);
+	} else if (m.type == EGRESS_READY && from == s->reader) {
+		struct writ_err err = { 0 };
+
+		if (read_trust(s, (struct sv){ m.text, m.text_n }, &err) < 0)
+			session_end(s, "the authority cannot be told", SESSION_FAILED);
 	} else if (m.type == EGRESS_ASK) {
 		/* Nobody is there to ask yet. */
 		m = (struct egress_message){ .type = EGRESS_ANSWER, .id = m.id };
-		tell(s, &m, NULL, 0);
+		if (egress_send(from, &m, NULL, 0) != 1)
+			return false;
 	}
+	return true;
+}
+
+void net_event(struct session *s)
+{
+	if (heard(s, s->egress))
+		return;
+	/* SECURITY: no listener is left either, so nothing gets out. */
+	scope_close(&s->egress);
+	s->egress = -1;
+	if (s->state < SESSION_ENDING)
+		session_end(s, "the way to the network is gone", SESSION_FAILED);
+}
+
+/* What it read ends with it; raw tunnels go on, and another one takes its place. */
+void net_read_event(struct session *s)
+{
+	struct writ_err err = { 0 };
+	struct buf b = BUF_INIT(4096);
+
+	if (heard(s, s->reader))
+		return;
+	scope_close(&s->reader);
+	s->reader = -1;
+	if (s->reader_pid > 0)
+		(void)waitpid(s->reader_pid, NULL, 0);
+	s->reader_pid = 0;
+	if (s->state >= SESSION_ENDING)
+		return;
+	record_begin(s, &b, "reader");
+	record_str(&b, "what", SV("the process that reads requests ended, and is started again"));
+	record_end(s, &b);
+	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0)
+		session_end(s, "nobody can read requests any more", SESSION_FAILED);
 }
 
 /* SECURITY: what comes over the control socket is read as any capability is. */
@@ -412,10 +447,11 @@ bool net_grant(struct session *s, const struct grant *g, bool on)
 
 void net_clear(struct session *s)
 {
-	pid_t *const pids[] = { &s->egress_pid, &s->resolver_pid };
+	pid_t *const pids[] = { &s->egress_pid, &s->resolver_pid, &s->reader_pid };
 
 	scope_close(&s->egress);
-	s->egress = -1;
+	scope_close(&s->reader);
+	s->egress = s->reader = -1;
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		scope_close(&s->early[i]);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {

@@ -11,7 +11,9 @@
 #include "adapter/host.h"
 #include "base/fd.h"
 #include "codec/json.h"
+#include "crypto/crypto.h"
 #include "egress/egress.h"
+#include "l7/settings.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
 #include "session/front.h"
@@ -99,7 +101,13 @@ struct session {
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
 	int mediator; /* socket; -1: nothing is mediated */
-	pid_t egress_pid, resolver_pid;
+	pid_t egress_pid, resolver_pid, reader_pid;
+	int reader; /* socket of the process that reads requests; -1: none */
+	bool reads; /* there is to be one */
+	uint32_t reader_deaths;
+	struct sv *secrets;   /* values, by index of the policy's */
+	char *secret_room;    /* where they are */
+	char placeholder[33]; /* what makes those of this session different */
 	int egress; /* socket; -1: nothing has asked for the network yet */
 	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
 	size_t ports_n;
@@ -173,9 +181,25 @@ must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
+void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g, bool on);
 void net_clear(struct session *s);
+
+/* read.c: the process that reads requests */
+bool read_needed(const struct session *s);
+must_check int read_prepare(struct session *s, struct writ_err *err);
+must_check int read_start(struct session *s, struct writ_err *err);
+must_check int read_wait(struct session *s, struct writ_err *err);
+must_check int read_trust(struct session *s, struct sv pem, struct writ_err *err);
+/* The @i-th variable that tells programs whom to trust. False: there are no more. */
+must_check bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name,
+				struct sv *ret_value);
+
+/* secret.c */
+must_check int secrets_fetch(struct session *s, struct writ_err *err);
+must_check bool secret_shown(struct session *s, size_t i, struct sv *ret);
+void secrets_wipe(struct session *s);
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);
