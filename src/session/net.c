@@ -360,10 +360,12 @@ static bool heard(struct session *s, int from)
 		if (read_trust(s, (struct sv){ m.text, m.text_n }, &err) < 0)
 			session_end(s, "the authority cannot be told", SESSION_FAILED);
 	} else if (m.type == EGRESS_ASK) {
-		/* Nobody is there to ask yet. */
-		m = (struct egress_message){ .type = EGRESS_ANSWER, .id = m.id };
-		if (egress_send(from, &m, NULL, 0) != 1)
+		char object[MEDIATE_TEXT];
+
+		if (!take_event(&m, &e))
 			return false;
+		object_of(&e, object, sizeof(object));
+		ask_add(s, m.id, from == s->reader, object);
 	}
 	return true;
 }

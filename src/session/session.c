@@ -41,6 +41,7 @@ enum {
 	POLL_MEDIATOR,
 	POLL_EGRESS,
 	POLL_READER,
+	POLL_ASK,
 	POLL_CONTROL,
 	POLL_EARLY, /* until there is egress */
 	POLL_MOUNTS = POLL_EARLY + EARLY_MAX,
@@ -83,7 +84,7 @@ static size_t add(struct polled *w, struct pollfd p)
 
 static void fill(struct session *s, struct polled *w)
 {
-	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress, s->reader,
+	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress, s->reader, s->asking_tty,
 			      s->control,  s->early[0],	    s->early[1],    s->early[2] };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
@@ -132,6 +133,8 @@ static void step(struct session *s)
 		net_event(s);
 	if (w.p[POLL_READER].revents)
 		net_read_event(s);
+	if (w.p[POLL_ASK].revents)
+		ask_key(s);
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		if (w.p[POLL_EARLY + i].revents)
 			net_first(s);
@@ -461,6 +464,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .mediator = -1,
 			     .egress = -1,
 			     .reader = -1,
+			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .signals = -1,
 			     .control = -1,

@@ -28,7 +28,7 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64 };
+enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64, QUESTIONS_MAX = 64 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -52,6 +52,13 @@ struct grant {
 	bool attached; /* a mount was made for it */
 	char path[JAIL_PATH];
 	char rule[JAIL_PATH + 16];
+};
+
+/* What a person is asked. */
+struct question {
+	uint32_t id;
+	bool reader; /* it asks, not egress */
+	char object[MEDIATE_TEXT];
 };
 
 /* A command that is running. */
@@ -105,6 +112,10 @@ struct session {
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
 	uint32_t reader_deaths;
+	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
+	size_t questions_n;
+	uint64_t question_ms; /* since when; 0: not yet */
+	int asking_tty;	      /* -1: no question stands there */
 	struct sv *secrets;   /* values, by index of the policy's */
 	char *secret_room;    /* where they are */
 	char placeholder[33]; /* what makes those of this session different */
@@ -195,6 +206,12 @@ must_check int read_trust(struct session *s, struct sv pem, struct writ_err *err
 /* The @i-th variable that tells programs whom to trust. False: there are no more. */
 must_check bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name,
 				struct sv *ret_value);
+
+/* ask.c: a person decides */
+void ask_add(struct session *s, uint32_t id, bool reader, const char *object);
+void ask_next(struct session *s);
+void ask_key(struct session *s);
+int ask_timeout(struct session *s, int least);
 
 /* secret.c */
 must_check int secrets_fetch(struct session *s, struct writ_err *err);
