@@ -403,10 +403,8 @@ static int put_network(struct compile *c)
 	struct host_view *v = c->view;
 	int r = 0;
 
-	if (!c->a_tier)
-		return 0;
 	r = reach_init(c->a, c->set, c->place->realm, &v->reach, c->err);
-	if (r == 0)
+	if (r == 0 && c->a_tier)
 		r = reach_start(&v->reach, &v->listeners, c->err);
 	for (size_t i = 0; r == 0 && i < v->listeners.n; i++) {
 		const struct reach_listener *l = &v->listeners.v[i];

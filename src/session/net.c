@@ -23,7 +23,7 @@ enum { READER_DEATHS = 16 };
 
 bool net_wanted(const struct session *s)
 {
-	return s->view.listeners.n && reach_any(&s->opt->policy->set);
+	return (s->view.listeners.n || s->view.traps) && reach_any(&s->opt->policy->set);
 }
 
 /*
@@ -110,7 +110,8 @@ static void unpublish(struct session *s)
 
 _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 {
-	int kept[PORTS_MAX];
+	int kept[PORTS_MAX + 1];
+	const size_t n = s->ports_n + (s->route[0] > 0);
 	const struct egress_options opt = { .set = &s->opt->policy->set,
 					    .realm = s->opt->realm,
 					    .session = sv_from(s->id),
@@ -118,11 +119,13 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .listeners_n = s->view.listeners.n,
 					    .names = &s->view.reach,
 					    .ports = s->ports,
-					    .ports_n = s->ports_n };
+					    .ports_n = s->ports_n,
+					    .route = s->route[0] > 0 ? (int)n : 0 };
 
 	for (size_t i = 0; i < s->ports_n; i++)
 		kept[i] = s->ports[i].fd;
-	leave_behind(socket, kept, s->ports_n, parent);
+	kept[s->ports_n] = s->route[0];
+	leave_behind(socket, kept, n, parent);
 	for (size_t i = 0; i < s->ports_n; i++)
 		s->ports[i].fd = kept[i];
 	egress_main(&opt, 0);
@@ -133,6 +136,10 @@ int net_start(struct session *s, struct writ_err *err)
 	const pid_t parent = getpid();
 	int p[2], r = publish(s, err);
 
+	/* Without a network of its own, the mediator and egress have to agree. */
+	if (r == 0 && s->view.listeners.n == 0 &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->route) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
 	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
 	if (r < 0) {
@@ -144,6 +151,9 @@ int net_start(struct session *s, struct writ_err *err)
 		egress_child(s, p[1], parent);
 	close(p[1]);
 	unpublish(s);
+	if (s->route[0] > 0)
+		close(s->route[0]);
+	s->route[0] = 0;
 	if (s->egress_pid < 0) {
 		close(p[0]);
 		return writ_fail(err, WRIT_E_SYS, errno, "start egress");

@@ -122,6 +122,7 @@ struct session {
 	int egress; /* socket; -1: nothing has asked for the network yet */
 	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
 	size_t ports_n;
+	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
