@@ -450,8 +450,8 @@ static void ready_early(struct egress *e, struct flow *f, uint32_t events)
 		head_read(e, f);
 		return;
 	}
-	if ((events & (EPOLLHUP | EPOLLERR)))
-		flow_close(e, f, true, NULL);
+	if (events & (EPOLLHUP | EPOLLERR))
+		flow_forget(e, f);
 }
 
 void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events)

@@ -360,6 +360,11 @@ static bool heard(struct session *s, int from)
 		bind_more(s, &m);
 	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
 		start_resolver(s);
+	} else if (m.type == EGRESS_WANT_READER && from == s->egress && s->reader < 0) {
+		struct writ_err err = { 0 };
+
+		if (read_start(s, &err) < 0)
+			say(s, "%s", err.what);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
 		record_net(s, &e);
 		if (e.answer == CAP_DENY)
