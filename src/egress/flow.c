@@ -481,6 +481,8 @@ void flow_timers(struct egress *e)
 			dial_timer(e, f);
 		else if (f->state == FLOW_HEAD)
 			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it did not say where to in time");
+		else if (f->state == FLOW_UNREAD)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "nobody is there to read its requests");
 		else if (f->state != FLOW_ASKED)
 			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
 	}
