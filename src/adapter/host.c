@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { COPY_MAX = 128 << 10 };
+enum { COPY_MAX = 16 << 10 };
 
 /* --- what this adapter cannot carry out yet, or ever --- */
 
@@ -457,7 +457,9 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	c.exec_list = has_exec_list(c.set);
 	r = put_all(&c);
 	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
-		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
+		     (view.traps ? JAIL_TRAPS : 0) |
+		     (view.traps & TRAP_NET ? JAIL_SEND_TRAPPED : 0) |
+		     (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
 	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);

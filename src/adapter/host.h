@@ -19,7 +19,8 @@
 struct host_place {
 	struct sv home;	 /* the private HOME, kept per workspace */
 	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
-	struct sv info;	 /* shown read-only at /run/writ */
+	struct sv info;	 /* tier B: what /run/writ is in tier A; else empty */
+	struct sv rules; /* text for the agent: what it may do */
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace;

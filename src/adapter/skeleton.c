@@ -64,7 +64,7 @@ int skeleton_dirs(struct compile *c, struct sv path)
 /* clang-format off */
 static const struct { const char *path; unsigned mode; } dirs[] = {
 	{ "/dev", 0755 }, { "/etc", 0755 }, { "/etc/ssh", 0755 }, { "/home", 0755 }, { "/proc", 0555 },
-	{ "/run", 0755 }, { "/run/user", 0755 }, { "/var", 0755 }, { "/var/agent", 0755 },
+	{ "/run", 0755 }, { "/run/user", 0755 }, { "/run/writ", 0755 }, { "/var", 0755 }, { "/var/agent", 0755 },
 	{ "/var/agent/state", 0755 }, { "/var/agent/tmp", 0755 },
 };
 
@@ -153,9 +153,11 @@ static int put_proc(struct compile *c)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(procs); i++) {
 		if (procs[i].root && !root)
 			continue;
-		r = procs[i].mask ? put(c, JAIL_OP_MASK, "", procs[i].path, 0, JAIL_OPTIONAL)
-				  : put(c, JAIL_OP_SELF, procs[i].path, procs[i].path,
-					READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_OPTIONAL);
+		r = procs[i].mask ? put(c, JAIL_OP_MASK, "", procs[i].path, 0,
+				      JAIL_OPTIONAL | JAIL_KERNEL)
+				: put(c, JAIL_OP_SELF, procs[i].path, procs[i].path,
+				      READ_ONLY | MOUNT_ATTR_NOEXEC,
+				      JAIL_OPTIONAL | JAIL_KERNEL);
 	}
 	return r;
 }
@@ -202,10 +204,10 @@ static int put_private(struct compile *c)
 	if (r == 0)
 		r = put(c, JAIL_OP_BIND, c->place->home.p, "/var/agent/home", READ_WRITE,
 			JAIL_TARGET);
-	if (r == 0)
-		r = put(c, JAIL_OP_BIND, c->place->info.p, "/run/writ",
-			READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_TARGET);
-	return r;
+	if (r == 0 && !jail_put_mount(&c->w, JAIL_OP_FILE, c->place->rules, SV("/run/writ/policy"),
+				      0444, 0))
+		r = writ_nomem(c->err);
+	return r < 0 ? r : put(c, JAIL_OP_FEED, "", "/run/writ/denials.jsonl", 0, 0);
 }
 
 /* --- /etc, written for this user --- */

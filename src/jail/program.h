@@ -44,6 +44,7 @@ enum jail_op {
 	JAIL_OP_PROC,
 	JAIL_OP_DEVPTS,
 	JAIL_OP_MASK, /* nothing readable over @dst, whether file or directory */
+	JAIL_OP_FEED, /* empty file @dst; who may append to it is the supervisor, see JAIL_SEALED */
 	/* keep last */
 	JAIL_OP_COUNT
 };
@@ -52,6 +53,7 @@ enum jail_bind_flag {
 	JAIL_OPTIONAL = 1u << 0, /* skip it if @src (BIND) or @dst (MASK, SELF) does not exist */
 	JAIL_ALONE = 1u << 1,	 /* without the mounts below it */
 	JAIL_TARGET = 1u << 2,	 /* make what it is mounted on, file or directory like the source */
+	JAIL_KERNEL = 1u << 3,	 /* MASK, SELF: a name in procfs, where nobody can put a link */
 };
 
 struct jail_mount {
@@ -88,6 +90,7 @@ enum jail_flag {
 	JAIL_LOOPBACK = 1u << 3,     /* bring lo up */
 	JAIL_EXEC_BY_PATH = 1u << 4, /* the filter refuses AT_EMPTY_PATH */
 	JAIL_TTY_HOST = 1u << 5,     /* terminals come from outside, as descriptors */
+	JAIL_SEND_TRAPPED = 1u << 6, /* among what is mediated is sendmsg() */
 };
 
 struct jail_head {
@@ -154,7 +157,7 @@ enum jail_type {
 	JAIL_END,    /* kill everything, then end */
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
-	JAIL_SEALED,   /* the jail is closed; @value has a bit per step */
+	JAIL_SEALED,   /* the jail is closed; @value has a bit per step. Descriptor: the feed, if any */
 	JAIL_LISTENER, /* descriptor: notifications of command @id */
 	JAIL_STARTED,  /* command @id; descriptor: master of its terminal, if it has one */
 	JAIL_FAILED,   /* @step, and the error says what */

@@ -13,7 +13,8 @@
 
 #include "base/banned.h"
 
-enum { GRACE_MS = 2000 };
+/* @ALONE_MS: what ends sooner is never spoken to, and gets no control socket. */
+enum { GRACE_MS = 2000, ALONE_MS = 20 };
 
 /* --- ending --- */
 
@@ -99,6 +100,8 @@ static void on_sealed(struct session *s, struct heard *h)
 	struct buf b = BUF_INIT(4096);
 
 	s->state = SESSION_RUNNING;
+	if (h->fd >= 0 && s->feed < 0)
+		s->feed = take_fd(&h->fd);
 	s->started_ms = s->active_ms = clock_ms();
 	record_begin(s, &b, "sealed");
 	record_num(&b, "steps", h->m.value);
@@ -136,7 +139,7 @@ static void on_listener(struct session *s, struct heard *h)
 {
 	struct writ_err err = { 0 };
 
-	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), &err) < 0) {
+	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), h->m.id == 1, &err) < 0) {
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);
@@ -352,6 +355,16 @@ static int until(struct session *s, enum cap_limit limit, uint64_t since, int le
 	return since + length - now < (uint64_t)least ? (int)(since + length - now) : least;
 }
 
+void session_reach(struct session *s)
+{
+	struct writ_err err = { 0 };
+
+	if (s->state != SESSION_RUNNING || control_open(s, &err) == 0)
+		return;
+	say(s, "%s: %s", err.what, strerror(err.sys));
+	session_end(s, "it could not be spoken to", SESSION_FAILED);
+}
+
 static int next_timeout(struct session *s)
 {
 	const uint64_t now = clock_ms();
@@ -369,6 +382,12 @@ static int next_timeout(struct session *s)
 			return 0;
 		}
 		return (int)(s->killed_ms + GRACE_MS - now);
+	}
+	if (s->control < 0 && s->state == SESSION_RUNNING) {
+		if (now >= s->started_ms + ALONE_MS)
+			session_reach(s);
+		else
+			t = (int)(s->started_ms + ALONE_MS - now);
 	}
 	if (s->asked_ms && now >= s->asked_ms + GRACE_MS)
 		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);
@@ -388,6 +407,7 @@ enum {
 	POLL_MEDIATOR,
 	POLL_CONTROL,
 	POLL_MOUNTS,
+	POLL_LISTENER,
 	POLL_RELAY,
 	POLL_CLIENTS = POLL_RELAY + RELAY_POLLS,
 	POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX
@@ -423,6 +443,7 @@ static void step(struct session *s)
 	p[POLL_KEEPER].fd = s->jail.keeper;
 	p[POLL_MEDIATOR].fd = s->mediator;
 	p[POLL_CONTROL].fd = s->control;
+	p[POLL_LISTENER].fd = s->state == SESSION_RUNNING ? s->listener : -1;
 	p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
 	relay_n = s->relay ? relay_poll(s->relay, p + POLL_RELAY) : 0;
 	count = POLL_RELAY + relay_n;
@@ -443,6 +464,8 @@ static void step(struct session *s)
 		on_signal(s);
 	if (p[POLL_MEDIATOR].revents)
 		watch_event(s);
+	if (p[POLL_LISTENER].revents)
+		watch_call(s, p[POLL_LISTENER].revents);
 	if (p[POLL_KEEPER].revents)
 		control_keeper(s);
 	if (p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
@@ -567,6 +590,7 @@ static int start(struct session *s, struct writ_err *err)
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
+				     .rules = s->paths.rules,
 				     .state = s->paths.state,
 				     .user = environ_get(s->opt->environ, SV("USER")),
 				     .workspace = s->opt->workspace,
@@ -578,7 +602,6 @@ static int start(struct session *s, struct writ_err *err)
 				 &s->view, &program, err);
 	if (r < 0)
 		return r;
-	record_start(s);
 	if (s->opt->early && s->opt->early->pid > 0) {
 		s->jail = *s->opt->early;
 		*s->opt->early = (struct jail)JAIL_INIT;
@@ -592,6 +615,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
+	/* It is being built meanwhile. */
+	record_start(s);
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
@@ -600,9 +625,8 @@ static int start(struct session *s, struct writ_err *err)
 		return 0;
 	if (r == 0)
 		r = first_command(s, err);
-	if (r == 0 && s->view.traps)
-		r = watch_start(s, err);
-	return r < 0 ? r : control_open(s, err);
+	/* Who is told its name may use it at once. */
+	return r < 0 || s->opt->ready_fd <= 0 ? r : control_open(s, err);
 }
 
 /* Out of memory, processes or time: said once, on record and on the terminal. */
@@ -702,6 +726,7 @@ static void clear(struct session *s)
 	if (leave)
 		jail_leave(&s->jail);
 	jail_close(&s->jail);
+	scope_close(&s->listener);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
 		kill(s->mediator_pid, SIGKILL);
@@ -736,6 +761,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .feed = -1,
 			     .jail = JAIL_INIT,
 			     .mediator = -1,
+			     .listener = -1,
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,

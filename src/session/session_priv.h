@@ -49,7 +49,8 @@ struct grant {
 
 struct paths {
 	struct sv home, tmp, run, info, state, record; /* on the host */
-	int run_fd;				       /* of the run directory */
+	struct sv rules;			       /* what the agent may do, as text */
+	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
 struct session {
@@ -66,7 +67,9 @@ struct session {
 	struct cgroup cgroup;
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
-	int mediator; /* socket; -1: nothing is mediated */
+	int mediator; /* socket; -1: there is none yet, or nothing is mediated */
+	int listener; /* of the first command, while there is no mediator; else -1 */
+	bool first;   /* its first program was let through */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
@@ -97,6 +100,8 @@ struct session {
 
 /* place.c */
 must_check int session_place_make(struct session *s, struct writ_err *err);
+/* The directory of the control socket; made when it is first asked for. */
+must_check int session_place_run(struct session *s, struct writ_err *err);
 void session_place_clear(struct session *s);
 
 /* record.c: one event. Members are written between begin and end. */
@@ -120,10 +125,11 @@ must_check int command_send(struct session *s, const struct command_ask *ask, st
 struct sv environ_get(char *const *envp, struct sv name);
 
 /* watch.c: the mediator's process */
-must_check int watch_start(struct session *s, struct writ_err *err);
-must_check int watch_listener(struct session *s, int fd, struct writ_err *err);
+/* Takes @fd. @first: of the command that the session was made for. */
+must_check int watch_listener(struct session *s, int fd, bool first, struct writ_err *err);
 must_check int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
 void watch_event(struct session *s);
+void watch_call(struct session *s, short revents); /* something at session.listener */
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);
@@ -142,6 +148,7 @@ void control_failed(struct session *s, uint32_t id, const struct writ_err *err);
 void control_close(struct session *s);
 
 /* session.c */
+void session_reach(struct session *s); /* from now on others can speak to it */
 void session_end(struct session *s, const char *why, int exit_code);
 
 #endif

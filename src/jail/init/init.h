@@ -22,6 +22,9 @@ struct init {
 	int old_root;		   /* O_PATH, while the root is built; else -1 */
 	uint64_t made_dev[4];	   /* devices that are ours: targets are made only there */
 	uint32_t made_n;
+	int parent; /* O_PATH: the directory that targets were last made in; else -1 */
+	char parent_path[JAIL_PATH];
+	int feed;     /* to append to, until it is handed over; else -1 */
 	int ruleset;  /* Landlock, or -1 */
 	int children; /* signalfd for SIGCHLD */
 	bool ending;

@@ -284,8 +284,11 @@ _Noreturn static void pid1_main(struct init *in)
 		fail_start(STEP_SEALED, &err);
 	}
 	m = (struct jail_message){ .type = JAIL_SEALED, .value = in->done };
-	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
+	if (message_send(JAIL_FD_SESSION, &m, in->feed) < 0)
 		sys_exit(1);
+	if (in->feed >= 0)
+		(void)sys(close, in->feed);
+	in->feed = -1;
 	for (;;) {
 		struct pollfd p[2] = { { JAIL_FD_SESSION, POLLIN, 0 },
 				       { in->children, POLLIN, 0 } };
@@ -306,7 +309,9 @@ _Noreturn static void start(const char *tier, const char *fail)
 {
 	const long spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
 			    CLONE_NEWUTS | CLONE_NEWCGROUP;
-	struct init in = { .old_root = -1, .ruleset = -1, .own_namespaces = tier[0] == 'A' };
+	struct init in = {
+		.old_root = -1, .parent = -1, .feed = -1, .ruleset = -1, .own_namespaces = tier[0] == 'A'
+	};
 	struct writ_err err = { 0 };
 	long pid;
 

@@ -107,9 +107,9 @@ static void reset_signals(void)
 }
 
 /*
- * The listener belongs to the supervisor, and a call that could send it there
- * may itself be mediated by now. So somebody who shares our descriptors, but
- * not our filter, waits until it exists and sends it.
+ * The listener belongs to the supervisor. Where a call that could send it there is
+ * itself mediated by now, somebody who shares our descriptors, but not our filter,
+ * waits until it exists and sends it.
  */
 _Noreturn static void hand_over(uint32_t id, int from)
 {
@@ -121,13 +121,23 @@ _Noreturn static void hand_over(uint32_t id, int from)
 	sys_exit(message_send(JAIL_FD_SESSION, &m, fd) < 0);
 }
 
-static void install_traps(const struct start *s)
+/* The new listener's descriptor, or a negative errno. */
+static long set_traps(const struct jail_head *p)
 {
-	const struct jail_head *p = s->in->p;
 	const struct sock_fprog prog = { .len = (unsigned short)p->traps.n,
 					 .filter = (struct sock_filter *)(uintptr_t)span_at(
 						 p, p->traps) };
 	const unsigned long wait_killable = 1ul << 5;
+	const long fd = sys(seccomp, SECCOMP_SET_MODE_FILTER,
+			    SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable, &prog);
+
+	return fd != -EINVAL ? fd
+			     : sys(seccomp, SECCOMP_SET_MODE_FILTER,
+				   SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+}
+
+static void traps_by_helper(const struct start *s)
+{
 	int pipe[2], status = 0;
 	long helper, fd, r;
 
@@ -139,10 +149,7 @@ static void install_traps(const struct start *s)
 		hand_over(s->id, pipe[0]);
 	if (helper < 0)
 		give_up(s->id, helper, "clone", NULL);
-	fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable,
-		 &prog);
-	if (fd == -EINVAL)
-		fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	fd = set_traps(s->in->p);
 	r = fd < 0 ? -1 : fd;
 	(void)sys(write, pipe[1], &r, sizeof(int));
 	do {
@@ -154,6 +161,25 @@ static void install_traps(const struct start *s)
 	(void)sys(close, fd);
 	(void)sys(close, pipe[0]);
 	(void)sys(close, pipe[1]);
+}
+
+static void install_traps(const struct start *s)
+{
+	struct jail_message m = { .type = JAIL_LISTENER, .id = s->id };
+	long fd, r;
+
+	if (s->in->p->flags & JAIL_SEND_TRAPPED) {
+		traps_by_helper(s);
+		return;
+	}
+	fd = set_traps(s->in->p);
+	if (fd < 0)
+		give_up(s->id, fd, "seccomp listener", NULL);
+	r = message_send(JAIL_FD_SESSION, &m, (int)fd);
+	/* SECURITY: as above. */
+	(void)sys(close, fd);
+	if (r < 0)
+		give_up(s->id, r, "hand over the listener", NULL);
 }
 
 static bool is_script(int fd)
