@@ -72,15 +72,13 @@ int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err
 	memset(&req, 0, sizeof(req));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "hear of the first program");
-	exec = notify_is_ours(&req) &&
-	       (req.data.nr == SYS_execve || req.data.nr == SYS_execveat);
+	exec = notify_is_ours(&req) && (req.data.nr == SYS_execve || req.data.nr == SYS_execveat);
 	notify_answer(listener, req.id, 0, exec ? 0 : EPERM, exec);
 	if (!exec)
 		return writ_fail(err, WRIT_E_BUG, 0, "a call before the first program");
-	*ret_event = (struct mediate_event){ .op = MEDIATE_EXEC,
-					     .rule = RULE_NONE,
-					     .pid = (int32_t)req.pid,
-					     .comm = "writ-init" };
+	*ret_event = (struct mediate_event){
+		.op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = (int32_t)req.pid, .comm = "writ-init"
+	};
 	return 0;
 }
 

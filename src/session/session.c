@@ -384,10 +384,11 @@ static int next_timeout(struct session *s)
 		return (int)(s->killed_ms + GRACE_MS - now);
 	}
 	if (s->control < 0 && s->state == SESSION_RUNNING) {
-		if (now >= s->started_ms + ALONE_MS)
+		if (now >= s->started_ms + ALONE_MS) {
 			session_reach(s);
-		else
-			t = (int)(s->started_ms + ALONE_MS - now);
+			return 0;
+		}
+		t = (int)(s->started_ms + ALONE_MS - now);
 	}
 	if (s->asked_ms && now >= s->asked_ms + GRACE_MS)
 		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);

@@ -14,9 +14,7 @@ enum {
 	OLD_MS_PRIVATE = 1 << 18,
 	DETACH = 2
 };
-enum {
-	CLOSED = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC
-};
+enum { CLOSED = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
 enum { S_IFMT_ = 0170000, S_IFDIR_ = 0040000 };
 static const char masks[] = "/.mask", empty_dir[] = "/.mask/dir", empty_file[] = "/.mask/file";
 
