@@ -97,6 +97,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .early = early,
 				       .status_fd = wish->status_fd,
 				       .ready_fd = wish->ready_fd,
+				       .named = wish->detach,
 				       .detach = wish->detach,
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],

@@ -223,7 +223,7 @@ static int make_shown(struct session *s, struct writ_err *err)
 	return r < 0 ? r : info_file(s, "denials.jsonl", SV(""), &s->feed, err);
 }
 
-static int make_record(struct session *s, struct writ_err *err)
+int session_place_record(struct session *s, struct writ_err *err)
 {
 	const char *dir = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
 	const char *path = dir ? arena_fmt(s->a, "%s/%s.jsonl", dir, s->id) : NULL;
@@ -256,8 +256,6 @@ int session_place_make(struct session *s, struct writ_err *err)
 		r = make_kept(s, workspace, err);
 	if (r == 0)
 		r = write_rules(s, err);
-	if (r == 0)
-		r = make_record(s, err);
 	return r == 0 && s->opt->plan->tier == TIER_B ? make_shown(s, err) : r;
 }
 

@@ -577,6 +577,17 @@ static void hear_why(struct session *s, struct writ_err *err)
 		*err = s->err;
 }
 
+/* Nobody says what to run any more: nothing was, and there is nothing to record. */
+static void await(struct session *s, struct writ_err *err)
+{
+	s->late = *s->opt;
+	if (s->opt->await(s->opt->await_ctx, &s->late, err) < 0) {
+		s->err = *err;
+		s->failed = true;
+	}
+	s->opt = &s->late;
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -617,7 +628,14 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* It is being built meanwhile. */
-	record_start(s);
+	if (r == 0 && s->opt->await)
+		await(s, err);
+	if (r == 0 && s->failed)
+		return 0;
+	if (r == 0)
+		r = session_place_record(s, err);
+	if (r == 0)
+		record_start(s);
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
@@ -627,7 +645,7 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = first_command(s, err);
 	/* Who is told its name may use it at once. */
-	return r < 0 || s->opt->ready_fd <= 0 ? r : control_open(s, err);
+	return r < 0 || !s->opt->named ? r : control_open(s, err);
 }
 
 /* Out of memory, processes or time: said once, on record and on the terminal. */

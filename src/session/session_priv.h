@@ -56,6 +56,7 @@ struct paths {
 struct session {
 	struct arena *a;
 	const struct session_options *opt;
+	struct session_options late; /* with what await() has said */
 	enum session_state state;
 	char id[SESSION_ID + 1];
 	struct paths paths;
@@ -100,6 +101,7 @@ struct session {
 
 /* place.c */
 must_check int session_place_make(struct session *s, struct writ_err *err);
+must_check int session_place_record(struct session *s, struct writ_err *err);
 /* The directory of the control socket; made when it is first asked for. */
 must_check int session_place_run(struct session *s, struct writ_err *err);
 void session_place_clear(struct session *s);
