@@ -201,7 +201,22 @@ static void lock_keeper(void)
 		sys_exit(1);
 }
 
-_Noreturn void keeper_main(int pid1)
+/* Without it there is no jail: pid 1 hears the end of the line, and says so. */
+static void make_network(int socket)
+{
+	const struct jail_message m = { .type = JAIL_KEEPER };
+	long fd = sys(unshare, CLONE_NEWNET);
+
+	if (fd == 0)
+		fd = sys(openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		(void)message_send(socket, &m, (int)fd);
+		(void)sys(close, fd);
+	}
+	(void)sys(close, socket);
+}
+
+_Noreturn void keeper_main(int pid1, int network)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
 	char path[JAIL_PATH], proc[64] = "/proc/";
@@ -219,6 +234,7 @@ _Noreturn void keeper_main(int pid1)
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
+	make_network(network);
 	lock_keeper();
 	for (;;) {
 		const long r =

@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { STDIO = 3, SIGNALS = 64 };
+enum { STDIO = 3 };
 
 /* Everything a command needs between fork and exec. */
 struct start {
@@ -95,14 +95,13 @@ static void set_descriptors(const struct start *s)
 		give_up(s->id, r, "close descriptors", NULL);
 }
 
-static void reset_signals(void)
+/* pid 1 did the rest. */
+static void free_signals(void)
 {
-	/* The kernel's own layout; everything zero is the default action, no flags. */
 	const uint64_t action[4] = { 0 };
 	const uint64_t none = 0;
 
-	for (int i = 1; i <= SIGNALS; i++)
-		(void)sys(rt_sigaction, i, action, 0, 8);
+	(void)sys(rt_sigaction, SIGPIPE, action, 0, 8);
 	(void)sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &none, 0, 8);
 }
 
@@ -254,7 +253,7 @@ _Noreturn static void end_like(int status)
 	const long self = sys(getpid);
 
 	if (sig) {
-		reset_signals();
+		free_signals();
 		(void)sys(kill, self, sig);
 	}
 	sys_exit(sig ? 128 + sig : status >> 8 & 0xff);
@@ -322,7 +321,7 @@ _Noreturn static void child_main(const struct start *s)
 			lead(s->id, (int)r);
 		join_foreground(terminal);
 	}
-	reset_signals();
+	free_signals();
 	(void)sys(umask, s->c->umask);
 	r = sys(chdir, span_at(s->c, s->c->cwd));
 	if (r < 0)

@@ -79,13 +79,33 @@ int step_enter(struct init *in, struct writ_err *err)
 	return map_ids(0, 0, uid, gid, err);
 }
 
+/* SECURITY: from here on nothing of the host's network is left to pid 1. */
+static int join_network(struct init *in, struct writ_err *err)
+{
+	struct jail_message m;
+	uint32_t n;
+	int fd;
+	long r = message_receive(in->network, &m, NULL, 0, &fd, 1, &n);
+
+	if (r <= 0 || n != 1)
+		return init_fail(err, r < 0 ? r : -EPIPE, "new network namespace", NULL);
+	r = sys(setns, fd, CLONE_NEWNET);
+	(void)sys(close, fd);
+	(void)sys(close, in->network);
+	in->network = -1;
+	return r < 0 ? init_fail(err, r, "enter the network namespace", NULL) : 0;
+}
+
 static int step_network(struct init *in, struct writ_err *err)
 {
 	struct ifreq lo = { .ifr_name = "lo" };
-	const long s = sys(socket, 2 /* AF_INET */, 2 /* SOCK_DGRAM */ | O_CLOEXEC, 0);
-	long r;
+	long s, r = join_network(in, err);
 
-	(void)in;
+	if (r < 0)
+		return (int)r;
+	if (!(in->p->flags & JAIL_LOOPBACK))
+		return 0;
+	s = sys(socket, 2 /* AF_INET */, 2 /* SOCK_DGRAM */ | O_CLOEXEC, 0);
 	if (s < 0)
 		return init_fail(err, s, "socket", NULL);
 	lo.ifr_flags = IFF_UP | IFF_RUNNING;
@@ -133,8 +153,8 @@ static const struct {
 	int (*run)(struct init *in, struct writ_err *err);
 } steps[] = {
 	{ STEP_ROOT,         JAIL_OWN_NAMESPACES, HAS_PROGRAM,              HAS_ROOT,     root_build },
-	{ STEP_NETWORK,      JAIL_LOOPBACK,       HAS_ROOT,                 HAS_NET,      step_network },
-	{ STEP_INNER_USERNS, JAIL_OWN_NAMESPACES, HAS_ROOT,                 HAS_INNER,    step_inner },
+	{ STEP_NETWORK,      JAIL_OWN_NAMESPACES, HAS_ROOT,                 HAS_NET,      step_network },
+	{ STEP_INNER_USERNS, JAIL_OWN_NAMESPACES, HAS_ROOT | HAS_NET,       HAS_INNER,    step_inner },
 	{ STEP_LIMITS,       0,                   HAS_PROGRAM,              HAS_LIMITS,   lock_limits },
 	{ STEP_CLOSE_FDS,    0,                   HAS_PROGRAM,              FDS_CLOSED,   lock_fds },
 	{ STEP_DROP_CAPS,    0,                   HAS_PROGRAM,              CAPS_GONE,    lock_caps },
