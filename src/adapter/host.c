@@ -418,7 +418,9 @@ static int put_all(struct compile *c)
 	if (r == 0)
 		r = set_view(c);
 	if (r == 0 && c->a_tier)
-		r = skeleton_put(c);
+		r = c->place->prepared ? skeleton_known(c) : skeleton_put(c);
+	if (r == 0 && c->a_tier)
+		r = skeleton_own(c);
 	if (r == 0)
 		r = put_states(c);
 	if (r == 0 && c->a_tier)
@@ -434,6 +436,29 @@ static int put_all(struct compile *c)
 	return r < 0 ? r : put_rlimits(c);
 }
 
+int host_prepare(struct arena *a, const struct host_facts *facts, struct sv user, int *ret_program,
+		 struct writ_err *err)
+{
+	const struct host_place place = { .user = user };
+	const struct filter base = filter_base(0);
+	/* Not what is enforced: a program is not whole without one. */
+	const struct jail_filters filters = { .base = { base.v, base.n } };
+	struct jail_head head = { .flags = JAIL_OWN_NAMESPACES };
+	struct compile c = { .a = a,
+			     .facts = facts,
+			     .place = &place,
+			     .err = err,
+			     .w = JAIL_WRITER_INIT(a),
+			     .a_tier = true };
+	int r = skeleton_put(&c);
+
+	head.hostname = jail_put(&c.w, SV(""));
+	if (r == 0)
+		r = jail_seal_program(&c.w, &head, &filters, ret_program, err);
+	jail_writer_clear(&c.w);
+	return r;
+}
+
 int host_compile(struct arena *a, const struct plan *plan, const struct policy *policy,
 		 const struct host_place *place, uint32_t fail_at, struct host_view *ret_view,
 		 int *ret_program, struct writ_err *err)
@@ -441,6 +466,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct host_view view = { 0 };
 	struct compile c = { .a = a,
 			     .plan = plan,
+			     .facts = plan->facts,
 			     .policy = policy,
 			     .set = &policy->set,
 			     .place = place,

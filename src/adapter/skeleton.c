@@ -80,7 +80,7 @@ static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/
 static const struct { const char *target, *path; } dev_links[] = {
 	{ "/proc/self/fd", "/dev/fd" }, { "/proc/self/fd/0", "/dev/stdin" },
 	{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
-	{ "pts/ptmx", "/dev/ptmx" },
+	{ "pts/ptmx", "/dev/ptmx" }, { "/var/agent/tmp/shm", "/dev/shm" },
 };
 
 /*
@@ -142,10 +142,10 @@ static int put_dev(struct compile *c)
 
 static int put_proc(struct compile *c)
 {
-	const bool root = c->plan->facts->root;
+	const bool root = c->facts->root;
 	int r = 0;
 
-	if (c->plan->facts->proc_mount)
+	if (c->facts->proc_mount)
 		r = put(c, JAIL_OP_PROC, "", "/proc", 0, 0);
 	else
 		r = put(c, JAIL_OP_BIND, "/proc", "/proc",
@@ -154,10 +154,9 @@ static int put_proc(struct compile *c)
 		if (procs[i].root && !root)
 			continue;
 		r = procs[i].mask ? put(c, JAIL_OP_MASK, "", procs[i].path, 0,
-				      JAIL_OPTIONAL | JAIL_KERNEL)
-				: put(c, JAIL_OP_SELF, procs[i].path, procs[i].path,
-				      READ_ONLY | MOUNT_ATTR_NOEXEC,
-				      JAIL_OPTIONAL | JAIL_KERNEL);
+					JAIL_OPTIONAL | JAIL_KERNEL)
+				  : put(c, JAIL_OP_SELF, procs[i].path, procs[i].path,
+					READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_OPTIONAL | JAIL_KERNEL);
 	}
 	return r;
 }
@@ -178,7 +177,7 @@ static int put_var_tmp(struct compile *c)
 }
 
 /* One memory file system for everything that is thrown away at the end. */
-static int put_private(struct compile *c)
+int skeleton_own(struct compile *c)
 {
 	const uint64_t disk = c->set->limits[LIMIT_DISK];
 	const char *options =
@@ -198,14 +197,12 @@ static int put_private(struct compile *c)
 	if (r == 0)
 		r = put(c, JAIL_OP_SELF, "/var/agent/tmp/tmp", "/tmp", READ_WRITE, JAIL_TARGET);
 	if (r == 0)
-		r = put(c, JAIL_OP_LINK, "/var/agent/tmp/shm", "/dev/shm", 0, 0);
-	if (r == 0)
 		r = put_var_tmp(c);
 	if (r == 0)
 		r = put(c, JAIL_OP_BIND, c->place->home.p, "/var/agent/home", READ_WRITE,
 			JAIL_TARGET);
-	if (r == 0 && !jail_put_mount(&c->w, JAIL_OP_FILE, c->place->rules, SV("/run/writ/policy"),
-				      0444, 0))
+	if (r == 0 &&
+	    !jail_put_mount(&c->w, JAIL_OP_FILE, c->place->rules, SV("/run/writ/policy"), 0444, 0))
 		r = writ_nomem(c->err);
 	return r < 0 ? r : put(c, JAIL_OP_FEED, "", "/run/writ/denials.jsonl", 0, 0);
 }
@@ -277,6 +274,18 @@ static int put_etc(struct compile *c)
 	return r;
 }
 
+int skeleton_known(struct compile *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		struct sv *m = vec_push(c->a, &c->made);
+
+		if (!m)
+			return writ_nomem(c->err);
+		*m = sv_from(dirs[i].path);
+	}
+	return 0;
+}
+
 int skeleton_put(struct compile *c)
 {
 	const char *runtime;
@@ -288,8 +297,6 @@ int skeleton_put(struct compile *c)
 		r = put_links(c);
 	if (r == 0)
 		r = put_etc(c);
-	if (r == 0)
-		r = put_private(c);
 	if (r == 0)
 		r = put_dev(c);
 	if (r == 0)

@@ -140,6 +140,9 @@ static int start(struct args *a, const struct wish *wish)
 	a->value[OPT_CWD] = NULL;
 	if (r == 0)
 		r = load_facts_kept(a, where.state, &facts);
+	if (r == 0 && early.pid > 0 &&
+	    session_early(a->arena, &facts, environ, &early, &err) < 0)
+		r = fail(&err, NULL);
 	if (r) {
 		jail_close(&early);
 		return r;

@@ -150,6 +150,7 @@ enum jail_step {
 enum jail_type {
 	JAIL_NOTHING = 0,
 	/* from the supervisor */
+	JAIL_PREPARE, /* descriptor: a program of which only the mounts count, to begin with */
 	JAIL_BUILD,  /* descriptor: the program; to pid 1 and to the keeper */
 	JAIL_SPAWN,  /* descriptors: the command, then what it is given; @id (not 0) names it.
 			@value not 0: the session ends with it */

@@ -566,6 +566,10 @@ static int wait_for_keeper(struct session *s, struct writ_err *err)
 /* What writ-init said before it could not be spoken to any more is the reason. */
 static void hear_why(struct session *s, struct writ_err *err)
 {
+	struct writ_err none = { 0 };
+
+	if (s->record < 0 && session_place_record(s, &none) == 0)
+		record_start(s);
 	for (int i = 0; i < 16 && !s->failed && s->state != SESSION_ENDED; i++) {
 		struct pollfd p = { s->jail.session, POLLIN, 0 };
 
@@ -588,6 +592,28 @@ static void await(struct session *s, struct writ_err *err)
 	s->opt = &s->late;
 }
 
+/* The login name to show inside. */
+static struct sv user_of(char *const *environ)
+{
+	const struct sv user = environ_get(environ, SV("USER"));
+
+	return user.n == 0 || !sv_is_graph(user) || sv_find(user, ':') != SIZE_MAX ? SV("agent")
+										   : user;
+}
+
+int session_early(struct arena *a, const struct host_facts *facts, char *const *environ,
+		  struct jail *j, struct writ_err *err)
+{
+	const struct jail_message m = { .type = JAIL_PREPARE };
+	scoped_fd program = -1;
+	int r = host_prepare(a, facts, user_of(environ), &program, err);
+
+	/* One that cannot be spoken to says why itself, when it is needed. */
+	if (r == 0 && jail_send(j->session, &m, &program, 1, SV(""), err) == 0)
+		j->prepared = true;
+	return r;
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -604,11 +630,10 @@ static int start(struct session *s, struct writ_err *err)
 				     .info = s->paths.info,
 				     .rules = s->paths.rules,
 				     .state = s->paths.state,
-				     .user = environ_get(s->opt->environ, SV("USER")),
+				     .user = user_of(s->opt->environ),
+				     .prepared = s->opt->early && s->opt->early->prepared,
 				     .workspace = s->opt->workspace,
 				     .own = { s->opt->state, s->opt->config } };
-	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
-		place.user = SV("agent");
 	if (r == 0)
 		r = host_compile(s->a, s->opt->plan, s->opt->policy, &place, s->opt->fail_at,
 				 &s->view, &program, err);

@@ -56,6 +56,7 @@ static inline const void *span_at(const void *base, struct jail_span s)
 }
 
 /* root.c */
+int root_begin(struct init *in, const struct jail_head *p, struct writ_err *err);
 int root_build(struct init *in, struct writ_err *err);
 
 /* lock.c */

@@ -82,7 +82,8 @@ _Noreturn static void fail_start(uint32_t step, const struct writ_err *err)
 	sys_exit(1);
 }
 
-static void receive_program(struct init *in)
+/* One program, mapped and checked. Its descriptor stays open until all are closed. */
+static const struct jail_head *next_program(uint32_t *ret_type)
 {
 	struct writ_err err = { 0 };
 	struct jail_message m;
@@ -94,13 +95,33 @@ static void receive_program(struct init *in)
 	/* End of file before a program: the supervisor changed its mind. */
 	if (r == 0)
 		sys_exit(0);
-	if (r < 0 || m.type != JAIL_BUILD || n != 1 ||
+	if (r < 0 || (m.type != JAIL_BUILD && m.type != JAIL_PREPARE) || n != 1 ||
 	    program_map(fds[0], sizeof(struct jail_head), &map, &size) < 0 ||
 	    program_check(map, size) < 0) {
 		(void)init_fail(&err, -EINVAL, "the jail program is damaged", NULL);
 		fail_start(STEP_PROGRAM, &err);
 	}
-	in->p = map;
+	*ret_type = m.type;
+	return map;
+}
+
+static void receive_program(struct init *in)
+{
+	struct writ_err err = { 0 };
+	uint32_t type;
+	const struct jail_head *p = next_program(&type);
+
+	if (type == JAIL_PREPARE && in->own_namespaces) {
+		if (root_begin(in, p, &err) < 0)
+			fail_start(STEP_ROOT, &err);
+		(void)sys(munmap, p, p->size);
+		p = next_program(&type);
+	}
+	if (type != JAIL_BUILD) {
+		(void)init_fail(&err, -EINVAL, "the jail program does not come", NULL);
+		fail_start(STEP_PROGRAM, &err);
+	}
+	in->p = p;
 	if (((in->p->flags & JAIL_OWN_NAMESPACES) != 0) != in->own_namespaces ||
 	    in->p->fail_at == STEP_PROGRAM) {
 		(void)init_fail(&err, -EINVAL, "the jail program is for another tier", NULL);
@@ -323,11 +344,14 @@ _Noreturn static void pid1_main(struct init *in)
 _Noreturn static void start(const char *tier, const char *fail)
 {
 	/* The network takes longest to make: the keeper does, while pid 1 goes on. */
-	const long spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			    CLONE_NEWCGROUP;
-	struct init in = {
-		.old_root = -1, .network = -1, .parent = -1, .feed = -1, .ruleset = -1, .own_namespaces = tier[0] == 'A'
-	};
+	const long spaces =
+		CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	struct init in = { .old_root = -1,
+			   .network = -1,
+			   .parent = -1,
+			   .feed = -1,
+			   .ruleset = -1,
+			   .own_namespaces = tier[0] == 'A' };
 	struct writ_err err = { 0 };
 	int link[2];
 	long pid;

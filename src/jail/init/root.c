@@ -248,10 +248,10 @@ static int make_feed(struct init *in, const char *dst)
 	return 0;
 }
 
-static int carry_out(struct init *in, const struct jail_mount *m)
+static int carry_out(struct init *in, const struct jail_head *p, const struct jail_mount *m)
 {
 	const uint64_t quiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-	const char *src = span_at(in->p, m->src), *dst = span_at(in->p, m->dst);
+	const char *src = span_at(p, m->src), *dst = span_at(p, m->dst);
 	long r;
 
 	switch ((enum jail_op)m->op) {
@@ -335,21 +335,30 @@ static int pivot(struct init *in, struct writ_err *err)
 	return r < 0 ? init_fail(err, r, "new root", NULL) : 0;
 }
 
+/* Carries out the mounts of @p, which may be no more than the beginning. */
+int root_begin(struct init *in, const struct jail_head *p, struct writ_err *err)
+{
+	const struct jail_mount *m = span_at(p, p->mounts);
+	int r = 0;
+
+	/* Modes in the program are meant as written. */
+	(void)sys(umask, 0);
+	if (in->old_root < 0)
+		r = pivot(in, err);
+	for (uint32_t i = 0; r == 0 && i < p->mounts.n; i++) {
+		r = carry_out(in, p, &m[i]);
+		if (r < 0)
+			return init_fail(err, r, "set up", span_at(p, m[i].dst));
+	}
+	return r;
+}
+
 int root_build(struct init *in, struct writ_err *err)
 {
 	const struct mount_attr closed = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
 						       MOUNT_ATTR_NODEV };
-	const struct jail_mount *m = span_at(in->p, in->p->mounts);
-	int r;
+	int r = root_begin(in, in->p, err);
 
-	/* Modes in the program are meant as written. */
-	(void)sys(umask, 0);
-	r = pivot(in, err);
-	for (uint32_t i = 0; r == 0 && i < in->p->mounts.n; i++) {
-		r = carry_out(in, &m[i]);
-		if (r < 0)
-			return init_fail(err, r, "set up", span_at(in->p, m[i].dst));
-	}
 	if (r < 0)
 		return r;
 	drop_parent(in);
