@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { COPY_MAX = 128 << 10 };
+enum { COPY_MAX = 16 << 10 };
 
 /* --- what this adapter cannot carry out yet, or ever --- */
 
@@ -317,12 +317,20 @@ static int put_trust(struct compile *c)
 					       "/etc/pki/tls/certs/ca-bundle.crt",
 					       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 					       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
-	const char *ours = arena_fmt(c->a, SV_FMT "/ca-bundle.pem", SV_ARG(c->place->info));
+	static const char *const own[] = { "ca.pem", "ca-bundle.pem" };
+	const char *ours = NULL;
 	struct stat st;
 
-	if (!ours)
-		return writ_nomem(c->err);
-	for (size_t i = 0; c->place->trust && i < ARRAY_LEN(bundles); i++)
+	for (size_t i = 0; c->place->trust.n && i < ARRAY_LEN(own); i++) {
+		const char *to = arena_fmt(c->a, "/run/writ/%s", own[i]);
+
+		ours = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(c->place->trust), own[i]);
+		if (!ours || !to ||
+		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(to), READ_ONLY,
+				    JAIL_TARGET))
+			return writ_nomem(c->err);
+	}
+	for (size_t i = 0; ours && i < ARRAY_LEN(bundles); i++)
 		if (shows(c, sv_from(bundles[i])) && lstat(bundles[i], &st) == 0 &&
 		    S_ISREG(st.st_mode) &&
 		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(bundles[i]),
@@ -465,7 +473,9 @@ static int put_all(struct compile *c)
 	if (r == 0)
 		r = put_network(c);
 	if (r == 0 && c->a_tier)
-		r = skeleton_put(c);
+		r = c->place->prepared ? skeleton_known(c) : skeleton_put(c);
+	if (r == 0 && c->a_tier)
+		r = skeleton_own(c);
 	if (r == 0)
 		r = put_states(c);
 	if (r == 0 && c->a_tier)
@@ -483,6 +493,29 @@ static int put_all(struct compile *c)
 	return r < 0 ? r : put_rlimits(c);
 }
 
+int host_prepare(struct arena *a, const struct host_facts *facts, struct sv user, int *ret_program,
+		 struct writ_err *err)
+{
+	const struct host_place place = { .user = user };
+	const struct filter base = filter_base(0);
+	/* Not what is enforced: a program is not whole without one. */
+	const struct jail_filters filters = { .base = { base.v, base.n } };
+	struct jail_head head = { .flags = JAIL_OWN_NAMESPACES };
+	struct compile c = { .a = a,
+			     .facts = facts,
+			     .place = &place,
+			     .err = err,
+			     .w = JAIL_WRITER_INIT(a),
+			     .a_tier = true };
+	int r = skeleton_put(&c);
+
+	head.hostname = jail_put(&c.w, SV(""));
+	if (r == 0)
+		r = jail_seal_program(&c.w, &head, &filters, ret_program, err);
+	jail_writer_clear(&c.w);
+	return r;
+}
+
 int host_compile(struct arena *a, const struct plan *plan, const struct policy *policy,
 		 const struct host_place *place, uint32_t fail_at, struct host_view *ret_view,
 		 int *ret_program, struct writ_err *err)
@@ -490,6 +523,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct host_view view = { 0 };
 	struct compile c = { .a = a,
 			     .plan = plan,
+			     .facts = plan->facts,
 			     .policy = policy,
 			     .set = &policy->set,
 			     .place = place,
@@ -505,8 +539,11 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 
 	c.exec_list = has_exec_list(c.set);
 	r = put_all(&c);
-	head.flags = (view.listeners.n ? JAIL_POOL : 0) | (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
-		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
+	head.flags = (view.listeners.n ? JAIL_POOL : 0) |
+		     (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
+		     (view.traps ? JAIL_TRAPS : 0) |
+		     (view.traps & TRAP_NET ? JAIL_SEND_TRAPPED : 0) |
+		     (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
 	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);

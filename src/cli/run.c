@@ -99,6 +99,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .early = early,
 				       .status_fd = wish->status_fd,
 				       .ready_fd = wish->ready_fd,
+				       .named = wish->detach,
 				       .detach = wish->detach,
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
@@ -134,16 +135,21 @@ static int start(struct args *a, const struct wish *wish)
 	const size_t first = wish->detach ? 1 : 0;
 	int r;
 
-	if (where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0)
+	/* Namespaces take as long as reading the policy: both at once. */
+	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
+	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail(&err, NULL) : 0;
 	/* We are there now; where_find() is not to go again. */
 	a->value[OPT_CWD] = NULL;
-	r = load_facts_kept(a, where.state, &facts);
-	if (r)
+	if (r == 0)
+		r = load_facts_kept(a, where.state, &facts);
+	if (r == 0 && early.pid > 0 &&
+	    session_early(a->arena, &facts, environ, &early, &err) < 0)
+		r = fail(&err, NULL);
+	if (r) {
+		jail_close(&early);
 		return r;
-	/* Namespaces take as long as reading the policy: both at once. */
-	if (facts.ns_user && !a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
-		return fail(&err, NULL);
+	}
 	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
 			    &l);
 	if (r == 0)

@@ -70,12 +70,14 @@ must_check int lib_input_decode(struct arena *a, struct sv bytes, struct lib_inp
  * end with NULL.
  */
 struct lib_command {
-	uint32_t flags;	 /* enum writ_run_flag */
+	uint32_t flags;	 /* enum writ_run_flag, and LIB_RUN_NAMED */
 	struct sv id;	 /* of a running session: one more command there; else empty */
 	struct sv state; /* with id */
 	struct sv cwd;
 	VEC(char *) argv, environ;
 };
+/* A flag that callers of the library cannot give: the session is used by its id. */
+enum { LIB_RUN_NAMED = 1u << 16 };
 must_check int lib_command_encode(const struct lib_command *c, struct buf *b, struct writ_err *err);
 must_check int lib_command_decode(struct arena *a, struct sv bytes, struct lib_command *ret,
 				  struct writ_err *err);

@@ -19,7 +19,7 @@
 #include "base/banned.h"
 
 /* Of our environment the supervisor gets what finds places on this machine. */
-static const char *const passed[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
+static const char *const passed[] = { "PATH", "TMPDIR", "USER", "XDG_RUNTIME_DIR",
 				      "KUBERNETES_SERVICE_HOST" };
 
 /* Everything the child needs, made before there is a child. */

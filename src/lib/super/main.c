@@ -29,6 +29,7 @@ struct work {
 	struct policy *policy;
 	struct plan *plan;
 	struct jail early;
+	int stdio[GIVEN - 1];
 };
 
 static void answer(enum super_told told, int exit, const struct writ_err *why, int fd)
@@ -147,7 +148,77 @@ static int load(struct work *w, struct writ_err *err)
 	return r < 0 ? r : lib_plan_check(w->plan, w->policy, err);
 }
 
-static int get_ready(struct work *w, int fd, struct writ_err *err)
+/* What the next question wants to be run; its descriptors are in @w. */
+static int read_command(struct work *w, const int *fds, struct lib_command *ret,
+			struct writ_err *err)
+{
+	struct sv bytes;
+	int r = read_request(w->a, fds[0], &bytes, err);
+
+	if (r == 0)
+		r = lib_command_decode(w->a, bytes, ret, err);
+	for (int i = 1; r == 0 && i < GIVEN; i++)
+		if (fds[i] < 0)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
+	memcpy(w->stdio, fds + 1, sizeof(w->stdio));
+	return r;
+}
+
+/* All is ready but the command. Without a next question there will be none. */
+static int await(void *ctx, struct session_options *opt, struct writ_err *err)
+{
+	struct work *w = ctx;
+	struct lib_command c;
+	int fds[GIVEN];
+	char what;
+	int r;
+
+	answer(SUPER_READY, 0, err, -1);
+	if (!hear(&what, fds))
+		return writ_fail(err, WRIT_E_SYS, 0, "nobody asks any more");
+	r = what == SUPER_RUN ? read_command(w, fds, &c, err)
+			      : writ_fail(err, WRIT_E_SYNTAX, 0, "a request out of turn");
+	if (r < 0)
+		return r;
+	if (c.cwd.n)
+		opt->cwd = c.cwd;
+	opt->argv = c.argv.v;
+	opt->environ = c.environ.v;
+	opt->stdio = w->stdio;
+	opt->detach = c.argv.n == 0;
+	opt->neutral = c.flags & WRIT_RUN_NEUTRAL;
+	opt->named = c.flags & LIB_RUN_NAMED;
+	return 0;
+}
+
+static int run(struct work *w, int *ret_exit, struct writ_err *err)
+{
+	static char *const nothing[] = { NULL };
+	const struct session_options opt = {
+		.policy = w->policy,
+		.plan = w->plan,
+		.realm = w->in.where.realm,
+		.state = w->in.where.state,
+		.workspace = w->in.where.workspace,
+		.cwd = w->in.where.cwd,
+		.home = w->in.where.home,
+		.program = w->in.program,
+		.argv = nothing,
+		.environ = environ,
+		.early = &w->early,
+		.status_fd = SUPER_SOCKET,
+		.ready_fd = SUPER_SOCKET,
+		.quiet = true,
+		.leaves = true,
+		.await = await,
+		.await_ctx = w,
+	};
+
+	return session_run(w->a, &opt, ret_exit, err);
+}
+
+/* Gets ready, waits for the command, and runs it. */
+static int serve_policy(struct work *w, int fd, int *ret_exit, struct writ_err *err)
 {
 	int r = read_input(w, fd, err);
 
@@ -158,73 +229,41 @@ static int get_ready(struct work *w, int fd, struct writ_err *err)
 		r = load(w, err);
 	if (r == 0 && w->plan->tier != TIER_A)
 		jail_close(&w->early);
-	if (r == 0)
-		answer(SUPER_READY, 0, err, -1);
-	return r;
-}
-
-static int run(struct work *w, const struct lib_command *c, const int *stdio, int *ret_exit,
-	       struct writ_err *err)
-{
-	const struct session_options opt = {
-		.policy = w->policy,
-		.plan = w->plan,
-		.realm = w->in.where.realm,
-		.state = w->in.where.state,
-		.workspace = w->in.where.workspace,
-		.cwd = c->cwd.n ? c->cwd : w->in.where.cwd,
-		.home = w->in.where.home,
-		.program = w->in.program,
-		.argv = c->argv.v,
-		.environ = c->environ.v,
-		.early = &w->early,
-		.status_fd = SUPER_SOCKET,
-		.ready_fd = SUPER_SOCKET,
-		.stdio = stdio,
-		.quiet = true,
-		.detach = c->argv.n == 0,
-		.neutral = c->flags & WRIT_RUN_NEUTRAL,
-	};
-
-	return session_run(w->a, &opt, ret_exit, err);
+	return r < 0 ? r : run(w, ret_exit, err);
 }
 
 /* session_exec() takes our own standard descriptors. */
-static int run_more(const struct lib_command *c, const int *stdio, int *ret_exit,
-		    struct writ_err *err)
+static int run_more(struct work *w, const int *fds, int *ret_exit, struct writ_err *err)
 {
-	for (int i = 0; i < 3; i++)
-		if (dup2(stdio[i], i) < 0)
-			return writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
-	return session_exec(c->state, c->id, c->argv.v, c->environ.v, c->cwd, NULL, ret_exit, err);
+	struct lib_command c;
+	int r = read_command(w, fds, &c, err);
+
+	for (int i = 0; r == 0 && i < 3; i++)
+		if (dup2(w->stdio[i], i) < 0)
+			r = writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
+	if (r < 0)
+		return r;
+	return session_exec(c.state, c.id, c.argv.v, c.environ.v, c.cwd, NULL, ret_exit, err);
 }
 
 /* True: there may be another question. */
 static bool serve(struct work *w, char what, const int *fds)
 {
-	struct lib_command c;
 	struct writ_err err = { 0 };
-	struct sv bytes;
 	int exit = SESSION_FAILED;
 	int r;
 
-	if (what == SUPER_POLICY || what == SUPER_FACTS) {
-		r = what == SUPER_POLICY ? get_ready(w, fds[0], &err) : tell_facts(w, fds[0], &err);
+	if (what == SUPER_FACTS) {
+		r = tell_facts(w, fds[0], &err);
 		if (r < 0)
 			answer(SUPER_ENDED, exit, &err, -1);
 		return r == 0;
 	}
-	r = read_request(w->a, fds[0], &bytes, &err);
-	if (r == 0)
-		r = lib_command_decode(w->a, bytes, &c, &err);
-	for (int i = 1; r == 0 && i < GIVEN; i++)
-		if (fds[i] < 0)
-			r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
-	if (r == 0 && what == SUPER_RUN && w->plan)
-		r = run(w, &c, fds + 1, &exit, &err);
-	else if (r == 0 && what == SUPER_EXEC)
-		r = run_more(&c, fds + 1, &exit, &err);
-	else if (r == 0)
+	if (what == SUPER_POLICY)
+		r = serve_policy(w, fds[0], &exit, &err);
+	else if (what == SUPER_EXEC)
+		r = run_more(w, fds, &exit, &err);
+	else
 		r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request out of turn");
 	if (r < 0 && err.code == 0)
 		err.code = r;
