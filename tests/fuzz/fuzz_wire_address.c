@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* What is bad alone is not better inside. */
 		must(v.form == ADDRESS_TEREDO || v.form == ADDRESS_ISATAP ||
 		     address_judge(&v.inner).class == v.class || v.class == ADDRESS_EMBEDDED);
-		must(v.class != ADDRESS_EMBEDDED || address_judge(&v.inner).class == ADDRESS_PUBLIC);
+		must(v.class != ADDRESS_EMBEDDED ||
+		     address_judge(&v.inner).class == ADDRESS_PUBLIC);
 	}
 	if (a.v6) {
 		struct cap_net_addr mapped = { .b = { [10] = 0xff, 0xff }, .len = 128, .v6 = true };

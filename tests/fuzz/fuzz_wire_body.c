@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (s == WIRE_BAD)
 		return 0;
 	must(m == n && sv_eq(buf_view(&x), buf_view(&y)) && sv_eq(buf_view(&tx), buf_view(&ty)));
-	must(http1_body_may_end(&a) == (s == WIRE_DONE || framing == HTTP1_UNTIL_CLOSE ||
-					a.at == HTTP1_AT_END));
+	must(http1_body_may_end(&a) ==
+	     (s == WIRE_DONE || framing == HTTP1_UNTIL_CLOSE || a.at == HTTP1_AT_END));
 	return 0;
 }

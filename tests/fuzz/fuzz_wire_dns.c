@@ -29,7 +29,9 @@ static void reply(const struct dns_query *q, const struct dns_answer *a, size_t 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t some[][4] = { { 198, 18, 0, 1 }, { 198, 18, 0, 2 }, { 198, 18, 0, 3 } };
+	static const uint8_t some[][4] = { { 198, 18, 0, 1 },
+					   { 198, 18, 0, 2 },
+					   { 198, 18, 0, 3 } };
 	struct sv msg = { (const char *)data + 1, size - 1 };
 	struct writ_err err = { 0 };
 	enum dns_verdict v;
@@ -45,9 +47,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (v == DNS_DROP)
 		return 0;
 	for (size_t room = 0; room < 400; room += 1 + data[0]) {
-		reply(&q, &(struct dns_answer){ .rcode = v == DNS_ASK ? DNS_NOERROR : q.rcode, .ttl = 60,
-						.a = some, .a_n = 3 }, room);
-		reply(&q, &(struct dns_answer){ .ptr = v == DNS_ASK ? wire_host_name(&q.name) : SV("") },
+		reply(&q,
+		      &(struct dns_answer){ .rcode = v == DNS_ASK ? DNS_NOERROR : q.rcode,
+					    .ttl = 60,
+					    .a = some,
+					    .a_n = 3 },
+		      room);
+		reply(&q,
+		      &(struct dns_answer){ .ptr = v == DNS_ASK ? wire_host_name(&q.name)
+								: SV("") },
 		      room);
 	}
 	if (v == DNS_ASK)

@@ -46,7 +46,9 @@ static void request(struct sv head)
 	if (!q.has_host || q.form == HTTP1_AUTHORITY || q.target.p[0] != '/' ||
 	    target_parse(q.target, &t, &target, &err) != TARGET_OK)
 		return;
-	how = (struct http1_send){ .target = target.text, .framing = q.framing, .length = q.length,
+	how = (struct http1_send){ .target = target.text,
+				   .framing = q.framing,
+				   .length = q.length,
 				   .close = !q.keep_alive };
 	must(http1_request_print(&q, &how, &b, &err) == 0);
 	must(http1_request_parse(buf_view(&b), q.host.port, again, FIELDS, &p, &err) == 0);
@@ -69,7 +71,9 @@ static void response(struct sv head, struct http1_asked asked)
 		must(err.what[0] != 0);
 		return;
 	}
-	how = (struct http1_send){ .framing = r.framing, .length = r.length, .close = !r.keep_alive };
+	how = (struct http1_send){ .framing = r.framing,
+				   .length = r.length,
+				   .close = !r.keep_alive };
 	must(http1_response_print(&r, &how, &b, &err) == 0);
 	must(http1_response_parse(buf_view(&b), asked, again, FIELDS, &p, &err) == 0);
 	must(p.status == r.status && p.framing == r.framing && p.length == r.length &&

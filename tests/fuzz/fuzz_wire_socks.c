@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			must(parse(kind, sv_sub(all, 0, i), &part, &n) == WIRE_MORE);
 		must(parse(kind, sv_sub(all, 0, used), &part, &n) == WIRE_DONE && n == used);
 		if (kind)
-			must(q.host.kind != WIRE_HOST_NONE && (q.port || q.command != SOCKS_CONNECT));
+			must(q.host.kind != WIRE_HOST_NONE &&
+			     (q.port || q.command != SOCKS_CONNECT));
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
 struct parts {
 	char ext[70000];
 	size_t ext_n;
-	unsigned version; /* 0: TLS 1.2 */
+	unsigned version;			      /* 0: TLS 1.2 */
 	const char *session, *ciphers, *compressions; /* with their lengths */
 	size_t session_n, ciphers_n, compressions_n;
 	bool bare; /* without extensions at all */
@@ -23,8 +23,12 @@ static char body[HELLO_ROOM_MAX];
 
 static void reset(void)
 {
-	p = (struct parts){ .session = "\0", .session_n = 1, .ciphers = "\0\4\x3a\x3a\x13\1",
-			    .ciphers_n = 6, .compressions = "\1\0", .compressions_n = 2 };
+	p = (struct parts){ .session = "\0",
+			    .session_n = 1,
+			    .ciphers = "\0\4\x3a\x3a\x13\1",
+			    .ciphers_n = 6,
+			    .compressions = "\1\0",
+			    .compressions_n = 2 };
 }
 
 static void ext(unsigned type, const char *data, size_t n)
@@ -37,7 +41,9 @@ static void ext(unsigned type, const char *data, size_t n)
 }
 
 #define EXT(type, literal) ext((type), (literal), sizeof(literal) - 1)
-#define SNI "\0\x0d\0\0\x0a" "api.E.test" /* list, type, name */
+#define SNI                                                                                        \
+	"\0\x0d\0\0\x0a"                                                                           \
+	"api.E.test" /* list, type, name */
 
 static void add(char *to, size_t *n, const char *bytes, size_t bytes_n)
 {
@@ -128,7 +134,8 @@ static void typical(void)
 static void test_good(void)
 {
 	typical();
-	ok(whole() == HELLO_OK && h.version == 0x0304 && !h.has_ech && !h.has_early_data, "a hello");
+	ok(whole() == HELLO_OK && h.version == 0x0304 && !h.has_ech && !h.has_early_data,
+	   "a hello");
 	is_sv(wire_host_name(&h.name), SV("api.e.test"), "its name");
 	ok(h.has_alpn && h.alpn_n == 2 && sv_is(h.alpn[0], "h2") && sv_is(h.alpn[1], "http/1.1"),
 	   "its protocols");
@@ -140,7 +147,8 @@ static void test_good(void)
 	reset();
 	EXT(0xffce, "x");
 	ok(whole() == HELLO_OK && h.has_ech && h.name.kind == WIRE_HOST_NONE && !h.has_alpn &&
-	   h.version == 0x0303, "ESNI, no name");
+		   h.version == 0x0303,
+	   "ESNI, no name");
 	reset();
 	p.bare = true;
 	p.version = 0x0301;
@@ -148,10 +156,12 @@ static void test_good(void)
 	   "TLS 1.0 without extensions");
 	reset();
 	ok(whole() == HELLO_OK, "no extension in the list");
-	EXT(0, "\0\6\0\0\3" "a.\0"); /* not the NUL: length 3 */
+	EXT(0, "\0\6\0\0\3"
+	       "a.\0"); /* not the NUL: length 3 */
 	ok(whole() == HELLO_BAD, "a NUL in the name");
 	reset();
-	EXT(0, "\0\5\0\0\2" "a.");
+	EXT(0, "\0\5\0\0\2"
+	       "a.");
 	ok(whole() == HELLO_OK && sv_is(wire_host_name(&h.name), "a"), "a dot at the end");
 }
 
@@ -165,13 +175,15 @@ static void test_splits(void)
 		for (size_t j = 0; j < ARRAY_LEN(sizes); j++) {
 			records(sizes[i]);
 			ok(push(sizes[j], &used) == HELLO_OK && used == stream_n &&
-			   sv_is(wire_host_name(&h.name), "api.e.test") && h.version == 0x0304,
+				   sv_is(wire_host_name(&h.name), "api.e.test") &&
+				   h.version == 0x0304,
 			   "records of %zu, pieces of %zu", sizes[i], sizes[j]);
 		}
 	}
 	records(16384);
 	add(stream, &stream_n, "\x17\3\3\0\1x", 6);
-	ok(push(SIZE_MAX / 2, &used) == HELLO_OK && used == stream_n - 6, "what is behind is not taken");
+	ok(push(SIZE_MAX / 2, &used) == HELLO_OK && used == stream_n - 6,
+	   "what is behind is not taken");
 	ok(hello_push(&h, SV("more"), &used, &err) == HELLO_OK && used == 0, "nor later");
 	records(16384);
 	for (size_t n = 0; n < stream_n; n++) {
@@ -222,17 +234,19 @@ static void test_not_tls(void)
 		err = (struct writ_err){ 0 };
 		hello_init(&h, body, HELLO_ROOM);
 		ok(hello_push(&h, cases[i].bytes, &used, &err) == cases[i].state &&
-		   (cases[i].state == HELLO_BAD) == (err.what[0] != 0), "first bytes %zu", i);
+			   (cases[i].state == HELLO_BAD) == (err.what[0] != 0),
+		   "first bytes %zu", i);
 	}
 	hello_init(&h, body, 3);
-	ok(hello_push(&h, SV("\x16"), &used, &err) == HELLO_BAD && err.code == WRIT_E_LIMIT, "no room");
+	ok(hello_push(&h, SV("\x16"), &used, &err) == HELLO_BAD && err.code == WRIT_E_LIMIT,
+	   "no room");
 }
 
-#define BAD_EXT(type, literal, name)    \
-	do {                            \
-		reset();                \
-		EXT(type, literal);     \
-		ok(is_bad(), "%s", name); \
+#define BAD_EXT(type, literal, name)                                                               \
+	do {                                                                                       \
+		reset();                                                                           \
+		EXT(type, literal);                                                                \
+		ok(is_bad(), "%s", name);                                                          \
 	} while (0)
 
 static void test_bad_extensions(void)
@@ -246,16 +260,43 @@ static void test_bad_extensions(void)
 	BAD_EXT(0, "\0\x08\0\0\1a\0\0\1b", "server name: two");
 	BAD_EXT(0, "\0\4\1\0\1a", "server name: another kind");
 	BAD_EXT(0, "\0\3\0\0\0", "server name: of no length");
-	BAD_EXT(0, "\0\x0c\0\0\x09" "127.0.0.1", "server name: an address");
-	BAD_EXT(0, "\0\6\0\0\3" "::1", "server name: an IPv6 address");
-	BAD_EXT(0, "\0\6\0\0\3" "a b", "server name: a blank");
+	BAD_EXT(0,
+		"\0\x0c\0\0\x09"
+		"127.0.0.1",
+		"server name: an address");
+	BAD_EXT(0,
+		"\0\6\0\0\3"
+		"::1",
+		"server name: an IPv6 address");
+	BAD_EXT(0,
+		"\0\6\0\0\3"
+		"a b",
+		"server name: a blank");
 	BAD_EXT(0, "\0\5\0\0\2\xc3\xa9", "server name: UTF-8");
 	BAD_EXT(16, "\0\0", "protocols: none");
 	BAD_EXT(16, "\0\1\0", "protocols: of no length");
 	BAD_EXT(16, "\0\3\3h2", "protocols: cut");
 	BAD_EXT(16, "\0\3\2h2_", "protocols: bytes behind");
-	BAD_EXT(16, "\0\x22\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1" "1\1"
-		"1\1" "1\1" "1\1" "1", "protocols: 17");
+	BAD_EXT(16,
+		"\0\x22\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1\1"
+		"1",
+		"protocols: 17");
 	BAD_EXT(43, "", "versions: empty");
 	BAD_EXT(43, "\0", "versions: none");
 	BAD_EXT(43, "\3\3\4\3", "versions: odd");
@@ -300,7 +341,8 @@ static void test_bad_messages(void)
 	p.version = 0x0304;
 	ok(is_bad(), "TLS 1.3 in the old field");
 	typical();
-	p.session = "\x21" "012345678901234567890123456789012";
+	p.session = "\x21"
+		    "012345678901234567890123456789012";
 	p.session_n = 34;
 	ok(is_bad(), "a session id of 33");
 	typical();

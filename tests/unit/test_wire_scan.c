@@ -62,8 +62,10 @@ static void is_found(struct sv text, const char *want, const char *name)
 
 static size_t base64(struct sv s, bool url, char *out)
 {
-	static const char std[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	static const char alt[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char std[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char alt[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.n; i += 3) {
@@ -111,7 +113,8 @@ static void test_base64(void)
 		buf_fill(&in, 'x', i % 4);
 		buf_sv(&in, v.bytes);
 		buf_fill(&in, 'y', i / 4 % 4);
-		run((struct sv){ text, base64(buf_view(&in), i / 16, text) }, 5, scan_room_min(set), &out);
+		run((struct sv){ text, base64(buf_view(&in), i / 16, text) }, 5, scan_room_min(set),
+		    &out);
 		buf_ch(&out, 0);
 		found[i / 16] += strstr(out.p, i / 16 ? "<1.2>" : "<1.1>") != NULL ||
 				 strstr(out.p, "<1.1>") != NULL;
@@ -123,7 +126,9 @@ static void test_base64(void)
 static void test_order(void)
 {
 	static const struct scan_value v[] = {
-		{ SV_INIT("abcdefgh"), 1 }, { SV_INIT("abcdefghijkl"), 2 }, { SV_INIT("cdefghij"), 3 },
+		{ SV_INIT("abcdefgh"), 1 },
+		{ SV_INIT("abcdefghijkl"), 2 },
+		{ SV_INIT("cdefghij"), 3 },
 		{ SV_INIT("abcdefgh"), 4 },
 	};
 
@@ -154,7 +159,8 @@ static void test_limits(void)
 		many[i] = (struct scan_value){ { big, 8 + i }, (uint32_t)i };
 	ok(scan_set_new(&arena, many, SCAN_VALUES_MAX, &set, &err) == 0, "256 values");
 	is_found(SV("kkkkkkkkk!"), "<1.0>!", "the longest of them");
-	ok(scan_set_new(&arena, many, SCAN_VALUES_MAX + 1, &set, &err) == WRIT_E_LIMIT, "257 values");
+	ok(scan_set_new(&arena, many, SCAN_VALUES_MAX + 1, &set, &err) == WRIT_E_LIMIT,
+	   "257 values");
 	ok(scan_set_new(&arena, NULL, 0, &set, &err) == 0, "no values");
 	is_found(SV("anything at all"), "anything at all", "find nothing");
 }
@@ -171,25 +177,30 @@ static void test_hold(void)
 	use(&v, 1);
 	scan_init(&s, set, window, sizeof(window));
 	ok(scan_next(&s, &in, false, &o) == SCAN_CLEAN && sv_is(o.bytes, "data: hello\n\n") &&
-	   scan_next(&s, &in, false, &o) == SCAN_MORE, "an event goes on at once");
+		   scan_next(&s, &in, false, &o) == SCAN_MORE,
+	   "an event goes on at once");
 	in = SV("xabcdefghij");
 	ok(scan_next(&s, &in, false, &o) == SCAN_CLEAN && sv_is(o.bytes, "x") &&
-	   scan_next(&s, &in, false, &o) == SCAN_MORE, "a beginning waits");
+		   scan_next(&s, &in, false, &o) == SCAN_MORE,
+	   "a beginning waits");
 	in = SV("k?");
-	ok(scan_next(&s, &in, false, &o) == SCAN_CLEAN && sv_is(o.bytes, "abcdefghijk?"), "until it is none");
+	ok(scan_next(&s, &in, false, &o) == SCAN_CLEAN && sv_is(o.bytes, "abcdefghijk?"),
+	   "until it is none");
 	in = SV("abc");
 	ok(scan_next(&s, &in, false, &o) == SCAN_MORE, "three bytes wait too");
 	in = SV("");
 	ok(scan_next(&s, &in, true, &o) == SCAN_CLEAN && sv_is(o.bytes, "abc") &&
-	   scan_next(&s, &in, true, &o) == SCAN_MORE, "until the end");
+		   scan_next(&s, &in, true, &o) == SCAN_MORE,
+	   "until the end");
 }
 
 /* Against the plain way of looking, over texts made of pieces of the patterns. */
 static void test_random(void)
 {
 	static const struct scan_value v[] = {
-		{ SV_INIT("aabaabaa"), 1 }, { SV_INIT("abaabaabab"), 2 }, { SV_INIT("bbbbbbbb"), 3 },
-		{ SV_INIT("aabaabaabaabaabb"), 4 }, { SV_INIT("babababababa"), 5 },
+		{ SV_INIT("aabaabaa"), 1 },	{ SV_INIT("abaabaabab"), 2 },
+		{ SV_INIT("bbbbbbbb"), 3 },	{ SV_INIT("aabaabaabaabaabb"), 4 },
+		{ SV_INIT("babababababa"), 5 },
 	};
 	unsigned seed = 12345;
 	bool same = true;
@@ -208,7 +219,8 @@ static void test_random(void)
 			const struct scan_value *best = NULL;
 
 			for (size_t i = 0; i < ARRAY_LEN(v); i++)
-				if (sv_starts(t, v[i].bytes) && (!best || v[i].bytes.n > best->bytes.n))
+				if (sv_starts(t, v[i].bytes) &&
+				    (!best || v[i].bytes.n > best->bytes.n))
 					best = &v[i];
 			if (best)
 				buf_fmt(&want, "<%u.0>", best->id);
