@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(v == DNS_ASK || err.what[0]);
 	if (v == DNS_DROP)
 		return 0;
-	for (size_t room = 0; room < 400; room += 1 + data[0]) {
+	for (size_t room = data[0]; room < 600; room += 256) {
 		reply(&q,
 		      &(struct dns_answer){ .rcode = v == DNS_ASK ? DNS_NOERROR : q.rcode,
 					    .ttl = 60,
