@@ -94,8 +94,8 @@ static void test_rows(void)
 
 		buf_str(&b, "before");
 		state = target_parse(rows[i].raw, &b, &t, &err);
-		ok(state == rows[i].state && (state == TARGET_OK || err.what[0]), "target " SV_FMT,
-		   SV_ARG(rows[i].raw));
+		ok(state == rows[i].state && (state == TARGET_OK || err.what[0]), "target %zu %s",
+		   i, err.what);
 		if (state != TARGET_OK) {
 			ok(sv_is(t.path, "untouched") && sv_is(buf_view(&b), "before"),
 			   "left alone");
@@ -130,8 +130,8 @@ static void test_methods(void)
 					   "GET1",
 					   "G\tT",
 					   "ABCDEFGHIJKLMNOPQ",
-					   "\xc7"
-					   "ET" };
+					   ("\xc7"
+					    "ET") };
 
 	ok(target_method_check(SV("GET")) && target_method_check(SV("PROPPATCH")) &&
 		   target_method_check(SV("ABCDEFGHIJKLMNOP")),
