@@ -1,0 +1,205 @@
+#include "wire/target.h"
+
+#include "wire/wire_priv.h"
+
+#include "base/banned.h"
+
+enum { METHOD_MAX = 16 };
+
+bool target_method_check(struct sv method)
+{
+	for (size_t i = 0; i < method.n; i++)
+		if (method.p[i] < 'A' || method.p[i] > 'Z')
+			return false;
+	return method.n > 0 && method.n <= METHOD_MAX;
+}
+
+static const char *const overrides[] = {
+	/* the method */
+	"x-http-method-override",
+	"x-http-method",
+	"x-method-override",
+	"x-original-method",
+	"x-forwarded-method",
+	/* the path */
+	"x-original-url",
+	"x-original-uri",
+	"x-rewrite-url",
+	"x-override-url",
+	"x-forwarded-uri",
+	"x-forwarded-path",
+	"x-forwarded-prefix",
+	/* the host */
+	"x-forwarded-host",
+	"x-forwarded-server",
+	"x-host",
+	"x-http-host-override",
+	"x-original-host",
+	"forwarded",
+};
+
+static bool same_field(struct sv field, struct sv name)
+{
+	if (field.n != name.n)
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if ((field.p[i] == '_' ? '-' : lower_ascii(field.p[i])) != name.p[i])
+			return false;
+	return true;
+}
+
+bool target_is_override(struct sv field)
+{
+	if (field.n == 0 || !memchr("xXfF", field.p[0], 4))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(overrides); i++)
+		if (same_field(field, sv_from(overrides[i])))
+			return true;
+	return false;
+}
+
+static bool is_unreserved(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       memchr("-._~", c, 4);
+}
+
+/* May it stand in a path as it is? */
+static bool is_path_byte(char c)
+{
+	return is_unreserved(c) || memchr("!$&'()*+,=:@/", c, 13);
+}
+
+/* The byte that the escape at the start of @s stands for, or -1. */
+static int escape_value(struct sv s)
+{
+	const int hi = s.n >= 3 ? sv_hex(s.p[1]) : -1;
+	const int lo = s.n >= 3 ? sv_hex(s.p[2]) : -1;
+
+	return hi < 0 || lo < 0 ? -1 : hi << 4 | lo;
+}
+
+static enum target_state say(struct writ_err *err, enum target_state state, const char *what)
+{
+	wire_say(err, WRIT_E_SYNTAX, what);
+	return state;
+}
+
+/* Right bytes and right escapes, whatever they mean. */
+static bool is_well_formed(struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || s.p[i] == '#')
+			return false;
+		if (s.p[i] == '%' && escape_value(sv_skip(s, i)) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Appends the bytes that a well-formed path stands for; false if servers may differ. */
+static bool decode(struct sv path, struct buf *out)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		int c = (unsigned char)path.p[i];
+
+		if (c == '\\' || c == ';')
+			return false;
+		if (c == '%') {
+			c = escape_value(sv_skip(path, i));
+			if (c < 0x20 || c == 0x7f || memchr("/\\.%", c, 4))
+				return false;
+			i += 2;
+		}
+		buf_ch(out, (char)c);
+	}
+	return true;
+}
+
+/* On what is decoded, where no slash and no dot was an escape. */
+static bool segments_ok(struct sv path)
+{
+	bool last = false;
+
+	path = sv_skip(path, 1);
+	while (!last) {
+		struct sv seg;
+
+		last = sv_find(path, '/') == SIZE_MAX;
+		seg = sv_cut(&path, '/');
+		if ((seg.n == 0 && !last) || sv_is(seg, ".") || sv_is(seg, ".."))
+			return false;
+	}
+	return true;
+}
+
+static void put_escape(struct buf *out, unsigned char c)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	buf_ch(out, '%');
+	buf_ch(out, digits[c >> 4]);
+	buf_ch(out, digits[c & 15]);
+}
+
+static void put_path(struct buf *out, struct sv path)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		const bool escaped = path.p[i] == '%';
+		const char c = escaped ? (char)escape_value(sv_skip(path, i)) : path.p[i];
+
+		if (escaped ? is_unreserved(c) : is_path_byte(c))
+			buf_ch(out, c);
+		else
+			put_escape(out, (unsigned char)c);
+		i += escaped ? 2 : 0;
+	}
+}
+
+static enum target_state path_check(struct sv path, struct buf *scratch, struct writ_err *err)
+{
+	const size_t start = scratch->n;
+	struct sv bytes;
+	bool good;
+
+	if (!decode(path, scratch))
+		return say(err, TARGET_AMBIGUOUS, "request path that servers may read differently");
+	if (buf_check(scratch, err) < 0)
+		return TARGET_BAD;
+	bytes = sv_skip(buf_view(scratch), start);
+	good = sv_is_utf8(bytes);
+	if (good && !segments_ok(bytes))
+		return say(err, TARGET_AMBIGUOUS, "request path with an empty or dot segment");
+	return good ? TARGET_OK : say(err, TARGET_AMBIGUOUS, "request path that is not UTF-8");
+}
+
+enum target_state target_parse(struct sv raw, struct buf *out, struct target *ret_target,
+			       struct writ_err *err)
+{
+	struct sv query = raw;
+	const struct sv path = sv_cut(&query, '?');
+	const size_t start = out->n;
+	enum target_state state;
+	size_t path_n;
+
+	if (raw.n == 0 || raw.p[0] != '/' || !is_well_formed(raw))
+		return say(err, TARGET_BAD, "malformed request target");
+	state = path_check(path, out, err);
+	out->n = start;
+	if (out->p)
+		out->p[start] = 0;
+	if (state != TARGET_OK)
+		return state;
+	put_path(out, path);
+	path_n = out->n - start;
+	if (query.n) {
+		buf_ch(out, '?');
+		buf_sv(out, query);
+	}
+	if (buf_check(out, err) < 0)
+		return TARGET_BAD;
+	ret_target->text = sv_skip(buf_view(out), start);
+	ret_target->path = sv_sub(ret_target->text, 0, path_n);
+	ret_target->query = query.n ? sv_skip(ret_target->text, path_n + 1) : SV("");
+	return TARGET_OK;
+}
