@@ -437,7 +437,7 @@ static bool is_fit(const struct session *s, struct sv caps)
 	if (reach_init(&a, &one, s->opt->realm, &r, &err) < 0)
 		return false;
 	for (size_t i = 0; i < one.caps.n; i++)
-		if (one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
+		if (s->reader < 0 && one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
 		    !reach_is_open(&one.caps.v[i].cap))
 			return false;
 	return one.caps.n > 0;
@@ -458,6 +458,9 @@ bool net_grant(struct session *s, const struct grant *g, bool on)
 		m.text_n = (uint32_t)cap.n;
 		memcpy(m.text, cap.p, cap.n);
 		tell(s, &m, NULL, 0);
+		/* If it is gone, the next one is told everything anew. */
+		if (s->reader >= 0)
+			(void)!egress_send(s->reader, &m, NULL, 0);
 	}
 	return s->egress >= 0;
 }
