@@ -91,8 +91,8 @@ int cmd_explain(struct args *a)
 	}
 	if (!agents)
 		return EXIT_FAILED;
-	if (l.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
-		note("no workspace: %s", l.where.no_workspace);
+	if (l.in.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
+		note("no workspace: %s", l.in.where.no_workspace);
 	if (a->given[OPT_JSON])
 		put_json(plan, l.policy, agents, &b);
 	else
@@ -224,7 +224,7 @@ static int ask(struct args *a, const struct loaded *l, const struct source *src,
 	struct diags d = { .arena = a->arena };
 	struct writ_err err = { 0 };
 
-	if (policy_ask(&l->env, src, &d, ret, &err) == 0)
+	if (policy_ask(&l->world.env, src, &d, ret, &err) == 0)
 		return 0;
 	if (d.errors == 0)
 		return fail(&err, NULL);

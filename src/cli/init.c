@@ -124,7 +124,7 @@ static const struct threat *choose(struct args *a)
 	return t;
 }
 
-static void write_policy(struct args *a, const struct place_info *w, const struct threat *t,
+static void write_policy(struct args *a, const struct find_where *w, const struct threat *t,
 			 struct buf *b)
 {
 	bool used[ARRAY_LEN(signs)] = { false };
@@ -157,7 +157,7 @@ int cmd_init(struct args *a)
 	struct buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	const struct threat *t;
-	struct place_info w;
+	struct find_where w;
 	const char *path;
 
 	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
@@ -173,14 +173,15 @@ int cmd_init(struct args *a)
 	write_policy(a, &w, t, &b);
 	if (a->given[OPT_PRINT])
 		return out(&b, EXIT_DONE);
-	if (!project_file(a->arena, &w, "projects", ".writ", &path) || buf_check(&b, &err) < 0)
+	path = find_project_file(a->arena, &w, "projects");
+	if (!path || buf_check(&b, &err) < 0)
 		return fail(&err, NULL);
 	if (access(path, F_OK) == 0 && !a->given[OPT_FORCE]) {
 		note("%s is already there; edit it, or replace it with --force", path);
 		buf_clear(&b);
 		return EXIT_NO;
 	}
-	if (keep_file(a->arena, path, buf_view(&b), &err) < 0) {
+	if (find_keep(a->arena, path, buf_view(&b), &err) < 0) {
 		buf_clear(&b);
 		return fail(&err, NULL);
 	}

@@ -48,7 +48,7 @@ int cmd_ps(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct listing l = { .b = &b, .json = a->given[OPT_JSON] };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 
 	if (where_find(a->arena, NULL, false, &w, &err) < 0)
@@ -79,7 +79,7 @@ static bool stop_one(void *ctx, const struct session_info *i)
 int cmd_stop(struct args *a)
 {
 	struct buf b = BUF_INIT(4096);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	struct listing l = { 0 };
 	int r;
@@ -127,7 +127,7 @@ static int live_rule(struct args *a, struct sv text, struct buf *ret, struct wri
 }
 
 /* What a denial was about, as a rule. */
-static int denied_rule(struct args *a, const struct place_info *w, struct sv id, struct sv number,
+static int denied_rule(struct args *a, const struct find_where *w, struct sv id, struct sv number,
 		       struct buf *ret, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(8192);
@@ -157,7 +157,7 @@ static bool is_plain(struct sv rule)
 }
 
 /* Appends the rule to the operator's own policy for this project. */
-static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
+static int keep_rule(struct args *a, const struct find_where *w, struct sv rule,
 		     struct writ_err *err)
 {
 	const char *path;
@@ -175,9 +175,10 @@ static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 			err, WRIT_E_SYNTAX, 0,
 			"granted, but this name is not written into a policy for you: it has "
 			"unusual characters");
-	if (!project_file(a->arena, w, "projects", ".writ", &path))
+	path = find_project_file(a->arena, w, "projects");
+	if (!path)
 		return writ_nomem(err);
-	(void)!read_text(a->arena, path, &src, &none);
+	(void)!find_text(a->arena, path, &src, &none);
 	text = arena_fmt(a->arena, "\nallow " SV_FMT "\n", SV_ARG(rule));
 	if (text && memmem(src.text.p, src.text.n, text, strlen(text)))
 		return 0;
@@ -186,13 +187,13 @@ static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 	if (!text)
 		return writ_nomem(err);
 	note("adding to %s: allow " SV_FMT, path, SV_ARG(rule));
-	return keep_file(a->arena, path, sv_from(text), err);
+	return find_keep(a->arena, path, sv_from(text), err);
 }
 
 int cmd_allow(struct args *a)
 {
 	struct buf rule = BUF_INIT(8192), b = BUF_INIT(8192);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	struct sv id, number;
 	const char *request;
@@ -234,7 +235,7 @@ int cmd_allow(struct args *a)
 int cmd_revoke(struct args *a)
 {
 	struct buf b = BUF_INIT(8192);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	const char *request;
 	int r;

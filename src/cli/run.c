@@ -53,12 +53,12 @@ static void banner(const struct args *a, const struct loaded *l, const struct pl
 		return;
 	for (unsigned i = 0; i < G_COUNT; i++)
 		weak += p->guarantees[i].level < LEVEL_STRICTER && !p->guarantees[i].unasked;
-	if (l->where.workspace.n == 0)
-		note("no workspace: %s; it starts in a private home", l->where.no_workspace);
+	if (l->in.where.workspace.n == 0)
+		note("no workspace: %s; it starts in a private home", l->in.where.no_workspace);
 	note("tier %s, %s%s%s", plan_tier_name(p->tier),
 	     weak ? "some guarantees are weaker here (writ explain -v)" : "all exact",
-	     l->where.workspace.n ? " · workspace " : "",
-	     l->where.workspace.n ? arena_str(a->arena, l->where.workspace) : "");
+	     l->in.where.workspace.n ? " · workspace " : "",
+	     l->in.where.workspace.n ? arena_str(a->arena, l->in.where.workspace) : "");
 }
 
 /* What a verb wants of the session it starts. */
@@ -85,13 +85,13 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 	char **argv = command_of(a, wish->detach ? 1 : 0);
 	struct session_options opt = { .policy = l->policy,
 				       .plan = p,
-				       .realm = l->where.realm,
-				       .state = l->where.state,
-				       .config = l->where.config,
-				       .workspace = l->where.workspace,
-				       .cwd = l->where.cwd,
-				       .home = l->where.home,
-				       .program = l->program,
+				       .realm = l->in.where.realm,
+				       .state = l->in.where.state,
+				       .config = l->in.where.config,
+				       .workspace = l->in.where.workspace,
+				       .cwd = l->in.where.cwd,
+				       .home = l->in.where.home,
+				       .program = l->in.program,
 				       .argv = argv,
 				       .environ = environ,
 				       .early = early,
@@ -124,7 +124,7 @@ static int start(struct args *a, const struct wish *wish)
 {
 	struct jail early = JAIL_INIT;
 	struct host_facts facts;
-	struct place_info where;
+	struct find_where where;
 	struct writ_err err = { 0 };
 	struct loaded l;
 	struct plan *p;
@@ -214,7 +214,7 @@ static int session_start(struct args *a)
 
 static int session_exec_verb(struct args *a)
 {
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	char **argv = command_of(a, 2);
 	int code = EXIT_FAILED;

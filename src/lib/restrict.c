@@ -202,7 +202,7 @@ static int compile(struct arena *a, struct writ_policy *p, const struct plan *pl
 					  .info = SV_INIT(""),
 					  .state = SV_INIT(""),
 					  .user = SV_INIT("agent"),
-					  .workspace = p->in.where.workspace };
+					  .workspace = p->in.find.where.workspace };
 	struct host_view view;
 
 	return host_compile(a, plan, p->policy, &place, 0, &view, ret, err);
@@ -296,9 +296,9 @@ static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struc
 	if (r == 0)
 		r = map(fd, w, err);
 	if (r == 0)
-		r = check_own(w, a, p->in.where.config, err);
+		r = check_own(w, a, p->in.find.where.config, err);
 	if (r == 0)
-		r = check_own(w, a, p->in.where.state, err);
+		r = check_own(w, a, p->in.find.where.state, err);
 	w->no_exec = runs_nothing(&p->policy->set);
 	w->attributes = p->policy->set.accepts[G_FS_WRITE] &&
 			p->policy->set.accept[G_FS_WRITE] <= LEVEL_PARTIAL;

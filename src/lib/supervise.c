@@ -242,7 +242,7 @@ int super_hear(const struct super *s, int timeout_ms, void *ret_bytes, size_t ro
 
 static int ask_facts(struct writ *w, struct host_facts *ret, struct writ_err *err)
 {
-	struct lib_input in = { .where = w->where };
+	struct lib_input in = { .find.where = w->where };
 	struct buf b = BUF_INIT(1 << 20);
 	struct super s = SUPER_INIT;
 	struct super_answer answer = { 0 };

@@ -103,7 +103,7 @@ static int read_input(struct work *w, int fd, struct writ_err *err)
 
 	if (r == 0)
 		r = lib_input_decode(w->a, bytes, &w->in, err);
-	return r < 0 ? r : lib_facts(w->a, w->in.where.state, &w->facts, err);
+	return r < 0 ? r : find_facts(w->a, w->in.find.where.state, "facts.lib", &w->facts, err);
 }
 
 static int tell_facts(struct work *w, int fd, struct writ_err *err)
@@ -130,10 +130,13 @@ static int tell_facts(struct work *w, int fd, struct writ_err *err)
 static int load(struct work *w, struct writ_err *err)
 {
 	struct diags d = { .arena = w->a };
-	struct lib_world world = { .in = &w->in, .a = w->a, .replay = true };
+	struct find_world world;
 	struct digest now;
-	int r = lib_policy_new(&world, &d, &w->policy, err);
+	int r;
 
+	find_world_init(&world, w->a, &w->in.find);
+	world.replay = true;
+	r = find_policy(&world, &d, &w->policy, err);
 	if (r == WRIT_E_SYNTAX)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "what the policy names has changed: load it again");
@@ -169,12 +172,12 @@ static int run(struct work *w, const struct lib_command *c, const int *stdio, in
 	const struct session_options opt = {
 		.policy = w->policy,
 		.plan = w->plan,
-		.realm = w->in.where.realm,
-		.state = w->in.where.state,
-		.workspace = w->in.where.workspace,
-		.cwd = c->cwd.n ? c->cwd : w->in.where.cwd,
-		.home = w->in.where.home,
-		.program = w->in.program,
+		.realm = w->in.find.where.realm,
+		.state = w->in.find.where.state,
+		.workspace = w->in.find.where.workspace,
+		.cwd = c->cwd.n ? c->cwd : w->in.find.where.cwd,
+		.home = w->in.find.where.home,
+		.program = w->in.find.program,
 		.argv = c->argv.v,
 		.environ = c->environ.v,
 		.early = &w->early,
