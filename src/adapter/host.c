@@ -74,18 +74,6 @@ static int check(struct compile *c)
 
 /* --- switches --- */
 
-static bool asks_kernel(const struct cap_set *set, const char *name)
-{
-	for (size_t i = 0; i < set->caps.n; i++) {
-		const struct cap *c = &set->caps.v[i].cap;
-
-		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
-		    sv_is(c->path.segs[0].pre, name))
-			return true;
-	}
-	return false;
-}
-
 static bool has_exec_list(const struct cap_set *set)
 {
 	for (size_t i = 0; i < set->caps.n; i++) {
@@ -100,9 +88,9 @@ static bool has_exec_list(const struct cap_set *set)
 static uint32_t switches(const struct compile *c)
 {
 	return (c->a_tier ? 0 : FILTER_TIER_B) |
-	       (asks_kernel(c->set, "nested-userns") ? FILTER_NESTED_USERNS : 0) |
-	       (asks_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
-	       (asks_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
+	       (cap_set_kernel(c->set, "nested-userns") ? FILTER_NESTED_USERNS : 0) |
+	       (cap_set_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
+	       (cap_set_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
 }
 
@@ -111,8 +99,8 @@ static int find_traps(struct compile *c)
 	const struct host_facts *f = c->plan->facts;
 
 	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
-		     f->landlock_abi && !asks_kernel(c->set, "io_uring") &&
-		     !asks_kernel(c->set, "nested-userns");
+		     f->landlock_abi && !cap_set_kernel(c->set, "io_uring") &&
+		     !cap_set_kernel(c->set, "nested-userns");
 	if (!c->mediate)
 		return 0;
 	for (size_t i = 0; i < c->roots.n; i++) {
@@ -458,7 +446,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	r = put_all(&c);
 	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
-	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
+	if (r == 0 && plan->facts->landlock_abi && !cap_set_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);
 	}

@@ -272,3 +272,15 @@ int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set 
 	*ret = s;
 	return 0;
 }
+
+bool cap_set_kernel(const struct cap_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
+		    sv_is(c->path.segs[0].pre, name))
+			return true;
+	}
+	return false;
+}

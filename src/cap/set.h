@@ -141,6 +141,9 @@ must_check
 int cap_set_digest(const struct cap_set *s, struct digest *ret_digest,
 		   struct writ_err *err);
 
+/* Does some grant ask for the kernel switch @name, "io_uring" say? */
+bool cap_set_kernel(const struct cap_set *s, const char *name);
+
 /* The canonical JSON text that cap_set_digest() hashes. */
 must_check int cap_set_encode(const struct cap_set *s, struct buf *b, struct writ_err *err);
 

@@ -48,7 +48,6 @@ must_check int find_workspace_at(struct arena *a, const char *cwd, const char *w
 				 struct find_where *w, struct writ_err *err);
 must_check int find_cwd(struct arena *a, const char *cwd, struct find_where *w,
 			struct writ_err *err);
-bool find_below(struct sv path, struct sv dir); /* at or below; nothing is below "" */
 
 /* Files of ours about one workspace: CONFIG/FOLDER/NAME-HASH.writ; NULL: out of memory. */
 const char *find_project_file(struct arena *a, const struct find_where *w, const char *folder);

@@ -50,9 +50,9 @@ bool find_in_path(struct arena *a, struct sv path, struct sv name, struct sv *re
 /* Too much to show for one program: a home, what holds one, or what lies right in one. */
 static bool too_wide(const struct find_where *w, struct sv tree)
 {
-	return tree.n <= 1 || find_below(w->home, tree) || find_below(w->real_home, tree) ||
+	return tree.n <= 1 || sv_below(w->home, tree) || sv_below(w->real_home, tree) ||
 	       sv_eq(parent(tree), w->home) || sv_eq(parent(tree), w->real_home) ||
-	       parent(tree).n == 0 || find_below(w->state, tree) || find_below(w->config, tree);
+	       parent(tree).n == 0 || sv_below(w->state, tree) || sv_below(w->config, tree);
 }
 
 /* PREFIX of PREFIX/lib/node_modules/..., PREFIX/bin/x, or the directory itself. */
@@ -79,10 +79,10 @@ int find_program(struct arena *a, const char *name, struct find_input *in, struc
 	} else if (!find_in_path(a, in->path, sv_from(name), &file)) {
 		return writ_nomem(err);
 	}
-	if (file.n == 0 || find_below(file, in->where.workspace))
+	if (file.n == 0 || sv_below(file, in->where.workspace))
 		return 0;
 	for (size_t i = 0; shown[i]; i++)
-		if (find_below(file, sv_from(shown[i])))
+		if (sv_below(file, sv_from(shown[i])))
 			return 0;
 	tree = install_tree(file);
 	if (too_wide(&in->where, tree))

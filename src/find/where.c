@@ -62,30 +62,11 @@ static struct sv own_dir(struct arena *a, const char *given, struct sv xdg, stru
 	return home.n ? sv_from(arena_fmt(a, SV_FMT "/%s/writ", SV_ARG(home), fallback)) : SV("");
 }
 
-static int make_dirs(const char *path, struct writ_err *err)
-{
-	char p[PATH_MAX];
-	const size_t n = strlen(path);
-
-	if (n >= sizeof(p))
-		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
-	memcpy(p, path, n + 1);
-	for (size_t i = 1; i <= n; i++) {
-		if (p[i] != '/' && p[i] != 0)
-			continue;
-		p[i] = 0;
-		if (mkdir(p, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
-		p[i] = i == n ? 0 : '/';
-	}
-	return 0;
-}
-
 int find_keep(struct arena *a, const char *path, struct sv text, struct writ_err *err)
 {
 	const size_t slash = sv_rfind(sv_from(path), '/');
 	const char *dir = arena_str(a, sv_sub(sv_from(path), 0, slash));
-	int r = dir ? make_dirs(dir, err) : writ_nomem(err);
+	int r = dir ? fd_make_dirs(dir, err) : writ_nomem(err);
 
 	return r < 0 ? r : fd_replace_file(path, text, 0600, err);
 }

@@ -25,15 +25,10 @@ static const char *const system_trees[] = { "/bin",	"/boot",      "/dev",	      
 /* Sources that people do work on, inside those trees. */
 static const char *const work_trees[] = { "/usr/src", "/usr/local/src", NULL };
 
-bool find_below(struct sv path, struct sv dir)
-{
-	return dir.n && sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
-}
-
 static bool in_list(struct sv path, const char *const *list, bool tree)
 {
 	for (size_t i = 0; list[i]; i++)
-		if (tree ? find_below(path, sv_from(list[i])) : sv_is(path, list[i]))
+		if (tree ? sv_below(path, sv_from(list[i])) : sv_is(path, list[i]))
 			return true;
 	return false;
 }
@@ -84,8 +79,8 @@ static struct sv git_top(struct arena *a, struct sv cwd)
 /* Is @path a home, or does it hold one? */
 static bool holds_home(const struct find_where *w, struct sv path)
 {
-	return (w->home.n && find_below(w->home, path)) ||
-	       (w->real_home.n && find_below(w->real_home, path));
+	return (w->home.n && sv_below(w->home, path)) ||
+	       (w->real_home.n && sv_below(w->real_home, path));
 }
 
 static const char *why_never(const struct find_where *w, struct sv path)

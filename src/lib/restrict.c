@@ -225,13 +225,6 @@ static int map(int fd, struct restrict_work *w, struct writ_err *err)
 	return 0;
 }
 
-static bool below(const char *path, const char *dir)
-{
-	const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/');
-}
-
 /*
  * SECURITY: whoever writes our own files decides about every later session. A
  * mediator keeps them out of any grant; here the grant itself is refused.
@@ -258,7 +251,7 @@ static int check_own(const struct restrict_work *w, struct arena *a, struct sv o
 		const char *is = real ? real : name;
 
 		if (rules[i].path.n && (rules[i].access & ~(uint64_t)READING) &&
-		    (below(is, path) || below(path, is)))
+		    (sv_below(sv_from(is), sv_from(path)) || sv_below(sv_from(path), sv_from(is))))
 			r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				      "writing %.40s would reach the files of writ in %.40s", path,
 				      is);

@@ -4,15 +4,10 @@
 
 const char *const policy_private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
 
-bool policy_is_below(struct sv path, struct sv dir)
-{
-	return dir.n && sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
-}
-
 static bool in_private_dir(struct sv path)
 {
 	for (size_t i = 0; policy_private_dirs[i]; i++)
-		if (policy_is_below(path, sv_from(policy_private_dirs[i])))
+		if (sv_below(path, sv_from(policy_private_dirs[i])))
 			return true;
 	return false;
 }
@@ -41,8 +36,8 @@ static bool path_request(struct lower *l, const struct stmt *s, enum cap_action 
 
 	if (!lower_plain_path(l, s, &raw))
 		return false;
-	q->private_area = in_private_dir(raw) && !policy_is_below(raw, l->env->workspace) &&
-			  !policy_is_below(raw, l->env->home) &&
+	q->private_area = in_private_dir(raw) && !sv_below(raw, l->env->workspace) &&
+			  !(l->env->home.n > 1 && sv_below(raw, l->env->home)) &&
 			  (action == CAP_FS_READ || action == CAP_FS_WRITE || action == CAP_FS_PUT);
 	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
 	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request)
