@@ -23,53 +23,28 @@ static int refuse(struct compile *c, uint32_t rule, const char *why)
 			 SV_ARG(sv_sub(c->set->rules.v[rule].text, 0, 60)), why);
 }
 
-static const char *cannot(const struct cap *cap)
+static int check_entries(struct compile *c, const struct cap_entry *v, size_t n)
 {
-	switch (cap->action) {
-	case CAP_NET_CONNECT:
-	case CAP_NET_BIND:
-	case CAP_HTTP_REQUEST:
-	case CAP_GIT_USE:
-		return "this version has no way out to the network";
-	case CAP_SECRET_USE:
-		return "this version cannot set secrets outside";
-	case CAP_TOOL_CALL:
-	case CAP_AGENT_SPAWN:
-		return "this version starts no tools or agents";
-	case CAP_FS_READ:
-	case CAP_FS_WRITE:
-	case CAP_FS_PUT:
-		return cap->approve_n || cap->n || cap->rate_n
-			       ? "this version cannot ask or count yet"
-			       : NULL;
-	case CAP_NONE:
-	case CAP_PROC_EXEC:
-	case CAP_UNIX_CONNECT:
-	case CAP_ENV_PASS:
-	case CAP_DEV_USE:
-	case CAP_KERNEL_USE:
-	case CAP_STATE_USE:
-	case CAP_ACTION_COUNT:
-		break;
-	}
-	return NULL;
-}
+	for (size_t i = 0; i < n; i++) {
+		const char *why = plan_lacks_for(&v[i].cap);
 
-static int check(struct compile *c)
-{
-	if (c->plan->opt.adapter != ADAPTER_HOST)
-		return refuse(c, RULE_NONE, "this version runs on the host adapter only");
-	if (c->set->workspace == WORKSPACE_COW)
-		return refuse(c, c->set->workspace_rule,
-			      "this version has no copy-on-write workspaces");
-	for (size_t i = 0; i < c->set->caps.n; i++) {
-		const struct cap_entry *e = &c->set->caps.v[i];
-		const char *why = cannot(&e->cap);
-
-		if (why && !c->set->rules.v[e->rule].built_in)
-			return refuse(c, e->rule, why);
+		if (why && !c->set->rules.v[v[i].rule].built_in)
+			return refuse(c, v[i].rule, why);
 	}
 	return 0;
+}
+
+/* The plan says all of this before: here so that no other way leads past it. */
+static int check(struct compile *c)
+{
+	int r;
+
+	if (c->plan->opt.adapter != ADAPTER_HOST)
+		return refuse(c, RULE_NONE, "this is not the host adapter");
+	if (c->set->workspace == WORKSPACE_COW && plan_lacks(FEATURE_COW))
+		return refuse(c, c->set->workspace_rule, plan_lacks(FEATURE_COW));
+	r = check_entries(c, c->set->caps.v, c->set->caps.n);
+	return r < 0 ? r : check_entries(c, c->set->prices.v, c->set->prices.n);
 }
 
 /* --- switches --- */

@@ -56,6 +56,9 @@ must_check int load_facts_kept(struct args *a, struct sv state, struct host_fact
 must_check int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 			 const struct host_facts *f, struct plan **ret);
 
+/* Why !plan_runs(@p), one line each: the same words that explain has. */
+void show_refused(const struct plan *p);
+
 /* The advisory table: the installed one if it is newer than ours. */
 must_check int load_advisories(struct args *a, const struct find_where *w, struct advisory_db *ret,
 			       struct writ_err *err);

@@ -178,3 +178,22 @@ int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 	}
 	return plan_new(a->arena, set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;
 }
+
+void show_refused(const struct plan *p)
+{
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct plan_rule *r = &p->rules.v[i];
+
+		if (r->refused)
+			note(SV_FMT ": %s here: %s", SV_ARG(p->set->rules.v[r->rule].text),
+			     level_name(r->hold.level), r->hold.by);
+	}
+	for (unsigned i = 0; i < G_COUNT; i++)
+		if (p->guarantees[i].refused)
+			note("%s is required and %s here: %s", guarantee_name((enum guarantee)i),
+			     level_name(p->guarantees[i].level), p->guarantees[i].by);
+	if (p->tier == TIER_NONE)
+		note("nothing here can hold a process: %s", p->tier_why ? p->tier_why : "unknown");
+	if (p->lacks)
+		note("%s", p->lacks);
+}

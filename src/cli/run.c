@@ -9,24 +9,6 @@
 
 #include "base/banned.h"
 
-/* What does not hold here, one line each: the same lines that explain shows. */
-static int refused(const struct loaded *l, const struct plan *p)
-{
-	for (size_t i = 0; i < p->rules.n; i++)
-		if (p->rules.v[i].refused) {
-			const struct cap_rule *r = &l->policy->set.rules.v[p->rules.v[i].rule];
-
-			note(SV_FMT ": %s here: %s", SV_ARG(r->text),
-			     level_name(p->rules.v[i].hold.level), p->rules.v[i].hold.by);
-		}
-	for (unsigned i = 0; i < G_COUNT; i++)
-		if (p->guarantees[i].refused)
-			note("%s is required and %s here: %s", guarantee_name((enum guarantee)i),
-			     level_name(p->guarantees[i].level), p->guarantees[i].by);
-	note("nothing was started; writ explain says more");
-	return EXIT_GUARANTEE;
-}
-
 static int parse_status_fd(const struct args *a, int *ret)
 {
 	uint64_t n;
@@ -145,8 +127,11 @@ static int start(struct args *a, const struct wish *wish)
 			    &l);
 	if (r == 0)
 		r = load_plan(a, &l, &l.policy->set, &facts, &p);
-	if (r == 0 && (p->refused || p->tier == TIER_NONE))
-		r = refused(&l, p);
+	if (r == 0 && !plan_runs(p)) {
+		show_refused(p);
+		note("nothing was started; writ explain says more");
+		r = EXIT_GUARANTEE;
+	}
 	if (r == 0 && p->tier != TIER_A)
 		jail_close(&early);
 	if (r == 0) {

@@ -85,7 +85,7 @@ static bool holds_home(const struct find_where *w, struct sv path)
 
 static const char *why_never(const struct find_where *w, struct sv path)
 {
-	if (holds_home(w, path))
+	if (path.n > 1 && holds_home(w, path))
 		return "your home directory is never a workspace, nor is what holds it";
 	return is_system(path) ? "a system directory is never a workspace" : NULL;
 }

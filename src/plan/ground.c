@@ -51,7 +51,7 @@ void ground_init(struct ground *g, const struct cap_set *set, const struct host_
 	}
 	g->nested_userns = cap_set_kernel(set, "nested-userns");
 	g->io_uring = cap_set_kernel(set, "io_uring");
-	g->cow = set->workspace == WORKSPACE_COW;
+	g->cow = set->workspace == WORKSPACE_COW && !ground_lacks(g, FEATURE_COW);
 	/* io_uring opens files without any system call that a filter could see. */
 	g->landlock_fs = f->landlock_abi >= 1 && !g->nested_userns;
 	/* Calls are let through only where Landlock makes every outcome harmless. */
