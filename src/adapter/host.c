@@ -60,6 +60,14 @@ static bool has_exec_list(const struct cap_set *set)
 	return true;
 }
 
+static bool may_exec(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
+			return true;
+	return false;
+}
+
 static uint32_t switches(const struct compile *c)
 {
 	return (c->a_tier ? 0 : FILTER_TIER_B) |
@@ -417,8 +425,12 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct jail_filters filters;
 	int r;
 
-	c.exec_list = has_exec_list(c.set);
 	r = put_all(&c);
+	/*
+	 * SECURITY: where nothing may be run, one program still is, and it is the mediator that
+	 * refuses every other: Landlock would stop the first one too.
+	 */
+	c.exec_list = has_exec_list(c.set) && !(c.mediate && !may_exec(c.set));
 	head.flags = (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
 	if (r == 0 && plan->facts->landlock_abi && !cap_set_kernel(c.set, "nested-userns")) {

@@ -74,6 +74,8 @@ static struct hold hold_disk(const struct ground *g)
 {
 	if (g->cow && g->tier == TIER_A)
 		return HOLD(EXACT, "size of the copy-on-write layer", "none", NULL);
+	if (g->set->workspace == WORKSPACE_COW && ground_lacks(g, FEATURE_COW))
+		return HOLD(NONE, ground_lacks(g, FEATURE_COW), "none", NULL);
 	if (g->tier != TIER_A)
 		return HOLD(NONE, "no quota without mounts of its own", "none", NULL);
 	return HOLD(NONE, "direct workspace: no quota", "none",

@@ -59,7 +59,7 @@ Each kind of threat gives a policy that is right, and says at once what it needs
   writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
   writ: workspace cow: none here: not in this version: no copy-on-write workspaces
   writ: limit memory 2G: partial here: data of each process; their sum is not bounded
-  writ: limit disk 5G: none here: direct workspace: no quota
+  writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
   writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   ok: 12 lines
   ok: 6 lines
@@ -69,7 +69,7 @@ Each kind of threat gives a policy that is right, and says at once what it needs
   writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
   writ: workspace cow: none here: not in this version: no copy-on-write workspaces
   writ: limit memory 2G: partial here: data of each process; their sum is not bounded
-  writ: limit disk 5G: none here: direct workspace: no quota
+  writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
   writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   version 1
   # The policy of $TMP/work/app, made by writ init --threat production. It is yours to edit.

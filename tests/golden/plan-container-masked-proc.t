@@ -78,7 +78,7 @@ In a copy-on-write workspace:
   workspace cow                              none    not in this version: no copy-on-write workspaces  none
   allow write .                              exact   bind + Landlock, create trap                      creates ~2x
   deny read **/.env                          exact   mask, opens mediated; not base's system trees     opens ~6x
-  limit disk 1G                              none    direct workspace: no quota                        none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces  none
   and 57 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 13 of 18 guarantees hold; not proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu

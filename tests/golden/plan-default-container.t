@@ -74,7 +74,7 @@ In a copy-on-write workspace:
   workspace cow                              none    not in this version: no copy-on-write workspaces  none
   allow write .                              exact   Landlock, create and attribute traps              creates ~2x
   deny read **/.env                          exact   opens mediated; not base's system trees           opens ~6x
-  limit disk 1G                              none    no quota without mounts of its own                none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces  none
   and 57 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu

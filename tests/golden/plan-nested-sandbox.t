@@ -75,7 +75,7 @@ In a copy-on-write workspace:
   workspace cow                              none    not in this version: no copy-on-write workspaces            none
   allow write .                              partial protected names that do not exist yet could be created      none
   deny read **/.env                          none    needs seccomp notification, which this place does not give  none
-  limit disk 1G                              none    no quota without mounts of its own                          none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces            none
   and 57 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu

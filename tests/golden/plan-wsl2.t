@@ -78,7 +78,7 @@ In a copy-on-write workspace:
   workspace cow                              none    not in this version: no copy-on-write workspaces            none
   allow write .                              partial protected names that do not exist yet could be created      none
   deny read **/.env                          none    needs seccomp notification, which this place does not give  none
-  limit disk 1G                              none    direct workspace: no quota                                  none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces            none
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.disk; nothing asked of res.memory, res.cpu
