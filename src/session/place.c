@@ -10,31 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "crypto/crypto.h"
 
 #include "base/banned.h"
-
-/* Makes @path and its parents, ours alone. */
-static int make_dirs(const char *path, struct writ_err *err)
-{
-	char p[PATH_MAX];
-	const size_t n = strlen(path);
-
-	if (n >= sizeof(p))
-		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
-	memcpy(p, path, n + 1);
-	if (mkdir(p, 0700) == 0 || errno == EEXIST)
-		return 0;
-	for (size_t i = 1; i <= n; i++) {
-		if (p[i] != '/' && p[i] != 0)
-			continue;
-		p[i] = 0;
-		if (mkdir(p, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
-		p[i] = i == n ? 0 : '/';
-	}
-	return 0;
-}
 
 static int below(struct session *s, struct sv *ret, struct writ_err *err, const char *fmt,
 		 struct sv name)
@@ -45,7 +24,7 @@ static int below(struct session *s, struct sv *ret, struct writ_err *err, const 
 	if (!path)
 		return writ_nomem(err);
 	*ret = sv_from(path);
-	return make_dirs(path, err);
+	return fd_make_dirs(path, err);
 }
 
 /*
@@ -64,7 +43,7 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 
 	if (!path || !gate)
 		return writ_nomem(err);
-	r = make_dirs(gate, err);
+	r = fd_make_dirs(gate, err);
 	if (r < 0)
 		return r;
 	*ret = path;
@@ -235,7 +214,7 @@ int session_place_record(struct session *s, struct writ_err *err)
 	s->paths.record = sv_from(path);
 	s->record = open(path, flags, 0600);
 	if (s->record < 0 && errno == ENOENT) {
-		r = make_dirs(dir, err);
+		r = fd_make_dirs(dir, err);
 		if (r == 0)
 			s->record = open(path, flags, 0600);
 	}

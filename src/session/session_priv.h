@@ -17,7 +17,7 @@
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
 #include "session/front.h"
-#include "session/packet.h"
+#include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "session/session_priv.h"
 
 #include "base/banned.h"
@@ -159,23 +160,8 @@ static int watch_start(struct session *s, struct writ_err *err)
 
 static int tell(struct session *s, const struct watch_message *m, int fd, struct writ_err *err)
 {
-	struct iovec iov = { (void *)(uintptr_t)m, sizeof(*m) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		h.msg_control = &control;
-		h.msg_controllen = sizeof(control);
-	}
-	return sendmsg(s->mediator, &h, MSG_NOSIGNAL) < 0
-		       ? writ_fail(err, WRIT_E_SYS, errno, "speak to the mediator")
-		       : 0;
+	return packet_send(s->mediator, (struct sv){ (const char *)m, sizeof(*m) }, &fd, fd >= 0,
+			   err);
 }
 
 static int give(struct session *s, int fd, struct writ_err *err)

@@ -9,18 +9,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 #include "crypto/crypto.h"
 #include "lib/lib_priv.h"
 #include "session/session.h"
 
 #include "base/banned.h"
-
-enum { GIVEN = 4 };
 
 struct work {
 	struct arena *a;
@@ -29,60 +27,26 @@ struct work {
 	struct policy *policy;
 	struct plan *plan;
 	struct jail early;
-	int stdio[GIVEN - 1];
+	int stdio[PACKET_FDS - 1];
 };
 
 static void answer(enum super_told told, int exit, const struct writ_err *why, int fd)
 {
-	struct super_answer text = { .told = told, .exit = exit, .err = *why };
-	struct iovec iov = { &text, sizeof(text) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const struct super_answer text = { .told = told, .exit = exit, .err = *why };
+	struct writ_err none;
 
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-	}
-	(void)!sendmsg(SUPER_SOCKET, &msg, MSG_NOSIGNAL);
+	(void)!packet_send(SUPER_SOCKET, (struct sv){ (const char *)&text, sizeof(text) }, &fd,
+			   fd >= 0, &none);
 }
 
 /* One question with its descriptors, which are -1 where there are none. False at the end. */
-static bool hear(void *ret_what, int ret_fds[static GIVEN])
+static bool hear(void *ret_what, int ret_fds[static PACKET_FDS])
 {
-	struct iovec iov = { ret_what, 1 };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(GIVEN * sizeof(int))];
-	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *c;
-	size_t bytes;
-	ssize_t n;
+	struct writ_err none;
+	size_t n, fds_n;
 
-	for (int i = 0; i < GIVEN; i++)
-		ret_fds[i] = -1;
-	do {
-		n = recvmsg(SUPER_SOCKET, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1)
-		return false;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return false;
-	bytes = c->cmsg_len - CMSG_LEN(0);
-	if (bytes > GIVEN * sizeof(int))
-		return false;
-	memcpy(ret_fds, CMSG_DATA(c), bytes);
-	return true;
+	return packet_receive(SUPER_SOCKET, ret_what, 1, &n, ret_fds, &fds_n, &none) > 0 &&
+	       n == 1 && fds_n > 0;
 }
 
 static int read_request(struct arena *a, int fd, struct sv *ret, struct writ_err *err)
@@ -104,7 +68,7 @@ static int read_input(struct work *w, int fd, struct writ_err *err)
 
 	if (r == 0)
 		r = lib_input_decode(w->a, bytes, &w->in, err);
-	return r < 0 ? r : lib_facts(w->a, w->in.where.state, &w->facts, err);
+	return r < 0 ? r : find_facts(w->a, w->in.find.where.state, "facts.lib", &w->facts, err);
 }
 
 static int tell_facts(struct work *w, int fd, struct writ_err *err)
@@ -131,10 +95,13 @@ static int tell_facts(struct work *w, int fd, struct writ_err *err)
 static int load(struct work *w, struct writ_err *err)
 {
 	struct diags d = { .arena = w->a };
-	struct lib_world world = { .in = &w->in, .a = w->a, .replay = true };
+	struct find_world world;
 	struct digest now;
-	int r = lib_policy_new(&world, &d, &w->policy, err);
+	int r;
 
+	find_world_init(&world, w->a, &w->in.find);
+	world.replay = true;
+	r = find_policy(&world, &d, &w->policy, err);
 	if (r == WRIT_E_SYNTAX)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "what the policy names has changed: load it again");
@@ -157,7 +124,7 @@ static int read_command(struct work *w, const int *fds, struct lib_command *ret,
 
 	if (r == 0)
 		r = lib_command_decode(w->a, bytes, ret, err);
-	for (int i = 1; r == 0 && i < GIVEN; i++)
+	for (int i = 1; r == 0 && i < PACKET_FDS; i++)
 		if (fds[i] < 0)
 			r = writ_fail(err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
 	memcpy(w->stdio, fds + 1, sizeof(w->stdio));
@@ -169,7 +136,7 @@ static int await(void *ctx, struct session_options *opt, struct writ_err *err)
 {
 	struct work *w = ctx;
 	struct lib_command c;
-	int fds[GIVEN];
+	int fds[PACKET_FDS];
 	char what;
 	int r;
 
@@ -197,12 +164,12 @@ static int run(struct work *w, int *ret_exit, struct writ_err *err)
 	const struct session_options opt = {
 		.policy = w->policy,
 		.plan = w->plan,
-		.realm = w->in.where.realm,
-		.state = w->in.where.state,
-		.workspace = w->in.where.workspace,
-		.cwd = w->in.where.cwd,
-		.home = w->in.where.home,
-		.program = w->in.program,
+		.realm = w->in.find.where.realm,
+		.state = w->in.find.where.state,
+		.workspace = w->in.find.where.workspace,
+		.cwd = w->in.find.where.cwd,
+		.home = w->in.find.where.home,
+		.program = w->in.find.program,
 		.argv = nothing,
 		.environ = environ,
 		.early = &w->early,
@@ -296,7 +263,7 @@ int main(void)
 	scoped_arena a = ARENA_INIT((size_t)512 << 20);
 	struct work w = { .a = &a, .early = JAIL_INIT };
 	struct writ_err err = { 0 };
-	int fds[GIVEN];
+	int fds[PACKET_FDS];
 	char what;
 
 	if (!watch_life() || crypto_start(&err) < 0)

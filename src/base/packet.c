@@ -1,4 +1,4 @@
-#include "session/packet.h"
+#include "base/packet.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,14 +32,13 @@ int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct
 	do {
 		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "speak to the session") : 0;
+	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "send a message") : 0;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): the kernel writes through it */
-int packet_receive(int socket, char *ret_text, size_t room, size_t *ret_n,
+int packet_receive(int socket, void *ret_bytes, size_t room, size_t *ret_n,
 		   int ret_fds[static PACKET_FDS], size_t *ret_fds_n, struct writ_err *err)
 {
-	struct iovec iov = { ret_text, room };
+	struct iovec iov = { ret_bytes, room };
 	union control control;
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
@@ -47,12 +46,16 @@ int packet_receive(int socket, char *ret_text, size_t room, size_t *ret_n,
 			      .msg_controllen = sizeof(control) };
 	const struct cmsghdr *c;
 	ssize_t n;
+	int resets = 0;
 
+	for (size_t i = 0; i < PACKET_FDS; i++)
+		ret_fds[i] = -1;
+	/* Who ended without reading all we sent may still have said something before. */
 	do {
 		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
 	if (n < 0 && errno != ECONNRESET)
-		return writ_fail(err, WRIT_E_SYS, errno, "hear from the session");
+		return writ_fail(err, WRIT_E_SYS, errno, "receive a message");
 	*ret_fds_n = 0;
 	*ret_n = n > 0 ? (size_t)n : 0;
 	if (n <= 0)

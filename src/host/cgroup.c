@@ -1,21 +1,13 @@
-#include "limit/limit_priv.h"
+#include "host/cgroup.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "host/facts.h"
 
 #include "base/banned.h"
 
 static const char *const v1_names[V1_COUNT] = { "memory", "pids", "cpu", "freezer" };
-
-bool word_in(struct sv list, char sep, struct sv word)
-{
-	while (list.n)
-		if (sv_eq(sv_cut(&list, sep), word))
-			return true;
-	return false;
-}
 
 /* Our own path in the unified hierarchy, or in that of controller @name. */
 static bool own_path(struct sv self, const char *name, struct sv *ret_path)
@@ -25,7 +17,7 @@ static bool own_path(struct sv self, const char *name, struct sv *ret_path)
 		const struct sv id = sv_cut(&line, ':');
 		const struct sv list = sv_cut(&line, ':');
 
-		if (name ? word_in(list, ',', sv_from(name)) : sv_is(id, "0") && list.n == 0) {
+		if (name ? sv_has_word(list, ',', sv_from(name)) : sv_is(id, "0") && list.n == 0) {
 			*ret_path = line;
 			return true;
 		}
@@ -49,7 +41,7 @@ static bool parse_mount(struct sv line, const char *name, struct sv *ret_root, s
 	/* A backslash stands for a blank or a newline: nobody mounts cgroups there. */
 	if (!sv_starts(*ret_point, SV("/")) || sv_find(*ret_point, '\\') != SIZE_MAX)
 		return false;
-	return name ? sv_is(type, "cgroup") && word_in(line, ',', sv_from(name))
+	return name ? sv_is(type, "cgroup") && sv_has_word(line, ',', sv_from(name))
 		    : sv_is(type, "cgroup2");
 }
 
@@ -64,21 +56,24 @@ static bool path_below(struct sv *path, struct sv root)
 	if (sv_is(*path, "/"))
 		*path = SV("");
 	/* "/.." begins the path of a cgroup outside our namespace. */
-	return path->n == 0 || (path->p[0] == '/' && !word_in(*path, '/', SV("..")));
+	return path->n == 0 || (path->p[0] == '/' && !sv_has_word(*path, '/', SV("..")));
 }
 
-/* Fills @ret_dir, and @ret_parent if it is not NULL. */
-static void find_dir(struct sv mountinfo, struct sv self, const char *name, char *ret_dir,
+/* Fills @ret_dir, and @ret_parent if it is not NULL. True if anything of that kind is mounted. */
+static bool find_dir(struct sv mountinfo, struct sv self, const char *name, char *ret_dir,
 		     char *ret_parent)
 {
-	struct sv own, path, root, point;
+	struct sv own = SV(""), path, root, point;
+	const bool there = own_path(self, name, &own);
+	bool mounted = false;
 	size_t n;
 
-	if (!own_path(self, name, &own))
-		return;
 	while (mountinfo.n) {
 		if (!parse_mount(sv_cut(&mountinfo, '\n'), name, &root, &point))
 			continue;
+		mounted = true;
+		if (!there)
+			break;
 		path = own;
 		n = point.n;
 		if (!path_below(&path, root) || n + path.n >= CGROUP_PATH)
@@ -91,16 +86,23 @@ static void find_dir(struct sv mountinfo, struct sv self, const char *name, char
 			memcpy(ret_parent, ret_dir, n);
 			ret_parent[n] = 0;
 		}
-		return;
+		break;
 	}
+	return mounted;
 }
 
 void cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgroup_places *ret_p)
 {
+	bool v1 = false, v2;
+
 	*ret_p = (struct cgroup_places){ 0 };
-	find_dir(mountinfo, self, NULL, ret_p->own, ret_p->parent);
+	v2 = find_dir(mountinfo, self, NULL, ret_p->own, ret_p->parent);
 	for (size_t i = 0; i < V1_COUNT; i++)
-		find_dir(mountinfo, self, v1_names[i], ret_p->v1[i], NULL);
+		/* A freezer alone limits nothing. */
+		v1 = (find_dir(mountinfo, self, v1_names[i], ret_p->v1[i], NULL) &&
+		      i != V1_FREEZER) ||
+		     v1;
+	ret_p->version = v1 ? (v2 ? CGROUP_HYBRID : CGROUP_V1) : v2 ? CGROUP_V2 : CGROUP_NONE;
 }
 
 int cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err)
@@ -114,29 +116,4 @@ int cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err)
 	if (r == 0)
 		cgroup_places_parse(buf_view(&mounts), buf_view(&self), ret_p);
 	return r;
-}
-
-bool cgroup_name_ok(struct sv name)
-{
-	if (!sv_starts(name, SV("writ-")) || sv_starts(name, SV("writ-probe")) || name.n > 64)
-		return false;
-	for (size_t i = 5; i < name.n; i++) {
-		const char c = name.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      c == '-' || c == '_'))
-			return false;
-	}
-	return name.n > 5;
-}
-
-bool keyed_number(struct sv text, struct sv key, uint64_t *ret_v)
-{
-	while (text.n) {
-		struct sv line = sv_cut(&text, '\n');
-
-		if (sv_eq(sv_cut(&line, ' '), key))
-			return sv_to_u64(line, UINT64_MAX, ret_v);
-	}
-	return false;
 }

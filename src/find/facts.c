@@ -1,14 +1,13 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cli/cli.h"
 #include "crypto/crypto.h"
+#include "find/find.h"
+#include "host/probe.h"
 
 #include "base/banned.h"
 
@@ -29,6 +28,7 @@ static const char *const depends[] = {
 	"/proc/sys/vm/memfd_noexec",
 	"/proc/sys/dev/tty/legacy_tiocsti",
 	"/proc/self/cgroup",
+	"/proc/self/attr/current",
 };
 
 static void add_file(struct buf *b, const char *path)
@@ -92,7 +92,9 @@ static void fingerprint(struct buf *b)
 		if (stat(path, &st) == 0)
 			buf_fmt(b, "%s=%llu\n", spaces[i], (unsigned long long)st.st_ino);
 	}
-	if (stat("/proc/self/exe", &st) == 0)
+	buf_str(b, "version=" WRIT_VERSION "\n");
+	/* A program that the library carries along has no file, and another inode each time. */
+	if (stat("/proc/self/exe", &st) == 0 && st.st_nlink)
 		buf_fmt(b, "exe=%llu.%llu.%lld.%ld\n", (unsigned long long)st.st_ino,
 			(unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
 			st.st_mtim.tv_nsec);
@@ -107,32 +109,36 @@ static bool fits(struct sv text, struct sv want)
 	return sv_starts(line, SV("# ")) && sv_eq(sv_skip(line, 2), want);
 }
 
-int load_facts_kept(struct args *a, struct sv state, struct host_facts *ret)
+int find_facts(struct arena *a, struct sv state, const char *name, struct host_facts *ret,
+	       struct writ_err *err)
 {
-	struct buf b = BUF_INIT(1 << 20), hex = BUF_INIT(128);
-	const char *path = arena_fmt(a->arena, SV_FMT "/facts", SV_ARG(state));
-	struct writ_err err = { 0 };
+	scoped_buf b = BUF_INIT(1 << 20);
+	scoped_buf hex = BUF_INIT(128);
+	const char *path = arena_fmt(a, SV_FMT "/%s", SV_ARG(state), name);
+	struct writ_err none = { 0 };
 	struct digest d;
 	struct source src;
-	int r = 0;
+	int r;
 
-	if (a->given[OPT_FACTS] || !path || state.n == 0)
-		return load_facts(a, false, ret);
+	if (state.n == 0)
+		return host_probe(ret, err);
 	fingerprint(&b);
+	r = path ? buf_check(&b, err) : writ_nomem(err);
+	if (r < 0)
+		return r;
 	d = crypto_sha256(buf_view(&b));
 	digest_hex(&d, &hex);
 	buf_clear(&b);
-	if (read_text(a->arena, path, &src, &err) < 0 || !fits(src.text, buf_view(&hex)) ||
-	    facts_parse(src.text, ret, &err) < 0) {
-		r = load_facts(a, false, ret);
-		if (r == 0) {
-			buf_fmt(&b, "# " SV_FMT "\n", SV_ARG(buf_view(&hex)));
-			facts_print(ret, &b);
-			/* Not being able to keep them costs time and nothing else. */
-			(void)!keep_file(a->arena, path, buf_view(&b), &err);
-		}
+	r = buf_check(&hex, err);
+	if (r < 0 || (find_text(a, path, &src, &none) == 0 && fits(src.text, buf_view(&hex)) &&
+		      facts_parse(src.text, ret, &none) == 0))
+		return r;
+	r = host_probe(ret, err);
+	if (r == 0) {
+		buf_fmt(&b, "# " SV_FMT "\n", SV_ARG(buf_view(&hex)));
+		facts_print(ret, &b);
+		/* Not being able to keep them costs time and nothing else. */
+		(void)!find_keep(a, path, buf_view(&b), &none);
 	}
-	buf_clear(&b);
-	buf_clear(&hex);
 	return r;
 }
