@@ -186,6 +186,12 @@ static void test_splits(void)
 	   "what is behind is not taken");
 	ok(hello_push(&h, SV("more"), &used, &err) == HELLO_OK && used == 0, "nor later");
 	records(16384);
+	stream[3] = (char)((stream_n - 4) >> 8);
+	stream[4] = (char)(stream_n - 4);
+	add(stream, &stream_n, "\x0b", 1);
+	ok(push(SIZE_MAX / 2, &used) == HELLO_BAD && push(1, &used) == HELLO_BAD,
+	   "another message in the same record");
+	records(16384);
 	for (size_t n = 0; n < stream_n; n++) {
 		const size_t all = stream_n;
 
