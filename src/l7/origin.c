@@ -242,6 +242,7 @@ static void opened(struct server *s)
 	} else if (s->offer == TLS_OFFER_BOTH) {
 		o->no_h2 = true;
 	} else if (s->offer == TLS_OFFER_H2) {
+		o->only_h2 = false;
 		server_fail(s, "the server speaks no protocol that we do");
 		return;
 	}

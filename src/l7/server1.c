@@ -166,13 +166,30 @@ static bool read_body(struct server *s)
 	return s->call;
 }
 
+/*
+ * Hung up on HTTP/1 and never said that it speaks it: perhaps HTTP/2 is all it does.
+ * If that is wrong too, opened() takes it back.
+ */
+static bool wants_h2(struct server *s)
+{
+	const unsigned char *p = NULL;
+	unsigned n = 0;
+
+	if (!s->link.ssl || s->offer != TLS_OFFER_H1 || s->origin->only_h2 ||
+	    s->call->q.websocket.n)
+		return false;
+	SSL_get0_alpn_selected(s->link.ssl, &p, &n);
+	s->origin->only_h2 = n == 0;
+	return n == 0;
+}
+
 /* A connection that was kept may have been closed just when it was used again. */
 static bool try_again(struct server *s)
 {
 	struct call *c = s->call;
 	static const char *const safe[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
 
-	if (!s->used || c->again || c->q.framing != HTTP1_NONE || c->answered)
+	if ((!s->used && !wants_h2(s)) || c->again || c->q.framing != HTTP1_NONE || c->answered)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(safe); i++) {
 		if (!sv_is(c->q.method, safe[i]))

@@ -3,7 +3,7 @@
 The reader of requests gets real sockets and real TLS. Names lead to origins on the
 loopback of this machine, each a thread here, so a test sees both ends of a request.
 """
-import ctypes
+import fcntl
 import json
 import os
 import queue
@@ -39,6 +39,9 @@ def text(b):
 def rule(url, m="*", q="any", more=""):
     """A grant of requests; more: params that sort behind m, such as ;n=1"""
     return {"rule": 0, "text": f"http.request:local:{url};m={m}{more};q={q}"}
+
+
+WORLDS = []  # that have to be ended
 
 
 class Pki:
@@ -200,8 +203,8 @@ class World:
         memfd = os.memfd_create("settings", os.MFD_CLOEXEC)
         os.write(memfd, json.dumps(settings).encode())
         roots = os.open(pki.dir / "root.pem", os.O_RDONLY)
-        high = [os.dup2(fd, 100 + i) for i, fd in enumerate((boss.fileno(), egress.fileno(), memfd,
-                                                             roots))]
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 500) for fd in (boss.fileno(), egress.fileno(), memfd,
+                                                               roots)]
 
         def place():
             for i, fd in enumerate(high):
@@ -217,6 +220,7 @@ class World:
         if expect_start and not self.pem:
             raise RuntimeError(self.proc.stderr.read().decode())
         if self.pem:
+            WORLDS.append(self)
             (pki.dir / "session.pem").write_text(self.pem)
             threading.Thread(target=self.hear_boss, daemon=True).start()
             threading.Thread(target=self.hear_egress, daemon=True).start()
@@ -318,6 +322,9 @@ class World:
         self.egress.shutdown(socket.SHUT_RDWR)
         code = self.proc.wait(10)
         err = self.proc.stderr.read().decode()
+        self.proc.stderr.close()
+        self.boss.close()
+        self.egress.close()
         for o in self.places.values():
             o.listener.close()
         return code, err
