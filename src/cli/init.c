@@ -129,7 +129,7 @@ static const struct {
 	const char *line;
 	enum plan_feature needs[2];
 } gated[] = {
-	{ "ask net *", { FEATURE_NET, FEATURE_ASK } },
+	{ "ask net *", { FEATURE_NET, FEATURE_NET } },
 };
 
 static const char *lacks_line(struct sv line)

@@ -70,6 +70,8 @@ static int open_reader(struct writ_err *err)
 				return fd;
 		}
 	}
+	if (access(WRIT_L7, R_OK) == 0)
+		return open(WRIT_L7, O_RDONLY | O_CLOEXEC);
 	return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 			 "requests have to be read, and writ-l7 is not installed");
 }
