@@ -106,6 +106,14 @@ static uint32_t switches(const struct compile *c)
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
 }
 
+static bool names_socket(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_UNIX_CONNECT)
+			return true;
+	return false;
+}
+
 static int find_traps(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
@@ -129,8 +137,8 @@ static int find_traps(struct compile *c)
 	c->view->traps = TRAP_EXEC | TRAP_WRITE | TRAP_META;
 	if (c->read_traps)
 		c->view->traps |= TRAP_READ;
-	if (!c->a_tier)
-		c->view->traps |= TRAP_NET;
+	/* Messages of UNIX sockets are slow where they are mediated: only for who names one. */
+	c->view->traps |= !c->a_tier || names_socket(c->set) ? TRAP_NET : TRAP_UNIX;
 	return 0;
 }
 

@@ -37,6 +37,7 @@ enum {
 	DEVICES = 32,	/* file systems known to hold files */
 	LINKS_MAX = 40, /* symbolic links in one path, as in the kernel */
 	WORKERS = 64,
+	BOUND = 128, /* sockets of the session that exist at once in granted trees */
 };
 
 /*
@@ -96,6 +97,13 @@ struct listener {
 	int fd;
 };
 
+/* A socket's file that was made in this session; @pin keeps its number from being used again. */
+struct bound {
+	int pin;
+	dev_t dev;
+	ino_t ino;
+};
+
 struct mediator {
 	struct mediate_options opt;
 	struct cap_set set; /* the policy's and the live grants */
@@ -120,6 +128,8 @@ struct mediator {
 	size_t listeners_n;
 	dev_t devices[DEVICES];
 	size_t devices_n;
+	struct bound bound[BOUND];
+	size_t bound_n;
 	struct seccomp_notif req;
 	bool ran; /* an exec was let through */
 	unsigned serial;
@@ -179,6 +189,8 @@ int place_follow(struct call *c, struct place *p, int *links);
 /* An O_PATH descriptor of the object itself; links are followed if @follow. */
 int place_object(struct call *c, struct place *p, bool follow, struct stat *ret_st);
 int place_path(struct call *c, struct place *p); /* fills path from dir and name */
+/* Since the start something was mounted or taken away: what is in no tree may have any path. */
+bool mounts_changed(const struct mediator *m);
 bool path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);
 int reopen(struct mediator *m, int fd, int flags); /* an O_PATH descriptor, as a real one */
 /* "/dev/stdout", "/proc/self/fd/7": the number, or -1. */
@@ -189,6 +201,7 @@ int own_fd_text(const char *path);
 enum want { WANT_WRITE = 0, WANT_PUT, WANT_READ };
 
 bool is_private(const struct mediator *m, struct sv path);
+bool is_shared(const struct mediator *m, struct sv path); /* see mediate_options.shared_dirs */
 bool is_below(struct sv path, struct sv dir);
 /* Landlock alone decides there: private directories, /proc. */
 bool is_left_to_kernel(const struct mediator *m, const struct place *p);
@@ -256,6 +269,12 @@ int git_renew(struct call *c, const struct place *config, bool module);
 int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags);
 void shadow_run(struct mediator *m);
 void shadow_drop(struct mediator *m, struct shadow *s);
+
+/* --- bound.c: whose socket is it --- */
+
+int bound_add(struct mediator *m, int dir, const char *name); /* 0 or -errno */
+bool bound_here(const struct mediator *m, const struct stat *st);
+void bound_clear(struct mediator *m);
 
 /* --- tree.c --- */
 
@@ -337,6 +356,7 @@ int op_lremovexattr(struct call *c);
 int op_fremovexattr(struct call *c);
 int op_ioctl(struct call *c);
 int op_connect(struct call *c);
+int op_datagram(struct call *c);
 int op_bind(struct call *c);
 int op_listen(struct call *c);
 int op_sendto(struct call *c);

@@ -125,6 +125,7 @@ void mediate_free(struct mediator *m)
 		shadow_drop(m, &m->shadows[i]);
 	for (size_t i = 0; i < TASKS; i++)
 		task_drop(&m->tasks[i]);
+	bound_clear(m);
 	for (size_t i = 0; i < m->listeners_n; i++)
 		scope_close(&m->listeners[i].fd);
 	for (size_t i = 0; i < m->roots_n; i++)

@@ -66,6 +66,8 @@ static const struct row rows[] = {
 	{ SYS_fremovexattr,  MEDIATE_META,    op_fremovexattr },
 	{ SYS_ioctl,         MEDIATE_META,    op_ioctl },
 	{ SYS_connect,       MEDIATE_CONNECT, op_connect },
+	{ SYS_socket,        MEDIATE_CONNECT, op_datagram },
+	{ SYS_socketpair,    MEDIATE_CONNECT, op_datagram },
 	{ SYS_bind,          MEDIATE_BIND,    op_bind },
 	{ SYS_listen,        MEDIATE_BIND,    op_listen },
 	{ SYS_sendto,        MEDIATE_CONNECT, op_sendto },

@@ -33,7 +33,6 @@ The demonstration, on a recorded machine.
   and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   4. One question, and the line that decides it.
@@ -63,7 +62,6 @@ The demonstration, on a recorded machine.
   6. What this machine can hold, for you.
   \$\ writ\ doctor (re)
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
-  gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap   memory limit    data of each process; their sum is not bounded
                         fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids

@@ -32,7 +32,6 @@ What holds on default-container, line by line.
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
   5 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
 
@@ -79,7 +78,6 @@ In a copy-on-write workspace:
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
@@ -92,6 +90,5 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes

@@ -14,7 +14,7 @@ What holds on ubuntu22.04-5.15, line by line.
   allow net *.example.org:22                                            exact   per-name listener                                none, not inspected
   secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only    TLS intercepted
   allow listen 8080                                                     exact   published on host loopback from its own network  none
-  allow unix /run/app.sock                                              exact   only this socket is visible                      none
+  allow unix /run/app.sock                                              exact   only this socket is visible                      UNIX messages ~6x
   allow device /dev/dri/card0                                           exact   the device alone is bound                        none
   allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository       none
   allow tool github/*                                                   exact   the broker calls the tool                        none
@@ -32,7 +32,6 @@ What holds on ubuntu22.04-5.15, line by line.
 
   tier A as uid 1000, kernel 5.15.0-125-generic; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
   3 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   GUARANTEE      HERE      BY
@@ -41,7 +40,7 @@ What holds on ubuntu22.04-5.15, line by line.
   fs.metadata    exact     own mounts
   net            exact     own network namespace
   dns            exact     own network namespace
-  ipc            exact     own IPC and network namespaces
+  ipc            exact     own IPC and network namespaces, connects mediated
   proc.see       exact     own /proc
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
@@ -82,7 +81,6 @@ In a copy-on-write workspace:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.0-125-generic; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
 With nothing said at all:
@@ -93,5 +91,4 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.0-125-generic; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -30,7 +30,7 @@ What holds on wsl2, line by line.
   limit up 10M                                                          exact   counted on the way out                                      none
   and 55 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.memory (partial), res.cpu, res.disk
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 12 of 18 guarantees hold; not fs.read, fs.write, ipc (partial), res.memory (partial), res.cpu, res.disk
   7 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -42,7 +42,7 @@ What holds on wsl2, line by line.
   fs.metadata    exact     own mounts
   net            exact     own network namespace
   dns            exact     own network namespace
-  ipc            exact     own IPC and network namespaces
+  ipc            partial   UNIX sockets below what is granted can be reached
   proc.see       exact     own /proc
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
@@ -81,7 +81,7 @@ In a copy-on-write workspace:
   limit disk 1G                              exact   size of the copy-on-write layer             none
   and 57 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 15 of 18 guarantees hold; not ipc (partial); nothing asked of res.memory, res.cpu
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
@@ -93,7 +93,7 @@ With nothing said at all:
   allow write .                              partial protected names that do not exist yet could be created  try --workspace cow checks them before they land
   and 57 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 14 of 18 guarantees hold; not fs.write (partial); nothing asked of res.memory, res.cpu, res.disk
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.write (partial), ipc (partial); nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

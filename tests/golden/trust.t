@@ -10,7 +10,6 @@ A workspace's own policy may only narrow, until a person has read it.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ printf 'version 1\nallow write ./src\nallow net https://b.example.com\nsecret T from "cmd:touch pwned" to https://a.example.com as bearer\n' > agent.writ
   $ writ explain $facts
@@ -26,7 +25,6 @@ A workspace's own policy may only narrow, until a person has read it.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ writ check
   $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
@@ -65,7 +63,6 @@ Trusting shows the text and needs a person.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
 Any change takes the trust away, and the next time only the change is shown.

@@ -62,7 +62,6 @@ Explain and why.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ writ explain $facts missing.writ
   missing.writ:2:13: warning: /project/logs does not exist here, so a run would be refused
@@ -75,7 +74,6 @@ Explain and why.
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
   $ writ explain $facts --json p.writ | python3 -c 'import json,sys; d=json.load(sys.stdin); print(d["tier"], d["refused"], d["rules"][0]["level"], d["guarantees"]["fs.write"]["level"])'
@@ -135,7 +133,6 @@ Adapters and tiers.
   and 57 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
@@ -146,7 +143,6 @@ Adapters and tiers.
 
   adapter gvisor; 0 of 18 guarantees hold; not fs.read, fs.write, fs.metadata, net, dns, ipc, proc.see, proc.signal, exec, syscall, res.memory, res.cpu, res.pids, res.disk, res.time, res.output, cred, audit
   1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
   $ writ explain --tier C
@@ -164,7 +160,6 @@ Where there is no workspace, nothing pretends to have one.
   and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ (cd / && writ explain $facts --allow write:.)
   --allow:1:7: error: there is no workspace here: your home, / and system directories are never one
@@ -205,7 +200,6 @@ Profiles.
   and 60 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
 Help says what to type.
