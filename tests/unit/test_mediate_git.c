@@ -171,6 +171,10 @@ static void test_attacks(void)
 	bad("cp copy/.git/config x && echo '[core]hooksPath=x' >> x && mv x copy/.git/config",
 	    "/copy/.git/config");
 	bad("mv copy/.git copy/git", "/copy/.git");
+	ok(host("git clone --bare repo old.git && echo > old.git/hooks/post-update"),
+	   "a hook that sleeps");
+	bad("chmod +x old.git/hooks/post-update", "/hooks/post-update");
+	good("chmod +x old.git/HEAD && mkdir hooks && echo > hooks/x && chmod +x hooks/x");
 	bad("mkdir n && ln -s ../copy/.git n/.git", "/n/.git");
 	bad("rm -rf copy/.git/hooks && mkdir copy/.git/hooks && cp /bin/true "
 	    "copy/.git/hooks/pre-commit",
