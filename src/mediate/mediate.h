@@ -45,6 +45,11 @@ struct mediate_options {
 	 */
 	const struct sv *read_roots;
 	size_t read_roots_n;
+	/*
+	 * A file that all mediators of one user take turns with, so that what one has
+	 * checked stays as it was until it has acted. NULL: there is no other.
+	 */
+	const char *order;
 	bool umask_trapped; /* umask() comes to us, so a task's is worth remembering */
 };
 

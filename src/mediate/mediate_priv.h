@@ -118,6 +118,7 @@ struct mediator {
 	bool read_nots; /* something is hidden from reading by a rule */
 	bool put_nots;
 	int self, proc, root; /* /proc/self/fd, /proc, / */
+	int order;	      /* see mediate_options.order */
 	pid_t pid;	      /* whose /proc/self that is */
 	bool is_root;
 	int inotify;
@@ -269,6 +270,13 @@ int git_renew(struct call *c, const struct place *config, bool module);
 int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags);
 void shadow_run(struct mediator *m);
 void shadow_drop(struct mediator *m, struct shadow *s);
+
+/* --- order.c: one mediator after the other --- */
+
+int order_open(struct mediator *m, struct writ_err *err);
+bool order_needed(int nr, const __u64 *arg); /* does this call check names and then act on them? */
+int order_begin(struct mediator *m);	     /* 0 or -errno */
+void order_end(struct mediator *m);
 
 /* --- bound.c: whose socket is it --- */
 

@@ -95,6 +95,9 @@ _Noreturn static void watch_main(struct session *s, int socket)
 	with.opens_n = opens ? s->opt->policy->opens.n : 0;
 	with.closed_dirs = closed;
 	with.closed_dirs_n = s->opt->config.n ? 2 : 1;
+	with.order = arena_fmt(s->a, SV_FMT "/order", SV_ARG(s->opt->state));
+	if (!with.order)
+		_exit(1);
 	if (mediate_new(&with, &m, &err) < 0)
 		_exit(1);
 	for (;;) {
