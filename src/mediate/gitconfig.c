@@ -475,6 +475,20 @@ bool gitconfig_check(struct sv old_text, struct sv new_text, bool module,
 	}
 }
 
+bool gitconfig_remotes(struct sv text, bool (*fine)(void *arg, struct sv place), void *arg)
+{
+	struct reader r = reader_for(text);
+	int got;
+
+	while ((got = read_entry(&r)) > 0) {
+		const enum value_kind kind = kind_of(&r.e);
+
+		if ((kind == VALUE_URL || kind == VALUE_REMOTE) && !fine(arg, value_of(&r.e)))
+			return false;
+	}
+	return got == 0;
+}
+
 bool gitfile_parse(struct sv text, struct sv *ret_place)
 {
 	struct sv s = text;

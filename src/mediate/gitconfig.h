@@ -26,6 +26,10 @@ struct gitconfig_answer {
 must_check bool gitconfig_check(struct sv old_text, struct sv new_text, bool module,
 				struct gitconfig_answer *ret);
 
+/* True if @fine says so of every place in @text where a remote may be: a path or a URL. */
+must_check bool gitconfig_remotes(struct sv text, bool (*fine)(void *arg, struct sv place),
+				  void *arg);
+
 /* The place a .git file points to ("gitdir: PLACE"), as written. */
 must_check bool gitfile_parse(struct sv text, struct sv *ret_place);
 

@@ -181,11 +181,64 @@ static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *valu
 	       !sv_ends(path, SV("/.git")) && protected_at(m, -1, path).rel == PROTECT_CLEAR;
 }
 
+static struct sv up(struct sv path)
+{
+	return sv_sub(path, 0, sv_rfind(path, '/'));
+}
+
 static struct sv dir_of(const struct place *p)
 {
-	const struct sv path = place_sv(p);
+	return up(place_sv(p));
+}
 
-	return sv_sub(path, 0, sv_rfind(path, '/'));
+/* --- Where a remote is --- */
+
+struct remotes {
+	const struct call *c;
+	struct sv dir; /* of the configuration */
+};
+
+/* "%2f" as a slash, in what is a URL. */
+static void decode(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		const int high = s[0] == '%' ? sv_hex(s[1]) : -1;
+		const int low = high >= 0 ? sv_hex(s[2]) : -1;
+
+		*to++ = low >= 0 ? (char)(high * 16 + low) : *s;
+		s += low >= 0 ? 2 : 0;
+	}
+	*to = 0;
+}
+
+/*
+ * SECURITY: in its own home the agent may make a repository with hooks, and a push to
+ * it would run them outside. By ssh one may come to the same place.
+ */
+static bool remote_is_fine(void *arg, struct sv place)
+{
+	const struct remotes *r = arg;
+	const struct mediate_options *opt = &r->c->m->opt;
+	char text[GITCONFIG_VALUE + 1];
+	struct sv s;
+
+	(void)snprintf(text, sizeof(text), SV_FMT, SV_ARG(place));
+	if (strstr(text, "://"))
+		decode(text);
+	s = sv_from(text);
+	if (has_part(s, SV("/writ/homes")) || has_part(s, SV("/writ/kept")))
+		return false;
+	for (size_t i = 0; i < opt->closed_dirs_n; i++)
+		if (has_part(s, opt->closed_dirs[i]))
+			return false;
+	if (sv_starts(s, SV("file://")))
+		s = sv_skip(s, 7);
+	else if (sv_find(s, ':') < sv_find(s, '/'))
+		return true;
+	/* A relative one counts from the worktree, or from where the configuration is. */
+	return !leads_to_ours(r->c, r->dir, s.p) && !leads_to_ours(r->c, up(r->dir), s.p);
 }
 
 /* --- Configurations --- */
@@ -208,6 +261,9 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 	if (a.has_worktree && !worktree_is_fine(c->m, dir_of(to), a.worktree))
 		return deny(c, place_sv(to), RULE_NONE,
 			    "git configuration: core.worktree leads out of the writable tree");
+	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, dir_of(to) }))
+		return deny(c, place_sv(to), RULE_NONE,
+			    "git configuration: a remote leads to writ's own files");
 	return 0;
 }
 

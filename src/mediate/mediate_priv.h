@@ -221,6 +221,9 @@ static inline struct sv place_sv(const struct place *p)
 	return (struct sv){ p->path, p->n };
 }
 
+/* Does @text, as a path in the directory @dir, lead to writ's own files or above them? */
+bool leads_to_ours(const struct call *c, struct sv dir, const char *text); /* names.c */
+
 /* --- act.c: as whom --- */
 
 struct as {
@@ -327,7 +330,6 @@ static inline bool only_watching(const struct call *c)
 
 int op_open(struct call *c);
 int op_openat(struct call *c);
-int op_openat2(struct call *c);
 int op_creat(struct call *c);
 int op_mkdir(struct call *c);
 int op_mkdirat(struct call *c);

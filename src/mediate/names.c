@@ -159,13 +159,14 @@ int op_mknodat(struct call *c)
 	return do_mknod(c, reg(c->arg[0]), 1, c->arg[2]);
 }
 
-/* What a link says is text: it is followed, and decided, by whoever opens it. */
 /*
+ * What a link says is text: it is followed, and decided, by whoever opens it.
+ *
  * SECURITY: what the agent writes in its own home lies on the host, unguarded. No
  * link in a granted tree may lead to writ's directories, nor to what holds them:
  * the person's tools would follow it. As far as the path exists it is followed.
  */
-static bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
+bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
 {
 	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
 	const int n = text[0] == '/'

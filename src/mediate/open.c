@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -394,26 +393,6 @@ int op_openat(struct call *c)
 int op_creat(struct call *c)
 {
 	return do_open(c, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, c->arg[1]);
-}
-
-/* Its demands on the walk are the kernel's: who makes them knows how to do without. */
-int op_openat2(struct call *c)
-{
-	struct open_how how;
-	int r;
-
-	if (c->arg[3] < sizeof(how))
-		return -EINVAL;
-	if (c->arg[3] > sizeof(how))
-		return -E2BIG;
-	r = task_read(c, c->arg[2], &how, sizeof(how));
-	if (r < 0)
-		return r;
-	if (how.resolve)
-		return -ENOSYS;
-	if (how.flags > UINT32_MAX || (how.mode & ~(uint64_t)07777))
-		return -EINVAL;
-	return do_open(c, (int)(uint32_t)c->arg[0], 1, how.flags, how.mode);
 }
 
 int op_truncate(struct call *c)

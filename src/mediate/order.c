@@ -54,7 +54,6 @@ bool order_needed(int nr, const __u64 *arg)
 #ifdef SYS_renameat
 	case SYS_renameat:
 #endif
-	case SYS_openat2:
 	case SYS_mkdirat:
 	case SYS_mknodat:
 	case SYS_symlinkat:

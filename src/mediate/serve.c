@@ -24,7 +24,6 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
 	{ SYS_openat,        MEDIATE_WRITE,   op_openat },
-	{ SYS_openat2,       MEDIATE_WRITE,   op_openat2 },
 	{ SYS_mkdirat,       MEDIATE_WRITE,   op_mkdirat },
 	{ SYS_mknodat,       MEDIATE_WRITE,   op_mknodat },
 	{ SYS_symlinkat,     MEDIATE_WRITE,   op_symlinkat },

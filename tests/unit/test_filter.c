@@ -51,7 +51,7 @@ static const char *const allowed =
 	"pwritev2 lseek dup dup2 dup3 fcntl flock pipe pipe2 fsync fdatasync sync_file_range "
 	"ftruncate fallocate fadvise64 readahead copy_file_range sendfile splice tee vmsplice "
 	"close_range sync syncfs statx stat lstat statfs fstatfs getdents getdents64 io_setup "
-	"io_destroy io_submit io_cancel io_getevents io_pgetevents openat2 mkdir mkdirat rmdir "
+	"io_destroy io_submit io_cancel io_getevents io_pgetevents mkdir mkdirat rmdir "
 	"link "
 	"linkat symlink symlinkat rename renameat renameat2 unlink unlinkat truncate access "
 	"faccessat faccessat2 readlink readlinkat getcwd chdir fchdir umask inotify_init "
@@ -108,9 +108,9 @@ static const char *const judged =
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
-	"creat openat2 mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
+	"creat mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
 	"unlink unlinkat truncate mknod mknodat bind";
-static const char *const trap_read = "creat openat2";
+static const char *const trap_read = "creat";
 static const char *const trap_meta =
 	"chmod fchmod fchmodat fchmodat2=452 chown fchown lchown fchownat utime utimes futimesat "
 	"utimensat setxattr lsetxattr fsetxattr setxattrat=463 removexattr lremovexattr "
