@@ -155,12 +155,19 @@ static bool is_real_dir(struct mediator *m, int root, struct sv path)
 	       sv_eq((struct sv){ got, n }, sv_sub(path, 0, good));
 }
 
-static const char *pointer_wrong(struct mediator *m, int root, struct sv dir, struct sv bytes)
+/* @dir and @name: what the file is called. */
+static const char *pointer_wrong(struct mediator *m, int root, struct sv dir, const char *name,
+				 struct sv bytes)
 {
 	char text[PATH_MAX];
 	struct sv place, path;
 	struct cap_verdict v;
 
+	/* What a worktree has in common with others is above it, by git's own layout. */
+	if (strcmp(name, "commondir") == 0)
+		return sv_is(bytes, "../..\n") || sv_is(bytes, "../..")
+			       ? NULL
+			       : "commondir says only: ../..";
 	if (!gitfile_parse(bytes, &place) || !join(dir, place, text, &path))
 		return "a .git file says only: gitdir: PLACE";
 	if (!is_admin_dir(path))
@@ -285,7 +292,7 @@ int git_install(struct call *c, int from, const struct place *to, const struct g
 		if (r < 0)
 			return r;
 	} else {
-		wrong = pointer_wrong(c->m, task_root(c), dir_of(to), buf_view(&b));
+		wrong = pointer_wrong(c->m, task_root(c), dir_of(to), to->name, buf_view(&b));
 		if (wrong)
 			return deny(c, place_sv(to), RULE_NONE, wrong);
 	}
@@ -314,7 +321,7 @@ int git_renew(struct call *c, const struct place *config, bool module)
 	return install(c->m, config->dir, config->name, buf_view(&b), mode, true);
 }
 
-/* --- .git files that are written in place --- */
+/* --- Pointers that are written in place --- */
 
 void shadow_drop(struct mediator *m, struct shadow *s)
 {
@@ -389,7 +396,8 @@ static void shadow_done(struct mediator *m, struct shadow *s)
 	if (place_path(&c, &p) < 0)
 		return;
 	if (n >= 0 && n < GITFILE_MAX)
-		wrong = pointer_wrong(m, s->root, dir_of(&p), (struct sv){ bytes, (size_t)n });
+		wrong = pointer_wrong(m, s->root, dir_of(&p), s->name,
+				      (struct sv){ bytes, (size_t)n });
 	if (wrong) {
 		(void)deny(&c, place_sv(&p), RULE_NONE, wrong);
 		return;

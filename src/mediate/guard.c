@@ -89,10 +89,12 @@ static struct guarded in_bare(const struct call *c, const struct place *p)
 	if ((sv_is(up, "remotes") || sv_is(up, "branches")) && !is_open(c->m, &bare_remotes) &&
 	    looks_like_repository(p->dir, true))
 		return (struct guarded){ GUARD_SHUT, &bare_remotes, false };
-	/* Written once, when git makes a worktree. */
-	if (sv_is(name, "commondir") && has(p->dir, "commondir") && !is_open(c->m, &common_dir) &&
-	    looks_like_repository(p->dir, false))
-		return (struct guarded){ GUARD_ONCE, &common_dir, false };
+	/* Written once, when git makes a worktree, and always the same. */
+	if (sv_is(name, "commondir") && !is_open(c->m, &common_dir)) {
+		const bool made = has(p->dir, "commondir") && looks_like_repository(p->dir, false);
+
+		return (struct guarded){ made ? GUARD_ONCE : GUARD_POINTER, &common_dir, false };
+	}
 	if (!sv_is(name, "config") && !sv_is(name, "config.worktree") && !sv_is(name, "hooks") &&
 	    !sv_is(name, "info"))
 		return none;

@@ -420,7 +420,7 @@ int op_truncate(struct call *c)
 		return -EINVAL;
 	r = may_overwrite(c, &p, &w);
 	if (r == ANSWER_FD)
-		return deny(c, place_sv(&p), RULE_NONE, "a .git file is replaced as a whole");
+		return deny(c, place_sv(&p), RULE_NONE, "such a file is replaced as a whole");
 	if (r < 0 || only_watching(c))
 		return r;
 	fd = reopen(c->m, obj, O_WRONLY | O_NONBLOCK);

@@ -179,6 +179,14 @@ static void test_attacks(void)
 	bad("git -C copy config remote.pushDefault localhost:.local/state/writ/homes/x",
 	    "/copy/.git/config");
 	bad("mkdir -p copy/.git/remotes && echo URL: ext::x > copy/.git/remotes/h", "/remotes/h");
+	bad("git -C copy worktree add ../wt -b wt && rm copy/.git/worktrees/wt/commondir && echo "
+	    "$OURS > copy/.git/worktrees/wt/commondir; cat copy/.git/worktrees/wt/commondir",
+	    "/wt/commondir");
+	bad("echo /x > y && mv y copy/.git/worktrees/wt/commondir", "/wt/commondir");
+	bad("echo /x > y && ln y copy/.git/worktrees/wt/commondir", "/wt/commondir");
+	good("echo ../.. > y && mv y copy/.git/worktrees/wt/commondir && git -C wt status && git "
+	     "-C "
+	     "copy worktree remove ../wt && git -C copy worktree add ../wt wt");
 	bad("mkdir -p b/remotes b/refs && echo URL: ext::x > b/remotes/h && mkdir b/objects",
 	    "/b/objects");
 	bad("git init --bare c && mkdir -p c/remotes && echo URL: ext::x > c/remotes/h",
