@@ -142,6 +142,25 @@ static int find_traps(struct compile *c)
 	return 0;
 }
 
+/*
+ * A file that may be written where the directory may only be read: it may not exist
+ * yet, or be replaced by renaming. So the directory's mount is writable, and the
+ * mediator, which alone writes, sees to it that nothing else is.
+ */
+static void open_around_files(struct compile *c)
+{
+	for (size_t i = 0; c->mediate && i < c->roots.n; i++) {
+		const struct root *file = &c->roots.v[i];
+
+		if (file->whole || !file->write || file->device || file->socket || !file->optional)
+			continue;
+		for (size_t k = 0; k < c->roots.n; k++)
+			if (c->roots.v[k].whole && !c->roots.v[k].device &&
+			    !c->roots.v[k].of_base && path_below(file->path, c->roots.v[k].path))
+				c->roots.v[k].write = true;
+	}
+}
+
 /* --- parts --- */
 
 /* SECURITY: a Landlock rule on a directory also covers what is mounted below it. */
@@ -423,6 +442,8 @@ static int put_all(struct compile *c)
 		r = list_roots(c);
 	if (r == 0)
 		r = find_traps(c);
+	if (r == 0)
+		open_around_files(c);
 	if (r == 0)
 		r = set_view(c);
 	if (r == 0 && c->a_tier)

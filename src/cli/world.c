@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "policy/lex.h"
+#include "repo/repo.h"
 
 #include "base/banned.h"
 
@@ -138,8 +139,16 @@ static int world_read(void *ctx, struct arena *a, struct sv dir, struct sv name,
 	return r;
 }
 
+static bool world_repository(void *ctx, struct arena *a, struct sv workspace,
+			     struct policy_repository *ret)
+{
+	(void)ctx;
+	return repo_find(a, workspace, ret);
+}
+
 const struct policy_ops world_ops = {
 	.lookup = world_lookup,
 	.program = world_program,
 	.read = world_read,
+	.repository = world_repository,
 };

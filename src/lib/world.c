@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "lib/lib_priv.h"
 #include "policy/lex.h"
+#include "repo/repo.h"
 
 #include "base/banned.h"
 
@@ -166,11 +167,19 @@ static int world_read(void *ctx, struct arena *a, struct sv dir, struct sv name,
 	return 0;
 }
 
+static bool world_repository(void *ctx, struct arena *a, struct sv workspace,
+			     struct policy_repository *ret)
+{
+	(void)ctx;
+	return repo_find(a, workspace, ret);
+}
+
 int lib_policy_new(struct lib_world *world, struct diags *d, struct policy **ret,
 		   struct writ_err *err)
 {
 	const struct lib_input *in = world->in;
-	const struct policy_ops ops = { world_lookup, world_program, world_read, world };
+	const struct policy_ops ops = { world_lookup, world_program, world_read, world,
+					world_repository };
 	struct sv own[2];
 	size_t own_n = 0;
 	struct policy_env env = { .ops = &ops,
