@@ -23,6 +23,7 @@ struct host_place {
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace;
+	struct sv git_name, git_email; /* the person's, for commits; empty: not known */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
 };
 

@@ -243,6 +243,18 @@ int op_symlinkat(struct call *c)
 
 /* --- Removing --- */
 
+/*
+ * What something is mounted on stays. The kernel sees to it in the namespace of who
+ * asks, which is the target's and not ours: we would take the mount away with it.
+ */
+static bool is_mounted_on(const struct place *p)
+{
+	struct statx st = { 0 };
+
+	return statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 static int may_remove(struct call *c, const struct place *p, bool dir)
 {
 	const struct guarded g = guard_look(c, p);
@@ -290,6 +302,8 @@ static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
 		r = may_remove(c, &p, dir);
 	if (r < 0)
 		return soften(c, r, !exists(&p), ENOENT);
+	if (is_mounted_on(&p))
+		return -EBUSY;
 	if (only_watching(c))
 		return 0;
 	return unlinkat(p.dir, act_name(&p), (int)flags) < 0 ? -errno : 0;
@@ -466,6 +480,8 @@ static int rename_found(struct call *c, struct place *a, struct place *b, uint64
 		return -EEXIST;
 	if (!v.there && v.swapped)
 		return -ENOENT;
+	if (is_mounted_on(a) || (v.there && is_mounted_on(b)))
+		return -EBUSY;
 	r = may_move(c, &v);
 	if (r == 0 && S_ISLNK(v.st.st_mode))
 		r = check_moved_link(c, a, b);

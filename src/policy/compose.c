@@ -135,9 +135,10 @@ static bool grants_workspace(const struct cap_set *set, const struct cap *root, 
 /* What git writes in a repository it shares with other worktrees; no setting, no hook. */
 static int grant_shared(struct lower *l, struct cap_set *set, const struct policy_repository *g)
 {
-	static const char *const parts[] = { "/objects/**",	  "/refs/**",
-					     "/logs/**",	  "/packed-refs",
-					     "/packed-refs.lock", "/packed-refs.new", NULL };
+	static const char *const parts[] = {
+		"/objects/**",	     "/refs/**",	 "/logs/**", "/packed-refs",
+		"/packed-refs.lock", "/packed-refs.new", NULL
+	};
 	const char *own = arena_fmt(l->a, "/worktrees/" SV_FMT "/**", SV_ARG(g->worktree));
 	int r = own ? 0 : writ_nomem(l->err);
 

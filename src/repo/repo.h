@@ -26,7 +26,11 @@ struct repo_identity {
 	char name[REPO_TEXT], email[REPO_TEXT]; /* empty: not said, or not fit to be passed */
 };
 
-/* user.name and user.email of the person's own git configuration; includes are not read. */
-void repo_identity(struct sv home, const char *xdg_config, struct repo_identity *ret);
+/*
+ * user.name and user.email of the person's own git configuration, and of @workspace's
+ * repository where that is given. Includes are not read.
+ */
+void repo_identity(struct sv home, struct sv xdg_config, struct sv workspace,
+		   struct repo_identity *ret);
 
 #endif

@@ -564,12 +564,16 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
+	repo_identity(s->opt->home, environ_get(s->opt->environ, SV("XDG_CONFIG_HOME")),
+		      s->opt->plan->tier == TIER_A ? SV("") : s->opt->workspace, &s->identity);
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
 				     .state = s->paths.state,
 				     .user = environ_get(s->opt->environ, SV("USER")),
 				     .workspace = s->opt->workspace,
+				     .git_name = sv_from(s->identity.name),
+				     .git_email = sv_from(s->identity.email),
 				     .own = { s->opt->state, s->opt->config } };
 	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
 		place.user = SV("agent");

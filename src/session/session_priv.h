@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
+#include "repo/repo.h"
 #include "session/front.h"
 #include "session/packet.h"
 #include "session/session.h"
@@ -63,6 +64,7 @@ struct session {
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
+	struct repo_identity identity; /* who commits, as the person says */
 	struct cgroup cgroup;
 	struct cgroup_hits hits;
 	pid_t mediator_pid;

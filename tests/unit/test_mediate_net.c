@@ -292,8 +292,8 @@ static void test_net(void)
 	box_cap(&set, CAP_GRANT, text);
 	ok(box_run(&b, net) == 0, "the program runs");
 	ok(results[0] == EACCES && results[1] == EACCES && results[2] == 0 && results[3] == EACCES,
-	   "UNIX sockets of others by rule only, wherever they are (%d %d %d %d)", results[0], results[1], results[2],
-	   results[3]);
+	   "UNIX sockets of others by rule only, wherever they are (%d %d %d %d)", results[0],
+	   results[1], results[2], results[3]);
 	ok(results[4] == ENOENT && results[5] == EACCES, "none, abstract (%d %d)", results[4],
 	   results[5]);
 	ok(results[6] == 0 && results[7] == EACCES && results[8] == 0, "TCP by address (%d %d %d)",
@@ -497,6 +497,10 @@ static int jailed(void)
 	results[14] = ERR(rename("rel/x", "/own/x"));
 	results[15] = ERR(mkdir("/own/d", 0755));
 	results[16] = open_close("/proc/self/comm", O_WRONLY);
+	results[17] = ERR(rmdir(ws));
+	snprintf(path, sizeof(path), "%s2", ws);
+	results[18] = ERR(rename(ws, path));
+	results[19] = open_close("after", O_WRONLY | O_CREAT);
 	return 0;
 }
 
@@ -526,6 +530,8 @@ static void test_jail(void)
 	   results[13]);
 	ok(results[14] == EXDEV && results[15] == 0, "two worlds (%d %d)", results[14],
 	   results[15]);
+	ok(results[17] == EBUSY && results[18] != 0 && results[19] == 0 && there(ws, "after"),
+	   "what is mounted stays mounted (%d %d %d)", results[17], results[18], results[19]);
 }
 
 int main(void)
