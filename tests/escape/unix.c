@@ -35,7 +35,7 @@ static socklen_t unix_address(const char *name, bool abstract, struct sockaddr_s
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
 }
 
-/* A client socket and where to go: "stream" by path, "@stream" without, "host..." in the workspace. */
+/* A client socket and where to go: "stream" by path, "@stream" without, "host..." inside. */
 int dial(struct ctx *c, const char *kind, struct sockaddr_storage *ret, socklen_t *ret_n)
 {
 	const bool abstract = kind[0] == '@';
