@@ -133,6 +133,7 @@ static int find_traps(struct compile *c)
 			return writ_nomem(c->err);
 		*path = c->roots.v[i].path;
 		c->read_traps = true;
+		c->view->read_all |= c->roots.v[i].hides;
 	}
 	c->view->traps = TRAP_EXEC | TRAP_WRITE | TRAP_META;
 	if (c->read_traps)

@@ -36,7 +36,9 @@ struct host_view {
 	 * tell these apart, so the mediator writes there.
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
-	VEC(struct sv) read_roots; /* without any right of Landlock: every open is mediated */
+	VEC(struct sv) read_roots; /* every open is mediated */
+	bool read_all;		   /* and Landlock lets read there: no open for reading is let through */
+	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };

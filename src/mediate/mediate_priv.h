@@ -292,9 +292,18 @@ void bound_clear(struct mediator *m);
 /* May the directory @name in @dir, of path @from, come to stand at @to? 0 or -errno. */
 int tree_check(struct call *c, int dir, const char *name, struct sv from, struct sv to);
 
+/* --- behalf.c, procfs.c: reading where nothing is let through --- */
+
+/* Opens for reading the thing @obj, whose path is @path; ANSWER_FD, ANSWER_LATER or -errno. */
+int behalf_open(struct call *c, int obj, const struct stat *st, struct sv path, int flags);
+/* The same for a path that begins with /proc. ANSWER_CONTINUE: it is the program itself. */
+int proc_open(struct call *c, const char *text, int flags);
+/* May the program at @path be run, as far as it may be read? 0 or -errno. */
+int behalf_exec(struct call *c, int dirfd, const char *path);
+
 /* --- worker.c: what may block --- */
 
-enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND };
+enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND, JOB_OPEN };
 struct job {
 	enum job_kind kind;
 	bool stream, many;

@@ -80,6 +80,9 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.host_roots_n = s->view.host_roots.n,
 		.read_roots = s->view.read_roots.v,
 		.read_roots_n = s->view.read_roots.n,
+		.read_all = s->view.read_all,
+		.read_fixed = s->view.read_fixed.v,
+		.read_fixed_n = s->view.read_fixed.n,
 		.own_mounts = s->view.own_mounts,
 		.no_exec = runs_nothing(&s->opt->policy->set),
 	};

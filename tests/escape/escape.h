@@ -65,6 +65,7 @@ enum need {
 	NEED_HOME = 1u << 12,	  /* out/ID is a home directory with the usual secrets */
 	NEED_EXISTING = 1u << 13, /* row->arg exists in the workspace */
 	NEED_LITE = 1u << 14,	  /* a UDP-Lite listener */
+	NEED_HIDDEN = 1u << 15,	  /* hidden.env and hidden.d in the workspace hold the secret */
 };
 
 enum row_flag {
