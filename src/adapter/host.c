@@ -77,6 +77,14 @@ static uint32_t switches(const struct compile *c)
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
 }
 
+static bool names_socket(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_UNIX_CONNECT)
+			return true;
+	return false;
+}
+
 static int find_traps(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
@@ -96,13 +104,33 @@ static int find_traps(struct compile *c)
 			return writ_nomem(c->err);
 		*path = c->roots.v[i].path;
 		c->read_traps = true;
+		c->view->read_all |= c->roots.v[i].hides;
 	}
 	c->view->traps = TRAP_EXEC | TRAP_WRITE | TRAP_META;
 	if (c->read_traps)
 		c->view->traps |= TRAP_READ;
-	if (!c->a_tier)
-		c->view->traps |= TRAP_NET;
+	/* Messages of UNIX sockets are slow where they are mediated: only for who names one. */
+	c->view->traps |= !c->a_tier || names_socket(c->set) ? TRAP_NET : TRAP_UNIX;
 	return 0;
+}
+
+/*
+ * A file that may be written where the directory may only be read: it may not exist
+ * yet, or be replaced by renaming. So the directory's mount is writable, and the
+ * mediator, which alone writes, sees to it that nothing else is.
+ */
+static void open_around_files(struct compile *c)
+{
+	for (size_t i = 0; c->mediate && i < c->roots.n; i++) {
+		const struct root *file = &c->roots.v[i];
+
+		if (file->whole || !file->write || file->device || file->socket || !file->optional)
+			continue;
+		for (size_t k = 0; k < c->roots.n; k++)
+			if (c->roots.v[k].whole && !c->roots.v[k].device &&
+			    !c->roots.v[k].of_base && path_below(file->path, c->roots.v[k].path))
+				c->roots.v[k].write = true;
+	}
 }
 
 /* --- parts --- */
@@ -438,6 +466,8 @@ static int put_all(struct compile *c)
 		r = list_roots(c);
 	if (r == 0)
 		r = find_traps(c);
+	if (r == 0)
+		open_around_files(c);
 	if (r == 0)
 		r = set_view(c);
 	if (r == 0)

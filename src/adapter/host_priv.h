@@ -19,6 +19,7 @@ struct root {
 	bool optional;
 	bool whole;   /* the subtree; else exactly this file */
 	bool by_name; /* only some names in it: every open there is mediated */
+	bool hides;   /* by_name, but all it lacks is what a rule hides: programs may run */
 	bool device, socket;
 	bool of_base;	    /* shown by base, whatever the policy says */
 	const char *inside; /* seen under another name; NULL: under its own */

@@ -101,8 +101,14 @@ static int rules_for_b(struct compile *c)
 	/* clang-format on */
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++)
-		r = rule(c, sv_from(fixed[i].path), fixed[i].access, true);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++) {
+		struct sv *path = vec_push(c->a, &c->view->read_fixed);
+
+		if (!path)
+			return writ_nomem(c->err);
+		*path = sv_from(fixed[i].path);
+		r = rule(c, *path, fixed[i].access, true);
+	}
 	return r < 0 ? r : rule(c, c->view->info, L_READ_FILE | L_READ_DIR, false);
 }
 
@@ -113,8 +119,9 @@ static uint64_t root_access(const struct compile *c, const struct root *root)
 
 	if (root->device)
 		return root->write ? (uint64_t)L_DEVICE : (uint64_t)L_READ_FILE | L_IOCTL_DEV;
+	/* What is run is read by the kernel; every other open there is the mediator's. */
 	if (root->by_name && c->mediate)
-		return 0;
+		return root->hides ? access : 0;
 	if (root->write && !c->mediate)
 		access = root->whole ? (uint64_t)L_WRITE : (uint64_t)L_FILE;
 	return access;

@@ -177,14 +177,14 @@ static int mark_denied(struct compile *c)
 		for (size_t k = 0; k < c->roots.n; k++) {
 			struct root *root = &c->roots.v[k];
 
-			/*
-			 * A pattern does not take the system's own programs away: from a tree
-			 * whose opens are mediated nothing can be run.
-			 */
-			if (star && root->of_base && !path_below(path, root->path))
+			/* A pattern is about trees; what base names one by one is meant. */
+			if (star && root->of_base && !root->whole)
 				continue;
-			if (path_below(path, root->path) || (star && path_below(root->path, path)))
-				root->by_name = true;
+			if (!path_below(path, root->path) &&
+			    !(star && path_below(root->path, path)))
+				continue;
+			root->hides |= !root->by_name;
+			root->by_name = true;
 		}
 	}
 	return 0;

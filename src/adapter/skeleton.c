@@ -239,6 +239,32 @@ static int put_users(struct compile *c)
 	return put_file(c, "/etc/group", &b, 0444);
 }
 
+static void put_setting(struct buf *b, const char *name, struct sv value)
+{
+	if (value.n == 0)
+		return;
+	buf_fmt(b, "\t%s = \"", name);
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] == '"' || value.p[i] == '\\')
+			buf_ch(b, '\\');
+		buf_ch(b, value.p[i]);
+	}
+	buf_str(b, "\"\n");
+}
+
+/* Who commits; the agent's own settings and the repository's come after it, and win. */
+static int put_git(struct compile *c)
+{
+	struct buf b = BUF_INIT(4096);
+
+	if (c->place->git_name.n == 0 && c->place->git_email.n == 0)
+		return 0;
+	buf_str(&b, "[user]\n");
+	put_setting(&b, "name", c->place->git_name);
+	put_setting(&b, "email", c->place->git_email);
+	return put_file(c, "/etc/gitconfig", &b, 0444);
+}
+
 /* clang-format off */
 static const struct { const char *path, *text; } etc_files[] = {
 	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n" },
@@ -259,7 +285,8 @@ bool skeleton_made(struct sv path)
 	for (size_t i = 0; links[i]; i++)
 		if (sv_is(path, links[i]))
 			return true;
-	return sv_is(path, "/etc/passwd") || sv_is(path, "/etc/group");
+	return sv_is(path, "/etc/passwd") || sv_is(path, "/etc/group") ||
+	       sv_is(path, "/etc/gitconfig");
 }
 
 static int put_etc(struct compile *c)
@@ -267,6 +294,8 @@ static int put_etc(struct compile *c)
 	struct buf b = BUF_INIT(4096);
 	int r = put_users(c);
 
+	if (r == 0)
+		r = put_git(c);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(etc_files); i++) {
 		buf_str(&b, etc_files[i].text);
 		r = put_file(c, etc_files[i].path, &b, 0444);

@@ -33,7 +33,8 @@ enum filter_trap {
 	TRAP_READ = 1u << 2,  /* every open */
 	TRAP_META = 1u << 3,  /* chmod, chown, utimes, xattr, by path and by descriptor */
 	TRAP_NET = 1u << 4,   /* connect, bind, sendto, sendmsg, sendmmsg */
-	TRAP_COMBINATIONS = 32,
+	TRAP_UNIX = 1u << 5,  /* connect; UNIX sockets that could send without it: datagrams */
+	TRAP_COMBINATIONS = 64,
 };
 
 struct filter {

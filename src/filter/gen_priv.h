@@ -104,7 +104,7 @@ struct gen_slot {
 	size_t first, n;
 };
 
-enum { GEN_PROGRAMS = 65, GEN_CODE = 1 << 16, GEN_PROGRAM_MAX = 4096 };
+enum { GEN_PROGRAMS = 97, GEN_CODE = 1 << 16, GEN_PROGRAM_MAX = 4096 };
 
 struct gen_set {
 	struct sock_filter code[GEN_CODE];

@@ -34,6 +34,10 @@ enum {
 	SEND_OOB = 1,
 	SEND_FASTOPEN = 0x20000000,
 	SOCK_FLAGS = 02004000, /* SOCK_CLOEXEC, SOCK_NONBLOCK */
+	SOCK_TYPE_BITS = 0xf,
+	UNIX_FAMILY = 1,
+	DATAGRAM_TYPE = 2,
+	RAW_TYPE = 3, /* a datagram socket, if it is a UNIX one */
 	LEVEL_TCP = 6,
 	OPTION_TCP_ULP = 31,
 	DUMPABLE_SET = 4,
@@ -354,6 +358,23 @@ static uint32_t trap_sendto(struct gen_pool *p, uint32_t bits, unsigned int arg)
 				gen_high(p, arg, gen_jump(p, BPF_JEQ, 0, go, notify)), notify));
 }
 
+/*
+ * Which address a message has stands behind a pointer, but only a datagram socket
+ * obeys it, and what a socket is stands in registers. Where all messages are
+ * mediated there is no need.
+ */
+static uint32_t trap_datagram(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t types[] = { DATAGRAM_TYPE, RAW_TYPE };
+	uint32_t notify = trap_if(p, bits & TRAP_NET ? 0 : bits, TRAP_UNIX), go = gen_allow(p);
+	uint32_t type;
+
+	if (notify == go)
+		return go;
+	type = gen_mask(p, SOCK_TYPE_BITS, one_of(p, types, ARRAY_LEN(types), notify, go));
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, UNIX_FAMILY, gen_low(p, arg + 1, type), go));
+}
+
 /* --- keeper --- */
 
 static uint32_t keeper_newns(struct gen_pool *p, uint32_t bits, unsigned int arg)
@@ -411,6 +432,8 @@ static const struct gen_word trap_words[] = {
 	{ "meta", trap_any, TRAP_META, "metadata is mediated" },
 	{ "ioctl", trap_ioctl, 1, "metadata is mediated: FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR" },
 	{ "net", trap_any, TRAP_NET, "the network is mediated" },
+	{ "connect", trap_any, TRAP_NET | TRAP_UNIX, "the network or UNIX sockets are mediated" },
+	{ "datagram", trap_datagram, 0, "UNIX sockets are mediated and the network is not: AF_UNIX with SOCK_DGRAM or SOCK_RAW" },
 	{ "name", trap_any, TRAP_NET | TRAP_WRITE, "the network or writes are mediated: it makes the names of sockets" },
 	{ "sendto", trap_sendto, 4, "the network is mediated, and an address is given" },
 	{ NULL, NULL, 0, NULL },

@@ -6,6 +6,8 @@
 
 #include "find/find.h"
 
+#include "repo/repo.h"
+
 #include "base/banned.h"
 
 static enum path_kind kind_of(const char *path)
@@ -110,12 +112,23 @@ static int world_read(void *ctx, struct arena *a, struct sv dir, struct sv name,
 	return 0;
 }
 
+static bool world_repository(void *ctx, struct arena *a, struct sv workspace,
+			     struct policy_repository *ret)
+{
+	(void)ctx;
+	return repo_find(a, workspace, ret);
+}
+
 void find_world_init(struct find_world *w, struct arena *a, struct find_input *in)
 {
 	size_t own_n = 0;
 
 	*w = (struct find_world){ .in = in, .a = a };
-	w->ops = (struct policy_ops){ world_lookup, world_program, world_read, w };
+	w->ops = (struct policy_ops){ .lookup = world_lookup,
+				      .program = world_program,
+				      .read = world_read,
+				      .repository = world_repository,
+				      .ctx = w };
 	/* SECURITY: what writ keeps is never writable inside. */
 	if (in->where.config.n)
 		w->own[own_n++] = in->where.config;

@@ -53,7 +53,7 @@ static bool starts_with(const struct cap_seq *seq, struct sv path)
 }
 
 /* The session's own, though it cannot be left to the kernel. */
-static bool is_shared(const struct mediator *m, struct sv path)
+bool is_shared(const struct mediator *m, struct sv path)
 {
 	if (!in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) ||
 	    in_any(path, m->opt.host_roots, m->opt.host_roots_n))

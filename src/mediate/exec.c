@@ -1,6 +1,7 @@
 #include "mediate/mediate_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -56,6 +57,12 @@ static int exec_seen(struct call *c, int dirfd, unsigned i)
 	}
 	note_args(c, c->arg[i + 1], e);
 	task_comm(c, e->comm);
+	if (c->m->opt.read_all) {
+		const int r = behalf_exec(c, i == 1 ? dirfd : AT_FDCWD, named ? e->object : "");
+
+		if (r < 0)
+			return r;
+	}
 	if (!notify_valid(c->listener, c->id))
 		return ANSWER_GONE;
 	c->m->ran = true;

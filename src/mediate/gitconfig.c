@@ -475,6 +475,38 @@ bool gitconfig_check(struct sv old_text, struct sv new_text, bool module,
 	}
 }
 
+bool gitconfig_get(struct sv text, const char *section, const char *name,
+		   char ret_value[GITCONFIG_VALUE])
+{
+	struct reader r = reader_for(text);
+	bool found = false;
+
+	if (text.n > GITCONFIG_MAX)
+		return false;
+	while (read_entry(&r) > 0) {
+		if (r.e.has_sub || strcmp(r.e.section, section) != 0 || strcmp(r.e.name, name) != 0)
+			continue;
+		found = r.e.has_value && r.e.value_n > 0;
+		memcpy(ret_value, r.e.value, r.e.value_n);
+		ret_value[r.e.value_n] = 0;
+	}
+	return found;
+}
+
+bool gitconfig_remotes(struct sv text, bool (*fine)(void *arg, struct sv place), void *arg)
+{
+	struct reader r = reader_for(text);
+	int got;
+
+	while ((got = read_entry(&r)) > 0) {
+		const enum value_kind kind = kind_of(&r.e);
+
+		if ((kind == VALUE_URL || kind == VALUE_REMOTE) && !fine(arg, value_of(&r.e)))
+			return false;
+	}
+	return got == 0;
+}
+
 bool gitfile_parse(struct sv text, struct sv *ret_place)
 {
 	struct sv s = text;

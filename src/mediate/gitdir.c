@@ -155,12 +155,19 @@ static bool is_real_dir(struct mediator *m, int root, struct sv path)
 	       sv_eq((struct sv){ got, n }, sv_sub(path, 0, good));
 }
 
-static const char *pointer_wrong(struct mediator *m, int root, struct sv dir, struct sv bytes)
+/* @dir and @name: what the file is called. */
+static const char *pointer_wrong(struct mediator *m, int root, struct sv dir, const char *name,
+				 struct sv bytes)
 {
 	char text[PATH_MAX];
 	struct sv place, path;
 	struct cap_verdict v;
 
+	/* What a worktree has in common with others is above it, by git's own layout. */
+	if (strcmp(name, "commondir") == 0)
+		return sv_is(bytes, "../..\n") || sv_is(bytes, "../..")
+			       ? NULL
+			       : "commondir says only: ../..";
 	if (!gitfile_parse(bytes, &place) || !join(dir, place, text, &path))
 		return "a .git file says only: gitdir: PLACE";
 	if (!is_admin_dir(path))
@@ -181,11 +188,64 @@ static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *valu
 	       !sv_ends(path, SV("/.git")) && protected_at(m, -1, path).rel == PROTECT_CLEAR;
 }
 
+static struct sv up(struct sv path)
+{
+	return sv_sub(path, 0, sv_rfind(path, '/'));
+}
+
 static struct sv dir_of(const struct place *p)
 {
-	const struct sv path = place_sv(p);
+	return up(place_sv(p));
+}
 
-	return sv_sub(path, 0, sv_rfind(path, '/'));
+/* --- Where a remote is --- */
+
+struct remotes {
+	const struct call *c;
+	struct sv dir; /* of the configuration */
+};
+
+/* "%2f" as a slash, in what is a URL. */
+static void decode(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		const int high = s[0] == '%' ? sv_hex(s[1]) : -1;
+		const int low = high >= 0 ? sv_hex(s[2]) : -1;
+
+		*to++ = low >= 0 ? (char)(high * 16 + low) : *s;
+		s += low >= 0 ? 2 : 0;
+	}
+	*to = 0;
+}
+
+/*
+ * SECURITY: in its own home the agent may make a repository with hooks, and a push to
+ * it would run them outside. By ssh one may come to the same place.
+ */
+static bool remote_is_fine(void *arg, struct sv place)
+{
+	const struct remotes *r = arg;
+	const struct mediate_options *opt = &r->c->m->opt;
+	char text[GITCONFIG_VALUE + 1];
+	struct sv s;
+
+	(void)snprintf(text, sizeof(text), SV_FMT, SV_ARG(place));
+	if (strstr(text, "://"))
+		decode(text);
+	s = sv_from(text);
+	if (has_part(s, SV("/writ/homes")) || has_part(s, SV("/writ/kept")))
+		return false;
+	for (size_t i = 0; i < opt->closed_dirs_n; i++)
+		if (has_part(s, opt->closed_dirs[i]))
+			return false;
+	if (sv_starts(s, SV("file://")))
+		s = sv_skip(s, 7);
+	else if (sv_find(s, ':') < sv_find(s, '/'))
+		return true;
+	/* A relative one counts from the worktree, or from where the configuration is. */
+	return !leads_to_ours(r->c, r->dir, s.p) && !leads_to_ours(r->c, up(r->dir), s.p);
 }
 
 /* --- Configurations --- */
@@ -208,6 +268,9 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 	if (a.has_worktree && !worktree_is_fine(c->m, dir_of(to), a.worktree))
 		return deny(c, place_sv(to), RULE_NONE,
 			    "git configuration: core.worktree leads out of the writable tree");
+	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, dir_of(to) }))
+		return deny(c, place_sv(to), RULE_NONE,
+			    "git configuration: a remote leads to writ's own files");
 	return 0;
 }
 
@@ -229,7 +292,7 @@ int git_install(struct call *c, int from, const struct place *to, const struct g
 		if (r < 0)
 			return r;
 	} else {
-		wrong = pointer_wrong(c->m, task_root(c), dir_of(to), buf_view(&b));
+		wrong = pointer_wrong(c->m, task_root(c), dir_of(to), to->name, buf_view(&b));
 		if (wrong)
 			return deny(c, place_sv(to), RULE_NONE, wrong);
 	}
@@ -258,7 +321,7 @@ int git_renew(struct call *c, const struct place *config, bool module)
 	return install(c->m, config->dir, config->name, buf_view(&b), mode, true);
 }
 
-/* --- .git files that are written in place --- */
+/* --- Pointers that are written in place --- */
 
 void shadow_drop(struct mediator *m, struct shadow *s)
 {
@@ -333,7 +396,8 @@ static void shadow_done(struct mediator *m, struct shadow *s)
 	if (place_path(&c, &p) < 0)
 		return;
 	if (n >= 0 && n < GITFILE_MAX)
-		wrong = pointer_wrong(m, s->root, dir_of(&p), (struct sv){ bytes, (size_t)n });
+		wrong = pointer_wrong(m, s->root, dir_of(&p), s->name,
+				      (struct sv){ bytes, (size_t)n });
 	if (wrong) {
 		(void)deny(&c, place_sv(&p), RULE_NONE, wrong);
 		return;

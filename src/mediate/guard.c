@@ -19,6 +19,7 @@
 static const struct protect_name bare_config = { ".git/config", PROTECT_DEPTH, "can name programs git runs in this repository" };
 static const struct protect_name bare_hooks = { ".git/hooks", PROTECT_DEPTH, "git runs these in this repository" };
 static const struct protect_name bare_attributes = { ".git/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" };
+static const struct protect_name bare_remotes = { ".git/remotes/*", PROTECT_DEPTH, "can name programs git runs to reach a remote" };
 static const struct protect_name staging = { ".writ-*", PROTECT_DEPTH, "writ's own, for a moment" };
 static const struct protect_name common_dir = { ".git/commondir", PROTECT_DEPTH, "leads git to the settings of another repository" };
 /* clang-format on */
@@ -84,10 +85,16 @@ static struct guarded in_bare(const struct call *c, const struct place *p)
 	if (sv_is(up, "info") && sv_is(name, "attributes") && !is_open(c->m, &bare_attributes) &&
 	    looks_like_repository(p->dir, true))
 		return (struct guarded){ GUARD_SHUT, &bare_attributes, false };
-	/* Written once, when git makes a worktree. */
-	if (sv_is(name, "commondir") && has(p->dir, "commondir") && !is_open(c->m, &common_dir) &&
-	    looks_like_repository(p->dir, false))
-		return (struct guarded){ GUARD_ONCE, &common_dir, false };
+	/* An old form of the settings of remotes, which git reads and writes no more. */
+	if ((sv_is(up, "remotes") || sv_is(up, "branches")) && !is_open(c->m, &bare_remotes) &&
+	    looks_like_repository(p->dir, true))
+		return (struct guarded){ GUARD_SHUT, &bare_remotes, false };
+	/* Written once, when git makes a worktree, and always the same. */
+	if (sv_is(name, "commondir") && !is_open(c->m, &common_dir)) {
+		const bool made = has(p->dir, "commondir") && looks_like_repository(p->dir, false);
+
+		return (struct guarded){ made ? GUARD_ONCE : GUARD_POINTER, &common_dir, false };
+	}
 	if (!sv_is(name, "config") && !sv_is(name, "config.worktree") && !sv_is(name, "hooks") &&
 	    !sv_is(name, "info"))
 		return none;
@@ -154,10 +161,13 @@ int guard_refuse(struct call *c, const struct place *p, const struct guarded *g)
 
 /* --- Becoming a repository --- */
 
-/* Hooks that were laid out before anybody could know what they are. */
-static bool hooks_are_samples(int dir)
+/*
+ * What was laid out before anybody could know what it is. True if all names in the
+ * directory @name end in @end, or if there are none at all and it says nothing.
+ */
+static bool holds_only(int dir, const char *name, struct sv end)
 {
-	scoped_fd fd = openat(dir, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	bool fine = true;
 	DIR *d;
 
@@ -168,7 +178,8 @@ static bool hooks_are_samples(int dir)
 		return false;
 	(void)take_fd(&fd);
 	for (const struct dirent *e = readdir(d); e && fine; e = readdir(d))
-		fine = e->d_name[0] == '.' || sv_ends(sv_from(e->d_name), SV(".sample"));
+		fine = sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), "..") ||
+		       (end.n && (e->d_name[0] == '.' || sv_ends(sv_from(e->d_name), end)));
 	(void)closedir(d);
 	return fine;
 }
@@ -204,13 +215,16 @@ int guard_complete(struct call *c, const struct place *p)
 	k.common = k.common || p->name[0] == 'c';
 	if (!is_repository(&k) || is_open(c->m, &bare_config) || is_open(c->m, &bare_hooks))
 		return 0;
+	if (!is_open(c->m, &bare_remotes) &&
+	    (!holds_only(p->dir, "remotes", SV("")) || !holds_only(p->dir, "branches", SV(""))))
+		return deny_row(c, place_sv(p), &bare_remotes);
 	r = place_path(c, &config);
 	if (r < 0)
 		return r;
 	/* In a .git they were guarded from the start. */
 	if (protected_at(c->m, p->dir, place_sv(&config)).rel >= PROTECT_AT)
 		return 0;
-	if (!hooks_are_samples(p->dir))
+	if (!holds_only(p->dir, "hooks", SV(".sample")))
 		return deny_row(c, place_sv(p), &bare_hooks);
 	if (has(p->dir, "info/attributes"))
 		return deny_row(c, place_sv(p), &bare_attributes);

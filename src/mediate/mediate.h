@@ -45,6 +45,19 @@ struct mediate_options {
 	 */
 	const struct sv *read_roots;
 	size_t read_roots_n;
+	/*
+	 * Landlock lets read what is in read_roots, so that programs in it can be run:
+	 * then no open for reading is let through anywhere. In the host's namespaces
+	 * read_fixed is what may be read besides the rules.
+	 */
+	bool read_all;
+	const struct sv *read_fixed;
+	size_t read_fixed_n;
+	/*
+	 * A file that all mediators of one user take turns with, so that what one has
+	 * checked stays as it was until it has acted. NULL: there is no other.
+	 */
+	const char *order;
 	int route; /* to egress, where the network is shared with the host; 0: nothing is */
 	bool umask_trapped; /* umask() comes to us, so a task's is worth remembering */
 };

@@ -37,6 +37,7 @@ enum {
 	DEVICES = 32,	/* file systems known to hold files */
 	LINKS_MAX = 40, /* symbolic links in one path, as in the kernel */
 	WORKERS = 64,
+	BOUND = 128, /* sockets of the session that exist at once in granted trees */
 };
 
 /*
@@ -96,6 +97,13 @@ struct listener {
 	int fd;
 };
 
+/* A socket's file that was made in this session; @pin keeps its number from being used again. */
+struct bound {
+	int pin;
+	dev_t dev;
+	ino_t ino;
+};
+
 struct mediator {
 	struct mediate_options opt;
 	struct cap_set set; /* the policy's and the live grants */
@@ -110,6 +118,7 @@ struct mediator {
 	bool read_nots; /* something is hidden from reading by a rule */
 	bool put_nots;
 	int self, proc, root; /* /proc/self/fd, /proc, / */
+	int order;	      /* see mediate_options.order */
 	pid_t pid;	      /* whose /proc/self that is */
 	bool is_root;
 	int inotify;
@@ -120,6 +129,8 @@ struct mediator {
 	size_t listeners_n;
 	dev_t devices[DEVICES];
 	size_t devices_n;
+	struct bound bound[BOUND];
+	size_t bound_n;
 	struct seccomp_notif req;
 	bool ran; /* an exec was let through */
 	unsigned serial;
@@ -181,6 +192,8 @@ int place_follow(struct call *c, struct place *p, int *links);
 /* An O_PATH descriptor of the object itself; links are followed if @follow. */
 int place_object(struct call *c, struct place *p, bool follow, struct stat *ret_st);
 int place_path(struct call *c, struct place *p); /* fills path from dir and name */
+/* Since the start something was mounted or taken away: what is in no tree may have any path. */
+bool mounts_changed(const struct mediator *m);
 bool path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);
 int reopen(struct mediator *m, int fd, int flags); /* an O_PATH descriptor, as a real one */
 /* "/dev/stdout", "/proc/self/fd/7": the number, or -1. */
@@ -191,6 +204,7 @@ int own_fd_text(const char *path);
 enum want { WANT_WRITE = 0, WANT_PUT, WANT_READ };
 
 bool is_private(const struct mediator *m, struct sv path);
+bool is_shared(const struct mediator *m, struct sv path); /* see mediate_options.shared_dirs */
 bool is_below(struct sv path, struct sv dir);
 /* Landlock alone decides there: private directories, /proc. */
 bool is_left_to_kernel(const struct mediator *m, const struct place *p);
@@ -208,6 +222,9 @@ static inline struct sv place_sv(const struct place *p)
 {
 	return (struct sv){ p->path, p->n };
 }
+
+/* Does @text, as a path in the directory @dir, lead to writ's own files or above them? */
+bool leads_to_ours(const struct call *c, struct sv dir, const char *text); /* names.c */
 
 /* --- act.c: as whom --- */
 
@@ -230,7 +247,7 @@ enum guard {
 	GUARD_FREE = 0,
 	GUARD_HOLDS,   /* may come to hold a protected name: directories only by mkdir, no links */
 	GUARD_CONFIG,  /* replaced by checked content only */
-	GUARD_POINTER, /* a .git that is no directory */
+	GUARD_POINTER, /* a .git that is no directory, a commondir */
 	GUARD_HOOKS,   /* the directory itself: may be made, empty */
 	GUARD_SAMPLE,  /* a hook that never runs */
 	GUARD_ONCE,    /* written when it was made; it may go */
@@ -259,14 +276,36 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 void shadow_run(struct mediator *m);
 void shadow_drop(struct mediator *m, struct shadow *s);
 
+/* --- order.c: one mediator after the other --- */
+
+int order_open(struct mediator *m, struct writ_err *err);
+bool order_needed(int nr, const __u64 *arg); /* does this call check names and then act on them? */
+int order_begin(struct mediator *m);	     /* 0 or -errno */
+void order_end(struct mediator *m);
+
+/* --- bound.c: whose socket is it --- */
+
+int bound_add(struct mediator *m, int dir, const char *name); /* 0 or -errno */
+bool bound_here(const struct mediator *m, const struct stat *st);
+void bound_clear(struct mediator *m);
+
 /* --- tree.c --- */
 
 /* May the directory @name in @dir, of path @from, come to stand at @to? 0 or -errno. */
 int tree_check(struct call *c, int dir, const char *name, struct sv from, struct sv to);
 
+/* --- behalf.c, procfs.c: reading where nothing is let through --- */
+
+/* Opens for reading the thing @obj, whose path is @path; ANSWER_FD, ANSWER_LATER or -errno. */
+int behalf_open(struct call *c, int obj, const struct stat *st, struct sv path, int flags);
+/* The same for a path that begins with /proc. ANSWER_CONTINUE: it is the program itself. */
+int proc_open(struct call *c, const char *text, int flags);
+/* May the program at @path be run, as far as it may be read? 0 or -errno. */
+int behalf_exec(struct call *c, int dirfd, const char *path);
+
 /* --- worker.c: what may block --- */
 
-enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND };
+enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND, JOB_OPEN };
 struct job {
 	enum job_kind kind;
 	bool stream, many;
@@ -302,7 +341,6 @@ static inline bool only_watching(const struct call *c)
 
 int op_open(struct call *c);
 int op_openat(struct call *c);
-int op_openat2(struct call *c);
 int op_creat(struct call *c);
 int op_mkdir(struct call *c);
 int op_mkdirat(struct call *c);
@@ -339,6 +377,7 @@ int op_lremovexattr(struct call *c);
 int op_fremovexattr(struct call *c);
 int op_ioctl(struct call *c);
 int op_connect(struct call *c);
+int op_datagram(struct call *c);
 int op_bind(struct call *c);
 int op_listen(struct call *c);
 int op_sendto(struct call *c);

@@ -38,7 +38,7 @@ static int open_handles(struct mediator *m, struct writ_err *err)
 	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (m->inotify < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "inotify");
-	return open_self(m, err);
+	return order_open(m, err) < 0 ? err->code : open_self(m, err);
 }
 
 /* Our own copy of the entries, so that live grants can be added. */
@@ -71,7 +71,7 @@ static struct mediator *alloc(const struct mediate_options *opt)
 	m->keep = (struct arena)ARENA_INIT(KEEP_MAX);
 	m->scratch = (struct arena)ARENA_INIT(SCRATCH_MAX);
 	m->text = (struct buf)BUF_INIT(CAP_TEXT_MAX);
-	m->self = m->proc = m->root = m->inotify = -1;
+	m->self = m->proc = m->root = m->inotify = m->order = -1;
 	m->is_root = geteuid() == 0;
 	for (size_t i = 0; i < TASKS; i++)
 		m->tasks[i].proc = m->tasks[i].status = -1;
@@ -115,6 +115,7 @@ void mediate_free(struct mediator *m)
 		shadow_drop(m, &m->shadows[i]);
 	for (size_t i = 0; i < TASKS; i++)
 		task_drop(&m->tasks[i]);
+	bound_clear(m);
 	for (size_t i = 0; i < m->listeners_n; i++)
 		scope_close(&m->listeners[i].fd);
 	for (size_t i = 0; i < m->roots_n; i++)
@@ -125,6 +126,7 @@ void mediate_free(struct mediator *m)
 	scope_close(&m->proc);
 	scope_close(&m->root);
 	scope_close(&m->inotify);
+	scope_close(&m->order);
 	arena_clear(&m->keep);
 	arena_clear(&m->scratch);
 	buf_clear(&m->text);
@@ -207,6 +209,20 @@ static void finish(struct call *c, int r)
 	notify_answer(c->listener, c->id, v < 0 ? 0 : v, v < 0 ? (int)-v : 0, false);
 }
 
+static int run_op(struct call *c)
+{
+	const bool ordered = order_needed(c->nr, c->arg);
+	const op_fn fn = op_find(c->nr, &c->op);
+	int r = ordered ? order_begin(c->m) : 0;
+
+	if (r < 0)
+		return r;
+	r = fn(c);
+	if (ordered)
+		order_end(c->m);
+	return r;
+}
+
 static void serve(struct mediator *m, int listener)
 {
 	struct call c = { .m = m, .listener = listener, .fd = -1, .root = -1 };
@@ -221,7 +237,7 @@ static void serve(struct mediator *m, int listener)
 	c.arg = m->req.data.args;
 	m->has_event = false;
 	if (notify_is_ours(&m->req) && c.tid > 0)
-		r = op_find(c.nr, &c.op)(&c);
+		r = run_op(&c);
 	scope_close(&c.root);
 	finish(&c, r);
 }
@@ -289,8 +305,10 @@ int mediate_wait(struct mediator *m, int wake, int timeout_ms, struct mediate_ev
 			return 0;
 		m->has_event = false;
 		/* First, so that what a program has just written is there when it goes on. */
-		if (fds[1].revents)
+		if (fds[1].revents && order_begin(m) == 0) {
 			shadow_run(m);
+			order_end(m);
+		}
 		if (m->has_event || serve_ready(m, fds + FIXED_FDS, n)) {
 			*ret_event = m->event;
 			m->has_event = false;

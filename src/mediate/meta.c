@@ -55,6 +55,24 @@ static bool is_config(const struct protect_hit *hit)
 	       (sv_ends(row, SV("/config")) || sv_ends(row, SV("/config.worktree")));
 }
 
+/* A hook that lies in a repository of any name, and waits for its mode to be run. */
+static int hook_decide(struct call *c, const struct meta *t)
+{
+	const char *slash = strrchr(t->path, '/');
+	scoped_place p = PLACE_NONE;
+	struct guarded g;
+	int r;
+
+	if (!S_ISREG(t->st.st_mode) || !slash ||
+	    !sv_ends((struct sv){ t->path, (size_t)(slash - t->path) }, SV("/hooks")))
+		return 0;
+	r = place_find(c, AT_FDCWD, t->path, &p);
+	if (r < 0)
+		return r;
+	g = guard_look(c, &p);
+	return g.kind == GUARD_SHUT ? guard_refuse(c, &p, &g) : 0;
+}
+
 static int meta_decide(struct call *c, struct meta *t)
 {
 	const struct sv path = { t->path, t->n };
@@ -74,7 +92,7 @@ static int meta_decide(struct call *c, struct meta *t)
 	hit = protected_at(c->m, -1, path);
 	if (!is_private(c->m, path) && hit.rel >= PROTECT_AT && !is_config(&hit))
 		return deny_row(c, path, hit.row);
-	return 0;
+	return is_private(c->m, path) ? 0 : hook_decide(c, t);
 }
 
 static int meta_object(struct call *c, struct meta *t, int obj)

@@ -159,13 +159,14 @@ int op_mknodat(struct call *c)
 	return do_mknod(c, reg(c->arg[0]), 1, c->arg[2]);
 }
 
-/* What a link says is text: it is followed, and decided, by whoever opens it. */
 /*
+ * What a link says is text: it is followed, and decided, by whoever opens it.
+ *
  * SECURITY: what the agent writes in its own home lies on the host, unguarded. No
  * link in a granted tree may lead to writ's directories, nor to what holds them:
  * the person's tools would follow it. As far as the path exists it is followed.
  */
-static bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
+bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
 {
 	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
 	const int n = text[0] == '/'
@@ -242,6 +243,18 @@ int op_symlinkat(struct call *c)
 
 /* --- Removing --- */
 
+/*
+ * What something is mounted on stays. The kernel sees to it in the namespace of who
+ * asks, which is the target's and not ours: we would take the mount away with it.
+ */
+static bool is_mounted_on(const struct place *p)
+{
+	struct statx st = { 0 };
+
+	return statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 static int may_remove(struct call *c, const struct place *p, bool dir)
 {
 	const struct guarded g = guard_look(c, p);
@@ -289,6 +302,8 @@ static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
 		r = may_remove(c, &p, dir);
 	if (r < 0)
 		return soften(c, r, !exists(&p), ENOENT);
+	if (is_mounted_on(&p))
+		return -EBUSY;
 	if (only_watching(c))
 		return 0;
 	return unlinkat(p.dir, act_name(&p), (int)flags) < 0 ? -errno : 0;
@@ -465,6 +480,8 @@ static int rename_found(struct call *c, struct place *a, struct place *b, uint64
 		return -EEXIST;
 	if (!v.there && v.swapped)
 		return -ENOENT;
+	if (is_mounted_on(a) || (v.there && is_mounted_on(b)))
+		return -EBUSY;
 	r = may_move(c, &v);
 	if (r == 0 && S_ISLNK(v.st.st_mode))
 		r = check_moved_link(c, a, b);

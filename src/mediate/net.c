@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@
 #include "base/banned.h"
 
 /*
- * Sockets of a sandbox that has no network namespace of its own. The address and
- * the descriptor are taken once; what was decided is done on the socket we hold.
+ * Where sockets lead. The address and the descriptor are taken once; what was decided
+ * is done on the socket we hold. With a network namespace of its own a sandbox may
+ * have all of it; what is left to decide are UNIX sockets, whose names are files.
  */
 
 struct peer {
@@ -27,6 +29,7 @@ struct peer {
 		struct sockaddr_un un;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
+		struct sockaddr_nl nl;
 		unsigned char raw[sizeof(struct sockaddr_storage)];
 	} a;
 	socklen_t n;
@@ -162,21 +165,75 @@ static bool unix_text(const struct peer *p,
 	return true;
 }
 
+/* Was it made in this session, or in a directory that nobody else has? */
+static bool is_own(const struct call *c, struct sv path, const struct stat *st)
+{
+	return is_private(c->m, path) || is_shared(c->m, path) || bound_here(c->m, st);
+}
+
 /* Sockets that hand out the machine first, then rules, then what is its own. */
-static int decide_unix(struct call *c, struct sv path)
+static int decide_unix(struct call *c, struct sv path, const struct stat *st)
 {
 	const struct protect_socket *known = protect_socket_find(path);
 	const struct cap_verdict v = decide_text(c->m, "unix.connect", path);
-	struct cap_verdict w;
 
 	if (v.answer == CAP_ALLOW && (!known || c->m->set.caps.v[v.entry].cap.danger))
 		return 0;
 	if (known)
 		return deny(c, path, v.rule, known->why);
-	if (v.answer == CAP_DENY && v.rule == RULE_NONE &&
-	    (is_private(c->m, path) || may(c->m, WANT_WRITE, path, &w)))
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE && is_own(c, path, st))
 		return 0;
-	return deny(c, path, v.rule, "no rule allows this socket");
+	return deny(c, path, v.rule, "the socket is not of this session, and no rule allows it");
+}
+
+/* "/proc/self/fd/7/name", for paths that are too long otherwise: the descriptor, and the rest. */
+static int find_unix(struct call *c, const char *text, struct place *ret)
+{
+	const char *slash = strrchr(text, '/');
+	char head[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+	int dir = -1;
+
+	if (slash && (size_t)(slash - text) < sizeof(head)) {
+		memcpy(head, text, (size_t)(slash - text));
+		dir = own_fd_text(head);
+	}
+	return dir < 0 ? place_find(c, AT_FDCWD, text, ret) : place_find(c, dir, slash + 1, ret);
+}
+
+/*
+ * The socket's file, as an O_PATH descriptor, and its path. A link into the session's
+ * own directories is ours to follow here: nothing of a connect is left to the kernel.
+ */
+static int object_unix(struct call *c, const char *text, struct place *at, struct stat *st)
+{
+	const int own = own_fd_text(text);
+	scoped_as as = { 0 };
+	int r, obj;
+
+	if (own >= 0) {
+		obj = task_fd(c, own);
+		if (obj >= 0 && (fstat(obj, st) < 0 || !path_of_fd(c->m, obj, at->path, &at->n))) {
+			scope_close(&obj);
+			return -EACCES;
+		}
+		/* SECURITY: what hangs in the air has a path that means nothing. */
+		if (mounts_changed(c->m))
+			at->n = 0;
+		return obj;
+	}
+	r = find_unix(c, text, at);
+	if (r == 0)
+		r = as_begin(c, &as);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		if (is_below(place_sv(at), SV("/proc")))
+			return -EACCES;
+		obj = place_object(c, at, true, st);
+		if (obj != ANSWER_CONTINUE)
+			return obj;
+	}
+	return -ELOOP;
 }
 
 /* Finds the socket's file; from then on @p names that file through our descriptor. */
@@ -188,20 +245,16 @@ static int resolve_unix(struct call *c, struct peer *p)
 	int r;
 
 	if (!unix_text(p, text))
-		return deny(c, SV("abstract socket"), RULE_NONE, "sockets without a file");
-	r = place_find(c, AT_FDCWD, text, &at);
-	if (r < 0)
-		return r;
-	if (is_below(place_sv(&at), SV("/proc")))
-		return -EACCES;
-	p->keep = place_object(c, &at, true, &st);
+		/* Names without a file belong to the network namespace. */
+		return c->m->opt.own_mounts ? 0
+					    : deny(c, SV("abstract socket"), RULE_NONE,
+						   "sockets without a file");
+	p->keep = object_unix(c, text, &at, &st);
 	if (p->keep < 0)
-		return p->keep == ANSWER_CONTINUE ? -EACCES : p->keep;
+		return p->keep;
 	if (!S_ISSOCK(st.st_mode))
 		return -ECONNREFUSED;
-	if (!path_of_fd(c->m, p->keep, at.path, &at.n))
-		return -EACCES;
-	r = decide_unix(c, place_sv(&at));
+	r = decide_unix(c, place_sv(&at), &st);
 	if (r < 0)
 		return r;
 	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -210,10 +263,33 @@ static int resolve_unix(struct call *c, struct peer *p)
 	return 0;
 }
 
+/*
+ * In a network namespace of its own: what is no UNIX socket leads nowhere else.
+ * SECURITY: we may have rights in that namespace which the target has not.
+ */
+static int decide_inside(struct call *c, int sock, struct peer *p)
+{
+	int domain = 0;
+	socklen_t n = sizeof(domain);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &n) < 0)
+		return -errno;
+	if (domain == AF_UNIX)
+		return p->a.sa.sa_family == AF_UNIX ? resolve_unix(c, p) : -EINVAL;
+	if (domain == AF_INET || domain == AF_INET6)
+		return 0;
+	/* Of a netlink socket: only to the kernel, where it leads anyway. */
+	if (domain == AF_NETLINK && p->a.nl.nl_pid == 0 && p->a.nl.nl_groups == 0)
+		return 0;
+	return -EPERM;
+}
+
 static int decide_peer(struct call *c, int sock, struct peer *p)
 {
 	char family[32];
 
+	if (c->m->opt.own_mounts)
+		return decide_inside(c, sock, p);
 	switch (p->a.sa.sa_family) {
 	case AF_INET:
 	case AF_INET6:
@@ -231,6 +307,27 @@ static int decide_peer(struct call *c, int sock, struct peer *p)
 static bool blocks(int sock)
 {
 	return !(fcntl(sock, F_GETFL) & O_NONBLOCK);
+}
+
+/*
+ * Most connects do not wait, and a thread for each would cost more than all the rest.
+ * So it is tried with the shortest time there is; -EAGAIN: it would take longer.
+ */
+static int connect_soon(int sock, const struct peer *p)
+{
+	static const struct timeval soon = { 0, 1 };
+	struct timeval was;
+	socklen_t n = sizeof(was);
+	int r;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &was, &n) < 0 ||
+	    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)) < 0)
+		return -EAGAIN;
+	r = connect(sock, &p->a.sa, p->n) < 0 ? -errno : 0;
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &was, sizeof(was)) < 0)
+		return -EACCES;
+	/* A TCP connection on its way goes on; who asks again waits for it. */
+	return r == -EINPROGRESS || r == -EALREADY ? -EAGAIN : r;
 }
 
 int op_connect(struct call *c)
@@ -255,6 +352,9 @@ int op_connect(struct call *c)
 		return r;
 	if (!blocks(sock) || p.a.sa.sa_family == AF_UNSPEC)
 		return connect(sock, &p.a.sa, p.n) < 0 ? -errno : 0;
+	r = connect_soon(sock, &p);
+	if (r != -EAGAIN)
+		return r;
 	j = job_new(c, JOB_CONNECT);
 	if (!j)
 		return -ENOMEM;
@@ -263,6 +363,17 @@ int op_connect(struct call *c)
 	j->sock = take_fd(&sock);
 	j->keep = take_fd(&p.keep);
 	return job_start(c, j);
+}
+
+/*
+ * Which address a message has nobody could see, so there is no socket that would obey
+ * one. Only such sockets come here, and only where messages are not mediated.
+ */
+int op_datagram(struct call *c)
+{
+	return deny(c, SV("a UNIX datagram socket"), RULE_NONE,
+		    "its messages could reach programs outside; with an `allow unix` rule they "
+		    "are mediated");
 }
 
 int peer_for_send(struct call *c, struct job *j, uint64_t at, uint32_t n)
@@ -300,7 +411,7 @@ static int bind_unix(struct call *c, struct peer *p)
 			return ANSWER_CONTINUE;
 		return deny(c, SV("abstract socket"), RULE_NONE, "sockets without a file");
 	}
-	r = place_find(c, AT_FDCWD, text, &at);
+	r = find_unix(c, text, &at);
 	if (r < 0)
 		return r;
 	/* Landlock makes sure of the place; what is bound is only a name. */
@@ -329,7 +440,11 @@ static int bind_unix(struct call *c, struct peer *p)
 	if (r < 0)
 		return r;
 	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return bind(sock, &p->a.sa, p->n) < 0 ? -errno : 0;
+	if (bind(sock, &p->a.sa, p->n) < 0)
+		return -errno;
+	/* If it cannot be remembered nobody reaches it, which is all that is lost. */
+	(void)bound_add(c->m, at.dir, at.name);
+	return 0;
 }
 
 /* Any port of the loopback if some may be bound at all. */
@@ -406,8 +521,11 @@ static bool was_bound(int sock)
 
 int op_listen(struct call *c)
 {
-	scoped_fd sock = task_take_fd(c, reg(c->arg[0]));
+	scoped_fd sock = -1;
 
+	if (c->m->opt.own_mounts)
+		return ANSWER_CONTINUE;
+	sock = task_take_fd(c, reg(c->arg[0]));
 	if (sock < 0)
 		return sock;
 	if (!was_bound(sock))

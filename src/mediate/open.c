@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,6 +44,13 @@ static bool is_read_root(const struct mediator *m, struct sv path)
 		if (is_below(path, m->opt.read_roots[i]))
 			return true;
 	return false;
+}
+
+/* Must it be done by us, whatever it leads to? */
+static bool on_behalf(const struct call *c, const struct want_open *w)
+{
+	return c->m->opt.read_all && (w->flags & O_ACCMODE) != O_WRONLY &&
+	       (w->flags & O_ACCMODE) != O_RDWR;
 }
 
 static int hand_out(struct call *c, int fd, const struct want_open *w)
@@ -131,7 +137,8 @@ static int look_at(struct call *c, struct place *p, int obj, const struct stat *
 	int r;
 
 	if (!is_read_root(c->m, place_sv(p)))
-		return ANSWER_CONTINUE;
+		return on_behalf(c, w) ? behalf_open(c, obj, st, place_sv(p), w->flags)
+				       : ANSWER_CONTINUE;
 	if (S_ISSOCK(st->st_mode))
 		return -ENXIO;
 	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) ||
@@ -297,7 +304,7 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 {
 	const bool excl = (w->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 
-	for (unsigned i = 0; i < TRIES; i++) {
+	for (unsigned i = 0, links = 0; i < TRIES; i++) {
 		scoped_fd obj = -1;
 		struct stat st;
 		int r;
@@ -319,6 +326,14 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 				return r;
 			continue;
 		}
+		/* A link led to where others would go by themselves. */
+		if (obj == ANSWER_CONTINUE && on_behalf(c, w)) {
+			if (is_below(place_sv(p), SV("/proc")))
+				return proc_open(c, p->path, w->flags);
+			if (++links < LINKS_MAX)
+				i--;
+			continue;
+		}
 		if (obj < 0)
 			return obj;
 		if (is_tmpfile(w))
@@ -326,6 +341,25 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 		return open_found(c, p, obj, &st, w);
 	}
 	return -EEXIST;
+}
+
+/* SECURITY: a path is only good as long as what hangs in the air has none. */
+static int look_nameless(struct call *c, int obj, const struct stat *st, const struct want_open *w)
+{
+	static const struct sv gone = SV_INIT(" (deleted)");
+	struct place p = PLACE_NONE;
+
+	if (!path_of_fd(c->m, obj, p.path, &p.n))
+		return -EACCES;
+	if (p.path[0] != '/')
+		return behalf_open(c, obj, st, SV(""), w->flags);
+	if (mounts_changed(c->m))
+		return -EACCES;
+	/* What it was called when it had a name is what rules are about. */
+	if (sv_ends(place_sv(&p), gone))
+		p.n -= gone.n;
+	p.path[p.n] = 0;
+	return look_at(c, &p, obj, st, w);
 }
 
 /* The path is one of the target's own descriptors: what it is, opened once more. */
@@ -343,8 +377,12 @@ static int open_own(struct call *c, int number, const struct want_open *w)
 		return obj == -EBADF ? -ENOENT : obj;
 	if (fstat(obj, &st) < 0 || !path_of_fd(c->m, obj, path, &n))
 		return -EACCES;
-	if (!S_ISREG(st.st_mode) || path[0] != '/' || st.st_nlink == 0 ||
-	    is_private(c->m, (struct sv){ path, n }))
+	if (on_behalf(c, w) && (path[0] != '/' || st.st_nlink == 0)) {
+		r = as_begin(c, &as);
+		return r < 0 ? r : look_nameless(c, obj, &st, w);
+	}
+	if (!on_behalf(c, w) && (!S_ISREG(st.st_mode) || path[0] != '/' || st.st_nlink == 0 ||
+				 is_private(c->m, (struct sv){ path, n })))
 		return ANSWER_CONTINUE;
 	r = place_find(c, AT_FDCWD, path, &p);
 	if (r < 0)
@@ -357,28 +395,67 @@ static int open_own(struct call *c, int number, const struct want_open *w)
 	return r < 0 ? r : open_found(c, &p, obj, &st, w);
 }
 
+/* The file the target is running, by the name it has or had. */
+static int open_exe(struct call *c, const struct want_open *w)
+{
+	scoped_fd obj = task_open(c, "exe", 0);
+	scoped_as as = { 0 };
+	struct stat st;
+	int r;
+
+	if (obj < 0)
+		return obj;
+	if (fstat(obj, &st) < 0)
+		return -EACCES;
+	r = as_begin(c, &as);
+	return r < 0 ? r : look_nameless(c, obj, &st, w);
+}
+
+/* Behind /proc: @text names it, however it was reached. */
+static int open_proc(struct call *c, const char *text, const struct want_open *w)
+{
+	const int r = on_behalf(c, w) ? proc_open(c, text, w->flags) : ANSWER_CONTINUE;
+
+	return r == ANSWER_CONTINUE && on_behalf(c, w) ? open_exe(c, w) : r;
+}
+
+static int open_text(struct call *c, int dirfd, const struct want_open *w)
+{
+	scoped_place p = PLACE_NONE;
+	scoped_as as = { 0 };
+	int r;
+
+	if (own_fd_text(c->text[0]) >= 0)
+		return open_own(c, own_fd_text(c->text[0]), w);
+	r = place_text(c, dirfd, 0, &p);
+	if (r == ANSWER_CONTINUE)
+		return open_proc(c, c->text[0], w);
+	if (r < 0)
+		return r;
+	if (is_below(place_sv(&p), SV("/proc")))
+		return open_proc(c, p.path, w);
+	if (is_private(c->m, place_sv(&p)) && !on_behalf(c, w))
+		return ANSWER_CONTINUE;
+	r = as_begin(c, &as);
+	return r < 0 ? r : open_place(c, &p, w, &as);
+}
+
 static int do_open(struct call *c, int dirfd, unsigned i, uint64_t flags, uint64_t mode)
 {
 	const struct want_open w = { (int)(uint32_t)flags, (mode_t)mode };
-	scoped_place p = PLACE_NONE;
-	scoped_as as = { 0 };
 	int r;
 
 	/* No content comes out of it, and opening it again is another call. */
 	if (flags & O_PATH)
 		return ANSWER_CONTINUE;
 	r = task_text(c, c->arg[i], c->text[0]);
-	if (r < 0)
-		return r;
-	if (own_fd_text(c->text[0]) >= 0)
-		return open_own(c, own_fd_text(c->text[0]), &w);
-	r = place_text(c, dirfd, 0, &p);
-	if (r < 0)
-		return r;
-	if (is_left_to_kernel(c->m, &p))
-		return ANSWER_CONTINUE;
-	r = as_begin(c, &as);
-	return r < 0 ? r : open_place(c, &p, &w, &as);
+	if (r >= 0)
+		r = open_text(c, dirfd, &w);
+	/*
+	 * SECURITY: where Landlock lets read what rules hide, an open that is let through
+	 * could be turned to it by whoever rewrites the path. One for writing could not.
+	 */
+	return r == ANSWER_CONTINUE && on_behalf(c, &w) ? -EACCES : r;
 }
 
 int op_open(struct call *c)
@@ -394,26 +471,6 @@ int op_openat(struct call *c)
 int op_creat(struct call *c)
 {
 	return do_open(c, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, c->arg[1]);
-}
-
-/* Its demands on the walk are the kernel's: who makes them knows how to do without. */
-int op_openat2(struct call *c)
-{
-	struct open_how how;
-	int r;
-
-	if (c->arg[3] < sizeof(how))
-		return -EINVAL;
-	if (c->arg[3] > sizeof(how))
-		return -E2BIG;
-	r = task_read(c, c->arg[2], &how, sizeof(how));
-	if (r < 0)
-		return r;
-	if (how.resolve)
-		return -ENOSYS;
-	if (how.flags > UINT32_MAX || (how.mode & ~(uint64_t)07777))
-		return -EINVAL;
-	return do_open(c, (int)(uint32_t)c->arg[0], 1, how.flags, how.mode);
 }
 
 int op_truncate(struct call *c)
@@ -441,7 +498,7 @@ int op_truncate(struct call *c)
 		return -EINVAL;
 	r = may_overwrite(c, &p, &w);
 	if (r == ANSWER_FD)
-		return deny(c, place_sv(&p), RULE_NONE, "a .git file is replaced as a whole");
+		return deny(c, place_sv(&p), RULE_NONE, "such a file is replaced as a whole");
 	if (r < 0 || only_watching(c))
 		return r;
 	fd = reopen(c->m, obj, O_WRONLY | O_NONBLOCK);

@@ -69,7 +69,7 @@ static bool to_top(struct call *c, struct place *p)
 	return true;
 }
 
-static bool mounts_changed(const struct mediator *m)
+bool mounts_changed(const struct mediator *m)
 {
 	return m->revoked || m->set.caps.n > m->policy_caps;
 }

@@ -24,7 +24,6 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
 	{ SYS_openat,        MEDIATE_WRITE,   op_openat },
-	{ SYS_openat2,       MEDIATE_WRITE,   op_openat2 },
 	{ SYS_mkdirat,       MEDIATE_WRITE,   op_mkdirat },
 	{ SYS_mknodat,       MEDIATE_WRITE,   op_mknodat },
 	{ SYS_symlinkat,     MEDIATE_WRITE,   op_symlinkat },
@@ -66,6 +65,8 @@ static const struct row rows[] = {
 	{ SYS_fremovexattr,  MEDIATE_META,    op_fremovexattr },
 	{ SYS_ioctl,         MEDIATE_META,    op_ioctl },
 	{ SYS_connect,       MEDIATE_CONNECT, op_connect },
+	{ SYS_socket,        MEDIATE_CONNECT, op_datagram },
+	{ SYS_socketpair,    MEDIATE_CONNECT, op_datagram },
 	{ SYS_bind,          MEDIATE_BIND,    op_bind },
 	{ SYS_listen,        MEDIATE_BIND,    op_listen },
 	{ SYS_sendto,        MEDIATE_CONNECT, op_sendto },

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,7 @@
 #include "base/banned.h"
 
 /*
- * What may block, in a thread of its own: connecting and sending. A job owns all
+ * What may block, in a thread of its own: connecting, sending, opening a pipe. A job owns all
  * it uses and answers by itself; the mediator only counts how many there are.
  */
 
@@ -46,6 +47,19 @@ void job_free(struct job *j)
 	free(j);
 }
 
+/* A pipe, until somebody writes to it. */
+static int64_t open_waiting(const struct job *j)
+{
+	char path[40];
+	scoped_fd fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", j->sock);
+	fd = open(path, j->flags | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return notify_addfd(j->listener, j->id, fd, (unsigned)j->flags & O_CLOEXEC);
+}
+
 static int64_t run(struct job *j)
 {
 	struct iovec iov = { j->bytes, j->bytes_n };
@@ -64,6 +78,8 @@ static int64_t run(struct job *j)
 		memcpy(&to, j->addr, j->addr_n);
 		return connect(j->sock, (const struct sockaddr *)&to, j->addr_n) < 0 ? -errno : 0;
 	}
+	if (j->kind == JOB_OPEN)
+		return open_waiting(j);
 	n = sendmsg(j->sock, &msg, j->flags | MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }

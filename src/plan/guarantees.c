@@ -18,8 +18,10 @@ static struct hold files(const struct ground *g, bool write)
 
 static struct hold ipc(const struct ground *g)
 {
+	if (g->own_ipc && g->mediate)
+		return HOLD(EXACT, "own IPC and network namespaces, connects mediated");
 	if (g->own_ipc)
-		return HOLD(EXACT, "own IPC and network namespaces");
+		return HOLD(PARTIAL, "UNIX sockets below what is granted can be reached");
 	if (g->f->landlock_abi >= 6 && g->mediate)
 		return HOLD(EXACT, "seccomp, Landlock scopes, connects mediated");
 	return HOLD(PARTIAL, "UNIX sockets of the host can be reached");
@@ -121,7 +123,7 @@ bool plan_add_gaps(struct arena *a, const struct ground *g, struct plan *p)
 		{ g->tier == TIER_B && g->opt->tier != TIER_B && f->apparmor_userns && !f->root,
 		  "tier A", "AppArmor keeps user namespaces from us",
 		  "install the package, which brings a profile for writ" },
-		{ g->tier != TIER_NONE && f->landlock_abi < 9, "sockets",
+		{ g->tier != TIER_NONE && !g->mediate, "sockets",
 		  "a program of yours that listens on a socket inside what is granted can be spoken to", NULL },
 		{ f->seccomp_listener_exists, "mediation",
 		  "another program already listens on our system calls", "run outside that sandbox" },

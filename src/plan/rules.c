@@ -74,7 +74,7 @@ static struct hold hold_read(const struct ground *g, const struct cap *c)
 {
 	if (has_star(&c->path))
 		return hold_glob(g, c, false);
-	if (holds_sockets(c) && !g->mediate && g->f->landlock_abi < 9)
+	if (holds_sockets(c) && !g->mediate)
 		return HOLD(PARTIAL, "sockets below it could be spoken to", "none",
 			    "grant less of it");
 	if (g->tier == TIER_A)
@@ -191,9 +191,8 @@ static struct hold hold_unix(const struct ground *g, const struct cap *c)
 		return HOLD(EXACT, "the socket is let in: other boundaries end there", "none",
 			    NULL);
 	if (g->tier == TIER_A)
-		return HOLD(EXACT, "only this socket is visible", "none", NULL);
-	if (g->f->landlock_abi >= 9)
-		return HOLD(EXACT, "Landlock", "none", NULL);
+		return HOLD(EXACT, "only this socket is visible",
+			    g->mediate ? "UNIX messages ~6x" : "none", NULL);
 	if (g->mediate)
 		return HOLD(EXACT, "connect mediated", "connects ~6x", NULL);
 	return HOLD(NONE, "Landlock here does not see UNIX sockets", "none", NULL);

@@ -92,6 +92,103 @@ static int grant_program(struct lower *l, struct cap_set *set)
 	return r;
 }
 
+/* --- the workspace's own git directory, where it lies elsewhere --- */
+
+/* @action of @git/@rest, for the rule that was added last. */
+static int grant_part(struct lower *l, struct cap_set *set, const char *action, bool deny,
+		      struct sv git, const char *rest)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct cap_entry *e = deny ? vec_push(l->a, &set->nots) : vec_push(l->a, &set->caps);
+	const char *path = arena_fmt(l->a, SV_FMT "%s", SV_ARG(git), rest);
+	struct sv name = sv_from(path);
+	const bool tree = sv_ends(name, SV("/**"));
+	int r;
+
+	if (!e || !path)
+		return writ_nomem(l->err);
+	if (tree)
+		name.n -= 3;
+	buf_fmt(&b, "%s:" SV_FMT ":", action, SV_ARG(l->env->realm));
+	r = cap_put_path(&b, name, l->err);
+	buf_str(&b, tree ? "/**" : "");
+	e->rule = (uint32_t)(set->rules.n - 1);
+	if (r == 0 && b.failed)
+		r = writ_nomem(l->err);
+	if (r == 0)
+		r = cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &e->cap, l->err);
+	buf_clear(&b);
+	return r;
+}
+
+static bool grants_workspace(const struct cap_set *set, const struct cap *root, bool write)
+{
+	struct cap want = *root;
+
+	want.action = write ? CAP_FS_WRITE : CAP_FS_READ;
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (cap_within(&want, &set->caps.v[i].cap))
+			return true;
+	return false;
+}
+
+/* What git writes in a repository it shares with other worktrees; no setting, no hook. */
+static int grant_shared(struct lower *l, struct cap_set *set, const struct policy_repository *g)
+{
+	static const char *const parts[] = {
+		"/objects/**",	     "/refs/**",	 "/logs/**", "/packed-refs",
+		"/packed-refs.lock", "/packed-refs.new", NULL
+	};
+	const char *own = arena_fmt(l->a, "/worktrees/" SV_FMT "/**", SV_ARG(g->worktree));
+	int r = own ? 0 : writ_nomem(l->err);
+
+	for (size_t i = 0; r == 0 && parts[i]; i++)
+		r = grant_part(l, set, "fs.write", false, g->git, parts[i]);
+	if (r == 0)
+		r = grant_part(l, set, "fs.write", false, g->git,
+			       g->closed ? own : "/worktrees/**");
+	for (size_t i = 0; r == 0 && !g->closed && i < g->others.n; i++) {
+		const char *other =
+			arena_fmt(l->a, "/worktrees/" SV_FMT "/**", SV_ARG(g->others.v[i]));
+
+		r = other ? grant_part(l, set, "fs.write", true, g->git, other)
+			  : writ_nomem(l->err);
+	}
+	return r;
+}
+
+/* As far as the workspace itself is granted. */
+static int grant_repository(struct lower *l, struct cap_set *set)
+{
+	const bool write = grants_workspace(set, &set->root, true);
+	struct policy_repository g = { 0 };
+	struct cap_rule *rule;
+	const char *says;
+	int r;
+
+	if (l->env->workspace.n == 0 || !l->env->ops->repository ||
+	    (!write && !grants_workspace(set, &set->root, false)))
+		return 0;
+	if (!l->env->ops->repository(l->env->ops->ctx, l->a, l->env->workspace, &g))
+		return writ_nomem(l->err);
+	if (g.git.n == 0)
+		return 0;
+	says = arena_fmt(l->a, "%s of this %s: " SV_FMT,
+			 write ? "repository" : "reading the repository",
+			 g.worktree.n ? "linked worktree" : "submodule", SV_ARG(g.git));
+	rule = vec_push(l->a, &set->rules);
+	if (!rule || !says)
+		return writ_nomem(l->err);
+	*rule = (struct cap_rule){
+		.file = SV("git"), .text = sv_from(says), .shipped = true, .optional = true
+	};
+	r = grant_part(l, set, "fs.read", false, g.git, "/**");
+	if (r < 0 || !write)
+		return r;
+	return g.worktree.n ? grant_shared(l, set, &g)
+			    : grant_part(l, set, "fs.write", false, g.git, "/**");
+}
+
 static int set_root(struct lower *l, struct cap_set *set)
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
@@ -431,6 +528,8 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		r = add_base(&o.l, &p->set);
 	if (r == 0 && p->has_base)
 		r = grant_program(&o.l, &p->set);
+	if (r == 0 && d->errors == 0)
+		r = grant_repository(&o.l, &p->set);
 	if (r == 0 && d->errors == 0)
 		r = finish_agents(p, in->narrow != NULL);
 	if (r < 0)

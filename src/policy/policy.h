@@ -35,6 +35,14 @@ struct policy_path {
 	struct sv physical; /* in the arena given to the call */
 };
 
+/* The git directory of a workspace that has it elsewhere: a linked worktree, a submodule. */
+struct policy_repository {
+	struct sv git;		/* physical; empty: there is none */
+	struct sv worktree;	/* its name below git/worktrees; empty: all of git is its own */
+	VEC(struct sv) others;	/* names of the worktrees that are there besides */
+	bool closed;		/* they could not be listed: none may be made */
+};
+
 /* How the pure rooms see the world. Tests answer from a table. */
 struct policy_ops {
 	/* Never fails on strange paths: they are PATH_MISSING. False: out of memory. */
@@ -48,6 +56,9 @@ struct policy_ops {
 	int (*read)(void *ctx, struct arena *a, struct sv dir, struct sv name,
 		    struct source *ret_src, struct sv *ret_id, struct writ_err *err);
 	void *ctx;
+	/* May be NULL: then there is none. False: out of memory. */
+	bool (*repository)(void *ctx, struct arena *a, struct sv workspace,
+			   struct policy_repository *ret);
 };
 
 struct policy_var {

@@ -9,6 +9,8 @@ const struct protect_name protect_names[] = {
 	{ ".git/config.worktree",  PROTECT_DEPTH, "can name programs git runs" },
 	{ ".git/commondir",        PROTECT_DEPTH, "leads git to the settings of another repository" },
 	{ ".git/info/attributes",  PROTECT_DEPTH, "can attach filters that git runs" },
+	{ ".git/remotes/*",        PROTECT_DEPTH, "can name programs git runs to reach a remote" },
+	{ ".git/branches/*",       PROTECT_DEPTH, "can name programs git runs to reach a remote" },
 	{ ".git/modules/**/hooks", PROTECT_DEPTH, "git runs these in a submodule" },
 	{ ".git/modules/**/config", PROTECT_DEPTH, "can name programs git runs in a submodule" },
 	{ ".git/modules/**/config.worktree", PROTECT_DEPTH, "can name programs git runs in a submodule" },

@@ -92,6 +92,17 @@ static bool put_trust(struct session *s, struct jail_writer *w, struct names *se
 	return ok;
 }
 
+/* Where git has no settings of the system: who commits. */
+static bool put_identity(struct session *s, struct jail_writer *w, struct names *seen)
+{
+	const struct sv name = sv_from(s->identity.name), email = sv_from(s->identity.email);
+
+	return (name.n == 0 || (put_env(s, w, seen, SV("GIT_AUTHOR_NAME"), name) &&
+				put_env(s, w, seen, SV("GIT_COMMITTER_NAME"), name))) &&
+	       (email.n == 0 || (put_env(s, w, seen, SV("GIT_AUTHOR_EMAIL"), email) &&
+				 put_env(s, w, seen, SV("GIT_COMMITTER_EMAIL"), email)));
+}
+
 /* What the session itself decides, then what a person wrote, then what profiles bring. */
 static bool put_environment(struct session *s, struct jail_writer *w, char *const *envp)
 {
@@ -128,6 +139,8 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 			ok = e->pass ? put_passed(s, w, &seen, envp, e->name)
 				     : put_set(s, w, &seen, e->name, e->value);
 		}
+	if (ok && !s->view.own_mounts)
+		ok = put_identity(s, w, &seen);
 	return ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));
 }
 

@@ -315,6 +315,8 @@ static int start(struct session *s, struct writ_err *err)
 	s->reads = read_needed(s);
 	if (r == 0 && s->reads)
 		r = read_prepare(s, err);
+	repo_identity(s->opt->home, environ_get(s->opt->environ, SV("XDG_CONFIG_HOME")),
+		      s->opt->plan->tier == TIER_A ? SV("") : s->opt->workspace, &s->identity);
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
@@ -325,6 +327,8 @@ static int start(struct session *s, struct writ_err *err)
 				     .workspace = s->opt->workspace,
 				     .realm = s->opt->realm,
 				     .trust = s->paths.trust,
+				     .git_name = sv_from(s->identity.name),
+				     .git_email = sv_from(s->identity.email),
 				     .own = { s->opt->state, s->opt->config } };
 	if (r == 0)
 		r = host_compile(s->a, s->opt->plan, s->opt->policy, &place, s->opt->fail_at,

@@ -16,6 +16,7 @@
 #include "l7/settings.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
+#include "repo/repo.h"
 #include "session/front.h"
 #include "base/packet.h"
 #include "session/session.h"
@@ -107,6 +108,7 @@ struct session {
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
+	struct repo_identity identity; /* who commits, as the person says */
 	struct cgroup cgroup;
 	struct cgroup_hits hits;
 	pid_t mediator_pid;

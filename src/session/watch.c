@@ -81,6 +81,9 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.host_roots_n = s->view.host_roots.n,
 		.read_roots = s->view.read_roots.v,
 		.read_roots_n = s->view.read_roots.n,
+		.read_all = s->view.read_all,
+		.read_fixed = s->view.read_fixed.v,
+		.read_fixed_n = s->view.read_fixed.n,
 		.own_mounts = s->view.own_mounts,
 		.route = s->route[1] > 0 ? 1 : 0,
 		.no_exec = runs_nothing(&s->opt->policy->set),
@@ -97,6 +100,9 @@ _Noreturn static void watch_main(struct session *s, int socket)
 	with.opens_n = opens ? s->opt->policy->opens.n : 0;
 	with.closed_dirs = closed;
 	with.closed_dirs_n = s->opt->config.n ? 2 : 1;
+	with.order = arena_fmt(s->a, SV_FMT "/order", SV_ARG(s->opt->state));
+	if (!with.order)
+		_exit(1);
 	if (mediate_new(&with, &m, &err) < 0)
 		_exit(1);
 	for (;;) {

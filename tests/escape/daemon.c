@@ -311,8 +311,13 @@ static void row_posts(struct keep *k, const struct row *row)
 		unix_posts(k, row, true);
 	if (row->need & NEED_INET)
 		inet_posts(k, row);
-	if (row->need & NEED_WORK_SOCKET)
+	if (row->need & NEED_WORK_SOCKET) {
 		post(k, unix_listener(path("%s/host", work), false, SOCK_STREAM), POST_STREAM, row);
+		post(k, unix_listener(path("%s/host-dgram", work), false, SOCK_DGRAM), POST_DGRAM,
+		     row);
+		post(k, unix_listener(path("%s/host-seq", work), false, SOCK_SEQPACKET),
+		     POST_STREAM, row);
+	}
 	if (row->need & NEED_FD_PASSER)
 		post(k, unix_listener(path("%s/host", work), false, SOCK_STREAM), POST_PASSER, row);
 	if (row->need & NEED_VICTIM)

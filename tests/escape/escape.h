@@ -54,7 +54,7 @@ enum need {
 	NEED_UNIX = 1u << 1,	    /* out/ID/stream, dgram and seq */
 	NEED_ABSTRACT = 1u << 2,    /* the same three without a path */
 	NEED_INET = 1u << 3,	    /* TCP and UDP on the loopback, v4 and v6, one port */
-	NEED_WORK_SOCKET = 1u << 4, /* a listener of the host inside the workspace */
+	NEED_WORK_SOCKET = 1u << 4, /* listeners of the host inside the workspace, of each kind */
 	NEED_FD_PASSER = 1u << 5,   /* the same, and it hands out a writable canary */
 	NEED_SYSV = 1u << 6,
 	NEED_MQ = 1u << 7,
@@ -65,6 +65,7 @@ enum need {
 	NEED_HOME = 1u << 12,	  /* out/ID is a home directory with the usual secrets */
 	NEED_EXISTING = 1u << 13, /* row->arg exists in the workspace */
 	NEED_LITE = 1u << 14,	  /* a UDP-Lite listener */
+	NEED_HIDDEN = 1u << 15,	  /* hidden.env and hidden.d in the workspace hold the secret */
 };
 
 enum row_flag {

@@ -27,7 +27,7 @@
 extern const struct table fs_write_rows, fs_path_rows, fs_read_rows, fs_meta_rows, mount_rows,
 	system_rows, protect_rows, protect_name_rows, home_rows, net_rows, unix_rows, family_rows,
 	ipc_rows, signal_rows, see_rows, tty_rows, namespace_rows, sweep_rows, identity_rows,
-	race_rows, resource_rows, launch_rows, use_rows;
+	race_rows, resource_rows, launch_rows, use_rows, hidden_rows;
 
 /* In the order in which they run: what must work comes first. */
 const struct row *row_at(size_t i)
@@ -37,7 +37,7 @@ const struct row *row_at(size_t i)
 		&mount_rows,	&system_rows,	&protect_name_rows, &protect_rows,   &home_rows,
 		&launch_rows,	&net_rows,	&family_rows,	    &unix_rows,	     &ipc_rows,
 		&see_rows,	&signal_rows,	&tty_rows,	    &namespace_rows, &sweep_rows,
-		&identity_rows, &race_rows,	&resource_rows,
+		&identity_rows, &race_rows,	&resource_rows,	    &hidden_rows,
 	};
 
 	for (size_t t = 0; t < LENGTH(tables); i -= tables[t++]->n)

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static const char evil[] = "#!/bin/sh\n: planted\n";
@@ -410,7 +411,48 @@ static int append_config(struct ctx *c)
 	return r;
 }
 
+/* In a control there is no such file yet. */
+static const char *existing(struct ctx *c)
+{
+	if (c->control)
+		(void)by_create(c);
+	return name_of(c);
+}
+
+static int by_chmod(struct ctx *c)
+{
+	return rc(chmod(existing(c), 0711));
+}
+
+static int by_fchmod(struct ctx *c)
+{
+	const int fd = open(existing(c), O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : rc(fchmod(fd, 0711));
+}
+
+static int by_times(struct ctx *c)
+{
+	const struct timespec t[2] = { { 1, 0 }, { 1, 0 } };
+
+	return rc(utimensat(AT_FDCWD, existing(c), t, 0));
+}
+
+static int by_fd_times(struct ctx *c)
+{
+	const struct timespec t[2] = { { 1, 0 }, { 1, 0 } };
+	const int fd = open(existing(c), O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : rc(futimens(fd, t));
+}
+
+static int by_attribute(struct ctx *c)
+{
+	return rc(setxattr(existing(c), "user.escaped", "1", 1, 0));
+}
+
 /* clang-format off */
+#define M(id, fn, file, what) { id, "protect", "fs.metadata", what " " file, fn, fn, BY_REPORT, NEED_EXISTING, ROW_OWN, file, 0, NULL }
 #define C(id, fn, file, what) { id, "protect", "fs.write", what " " file, fn, fn, BY_WATCH, 0, ROW_OWN, file, 0, NULL }
 #define E(id, fn, file, what) { id, "protect", "fs.write", what " " file, fn, fn, BY_WATCH, 0, ROW_OWN, file, 0, NULL }
 #define X(id, fn, file, what) { id, "protect", "fs.write", what " " file, fn, fn, BY_WATCH, NEED_EXISTING, ROW_OWN, file, 0, NULL }
@@ -497,6 +539,11 @@ static const struct row rows[] = {
 	X("PR-093", by_rename, ".envrc", "rename over existing"),
 	X("PR-094", by_overwrite, ".husky/pre-commit", "append to existing"),
 	X("PR-095", by_overwrite, "deep/er/.claude/settings.json", "append to existing"),
+	X("PR-096", by_chmod, ".envrc", "chmod() of existing"),
+	X("PR-097", by_fchmod, ".vscode/tasks.json", "fchmod() of existing"),
+	M("PR-098", by_times, ".envrc", "utimensat() of existing"),
+	M("PR-099", by_fd_times, ".mcp.json", "futimens() of existing"),
+	M("PR-100", by_attribute, ".envrc", "setxattr() of existing"),
 	G("PR-110", "core.hooksPath"), G("PR-111", "core.fsmonitor"), G("PR-112", "core.sshCommand"), G("PR-113", "core.pager"),
 	G("PR-114", "core.editor"), G("PR-115", "diff.external"), G("PR-116", "filter.x.clean"), G("PR-117", "filter.x.process"),
 	G("PR-118", "credential.helper"), G("PR-119", "include.path"), G("PR-120", "alias.st"), G("PR-121", "merge.x.driver"),

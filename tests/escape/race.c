@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -272,46 +273,77 @@ static int race_dirfd(struct ctx *c)
 	return r;
 }
 
-static int race_connect(struct ctx *c)
+/* Turns between @good, where a listener of ours is, and a socket of the host's. */
+static int race_addresses(struct ctx *c, const char *kind, const struct sockaddr_storage *good,
+			  int listener)
 {
 	struct shared *s = share();
-	struct sockaddr_storage sa;
+	struct sockaddr_storage bad;
+	struct sockaddr_storage *at = s ? (void *)s->text : NULL;
+	const socklen_t size = sizeof(struct sockaddr_un);
 	socklen_t n = 0;
 	const long end = now_ms() + RACE_MS;
 	int r = -EACCES;
 
-	if (!s)
+	memset(&bad, 0, sizeof(bad));
+	if (!s || dial(c, kind, &bad, &n) < 0)
 		return -errno;
-	if (dial(c, "stream", &sa, &n) < 0)
-		return -errno;
-	/* A listener of our own to take turns with the one outside. */
-	struct sockaddr_un good = { .sun_family = AF_UNIX };
-	struct sockaddr_un *un = (void *)s->text;
-	fmt(good.sun_path, sizeof(good.sun_path), "%s/own", c->work);
-	const int l = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l < 0 || bind(l, (void *)&good, sizeof(good)) < 0 || listen(l, 64) < 0)
-		return -errno;
-	memcpy(un, &good, sizeof(good));
+	memcpy(at, good, size);
 	const pid_t pid = fork();
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		while (!s->stop) {
-			memcpy(un, &sa, sizeof(good));
-			memcpy(un, &good, sizeof(good));
+			memcpy(at, &bad, size);
+			memcpy(at, good, size);
 		}
 		_exit(0);
 	}
 	while (pid > 0 && now_ms() < end) {
 		const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-		if (connect(fd, (void *)un, sizeof(good)) == 0)
+		if (connect(fd, (void *)at, size) == 0)
 			r = 0;
 		close(fd);
-		close(accept4(l, NULL, NULL, SOCK_CLOEXEC));
+		close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 	}
 	s->stop = 1;
 	(void)wait_for(pid);
 	return r;
+}
+
+static int race_with_own(struct ctx *c, const char *kind)
+{
+	struct sockaddr_storage good;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	const int l = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memset(&good, 0, sizeof(good));
+	fmt(un.sun_path, sizeof(un.sun_path), "%s/own", c->work);
+	memcpy(&good, &un, sizeof(un));
+	if (l < 0 || bind(l, (void *)&un, sizeof(un)) < 0 || listen(l, 64) < 0)
+		return -errno;
+	return race_addresses(c, kind, &good, l);
+}
+
+static int race_connect(struct ctx *c)
+{
+	return race_with_own(c, "stream");
+}
+
+static int race_connect_work(struct ctx *c)
+{
+	return race_with_own(c, "host");
+}
+
+/* Of another family, which nobody needs to decide about. */
+static int race_connect_family(struct ctx *c)
+{
+	struct sockaddr_storage good;
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001) };
+
+	memset(&good, 0, sizeof(good));
+	memcpy(&good, &in, sizeof(in));
+	return race_addresses(c, "host", &good, -1);
 }
 
 /* clang-format off */
@@ -327,6 +359,8 @@ static const struct row rows[] = {
 	W("RC-008", race_symlink_out, "exchange a directory with a symlink during open()"),
 	W("RC-009", race_dirfd, "exchange the directory descriptor during openat()"),
 	{ "RC-010", "race", "ipc", "rewrite the address of connect()", race_connect, NULL, BY_EVENT, NEED_UNIX, 0, NULL, 0, NULL },
+	{ "RC-011", "race", "ipc", "rewrite the address of connect() to a host socket inside", race_connect_work, NULL, BY_EVENT, NEED_WORK_SOCKET, 0, NULL, 0, NULL },
+	{ "RC-012", "race", "ipc", "rewrite an internet address to a host socket inside", race_connect_family, NULL, BY_EVENT, NEED_WORK_SOCKET, 0, NULL, 0, NULL },
 	P("RC-020", race_protected, ".mcp.json", "rewrite the path of open() to"),
 	P("RC-021", race_protected, ".git/hooks/post-checkout", "rewrite the path of open() to"),
 	P("RC-022", race_protected_rename, ".mcp.json", "rewrite the target of rename() to"),

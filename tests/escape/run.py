@@ -30,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WEAK = {"none", "partial"}
 # Rows that a gap of the record speaks of by name, whatever the level of their guarantee.
-GAPS = {"RD-026": "sockets", "UX-014": "sockets", "ID-004": "bounding set"}
+GAPS = {"ID-004": "bounding set"}
 PASS = {"held", "gap", "n.a.", "works", "blocked"}
 MEANING = {
     "held": "stayed inside; the same worked without a sandbox",

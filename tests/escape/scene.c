@@ -177,6 +177,11 @@ static void scene_row(const char *dir, const struct row *row)
 		make_tree(path("%s/work-evil/%s", dir, row->id), secret);
 	if (row->need & NEED_HOME)
 		make_home(path("%s/out/%s", dir, row->id), secret);
+	if (row->need & NEED_HIDDEN) {
+		plant(path("%s/work/%s/hidden.env", dir, row->id), path("SECRET: %s\n", secret),
+		      0644);
+		plant(path("%s/work/%s/hidden.d/%s", dir, row->id, secret), "x", 0644);
+	}
 	if (row->need & NEED_EXISTING)
 		plant(path("%s/work/%s", dir, row->arg), "original\n", 0644);
 }

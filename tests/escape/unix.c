@@ -35,7 +35,7 @@ static socklen_t unix_address(const char *name, bool abstract, struct sockaddr_s
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
 }
 
-/* A client socket and where to go: "stream" by path, "@stream" without, "host" in the workspace. */
+/* A client socket and where to go: "stream" by path, "@stream" without, "host..." inside. */
 int dial(struct ctx *c, const char *kind, struct sockaddr_storage *ret, socklen_t *ret_n)
 {
 	const bool abstract = kind[0] == '@';
@@ -43,8 +43,8 @@ int dial(struct ctx *c, const char *kind, struct sockaddr_storage *ret, socklen_
 
 	if (abstract)
 		name = abstract_name(c->dir, c->row->id, c->control ? "own" : kind + 1);
-	else if (!strcmp(kind, "host") && !c->control)
-		name = path("%s/host", c->work);
+	else if (!strncmp(kind, "host", 4) && !c->control)
+		name = path("%s/%s", c->work, kind);
 	else
 		name = path("%s/%s", c->base, kind);
 	*ret_n = unix_address(name, abstract, ret);
@@ -57,6 +57,15 @@ int dial(struct ctx *c, const char *kind, struct sockaddr_storage *ret, socklen_
 			return -1;
 	}
 	return socket(AF_UNIX, type_of(kind) | SOCK_CLOEXEC, 0);
+}
+
+static int connect_to(const char *name)
+{
+	struct sockaddr_storage sa;
+	const socklen_t n = unix_address(name, false, &sa);
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : rc(connect(fd, (void *)&sa, n));
 }
 
 static int plain(struct ctx *c)
@@ -92,6 +101,84 @@ static int by_sendmsg(struct ctx *c)
 	return fd < 0 ? -errno : rc(sendmsg(fd, &m, 0));
 }
 
+static int by_sendmmsg(struct ctx *c)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = 0;
+	const int fd = dial(c, c->row->arg, &sa, &n);
+	struct iovec iov = { (char[]){ "escaped" }, 7 };
+	struct mmsghdr m = { .msg_hdr = { .msg_name = &sa,
+					  .msg_namelen = n,
+					  .msg_iov = &iov,
+					  .msg_iovlen = 1 } };
+
+	return fd < 0 ? -errno : rc(sendmmsg(fd, &m, 1, 0));
+}
+
+/* A raw UNIX socket is a datagram socket by another name. */
+static int by_raw(struct ctx *c)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = 0;
+	const int fd = dial(c, c->row->arg, &sa, &n) < 0
+			       ? -1
+			       : socket(AF_UNIX, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : rc(sendto(fd, "escaped", 7, 0, (void *)&sa, n));
+}
+
+/* As long as an address of the network, so that its length does not tell. */
+static int by_short_name(struct ctx *c)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "host" };
+	socklen_t n = 0;
+	const int fd = dial(c, "host", &sa, &n);
+
+	if (c->control && chdir(c->base) < 0)
+		return -errno;
+	return fd < 0 ? -errno : rc(connect(fd, (void *)&un, 16));
+}
+
+static int by_work_symlink(struct ctx *c)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = 0;
+
+	if (dial(c, "host", &sa, &n) < 0)
+		return -errno;
+	(void)!symlink(c->control ? path("%s/host", c->base) : "host", "ln");
+	return connect_to("ln");
+}
+
+static int by_work_fd(struct ctx *c)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = 0;
+
+	if (dial(c, "host", &sa, &n) < 0)
+		return -errno;
+	const int fd =
+		open(path("%s/host", c->control ? c->base : c->work), O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : connect_to(path("/proc/self/fd/%d", fd));
+}
+
+/* Under a name where a socket of our own stood a moment ago, and back again. */
+static int by_rename(struct ctx *c)
+{
+	struct sockaddr_storage sa;
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "mine" };
+	const char *dir = c->control ? c->base : c->work;
+	socklen_t n = 0;
+	const int own = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (dial(c, "host", &sa, &n) < 0 || own < 0 || chdir(dir) < 0)
+		return -errno;
+	if (bind(own, (void *)&un, sizeof(un)) < 0 || rename("host", "mine") < 0)
+		return -errno;
+	return connect_to("mine");
+}
+
 /* A pair needs no socket() call; a datagram one can be pointed elsewhere later. */
 static int by_pair(struct ctx *c)
 {
@@ -117,15 +204,6 @@ static int by_pair_sendto(struct ctx *c)
 	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	return rc(sendto(pair[0], "escaped", 7, 0, (void *)&sa, n));
-}
-
-static int connect_to(const char *name)
-{
-	struct sockaddr_storage sa;
-	const socklen_t n = unix_address(name, false, &sa);
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd < 0 ? -errno : rc(connect(fd, (void *)&sa, n));
 }
 
 static int by_symlink(struct ctx *c)
@@ -328,6 +406,7 @@ static int session_to_parent(struct ctx *c)
 
 /* clang-format off */
 #define U(id, fn, arg, what) { id, "unix", "ipc", what, fn, fn, BY_EVENT, NEED_UNIX, 0, arg, 0, NULL }
+#define H(id, fn, arg, what) { id, "unix", "ipc", what, fn, fn, BY_EVENT, NEED_WORK_SOCKET, 0, arg, 0, NULL }
 #define A(id, fn, arg, what) { id, "unix", "ipc", what, fn, fn, BY_EVENT, NEED_ABSTRACT, 0, arg, 0, NULL }
 #define K(id, file) { id, "unix", "ipc", "connect to " file, well_known, NULL, BY_REPORT, 0, 0, file, 0, NULL }
 
@@ -345,7 +424,19 @@ static const struct row rows[] = {
 	U("UX-011", by_int80, NULL, "connect() through the 32-bit gate"),
 	U("UX-012", by_uring, NULL, "connect() by io_uring"),
 	{ "UX-013", "unix", "ipc", "re-connect one end of a seqpacket socketpair", by_pair, NULL, BY_EVENT, NEED_UNIX, ROW_INHERENT, "seq", 0, NULL },
-	{ "UX-014", "unix", "ipc", "connect() to a host socket that lies in the workspace", plain, plain, BY_EVENT, NEED_WORK_SOCKET, 0, "host", 0, NULL },
+	H("UX-014", plain, "host", "connect() to a host socket that lies in the workspace"),
+	H("UX-015", plain, "host-seq", "connect() to a host seqpacket socket in the workspace"),
+	H("UX-016", plain, "host-dgram", "connect() to a host datagram socket in the workspace"),
+	H("UX-017", by_sendto, "host-dgram", "sendto() a host datagram socket in the workspace"),
+	H("UX-018", by_sendmsg, "host-dgram", "sendmsg() to a host datagram socket in the workspace"),
+	H("UX-019", by_sendmmsg, "host-dgram", "sendmmsg() to a host datagram socket in the workspace"),
+	H("UX-027", by_pair, "host-dgram", "socketpair end to a host datagram socket in the workspace"),
+	H("UX-028", by_pair_sendto, "host-dgram", "sendto() from a socketpair to a host socket in the workspace"),
+	H("UX-029", by_raw, "host-dgram", "sendto() from a SOCK_RAW socket to a host socket in the workspace"),
+	H("UX-030", by_short_name, "host", "connect() to a host socket in the workspace, address as long as an internet one"),
+	H("UX-031", by_work_symlink, "host", "connect() to a host socket in the workspace through a symlink"),
+	H("UX-032", by_work_fd, "host", "connect() to a host socket in the workspace through /proc/self/fd"),
+	H("UX-033", by_rename, "host", "connect() to a host socket that was renamed over a socket of ours"),
 	A("UX-020", plain, "@stream", "connect() to an abstract stream socket"),
 	A("UX-021", plain, "@dgram", "connect() to an abstract datagram socket"),
 	A("UX-022", plain, "@seq", "connect() to an abstract seqpacket socket"),

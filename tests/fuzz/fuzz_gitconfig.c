@@ -5,6 +5,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool any(void *arg, struct sv place)
+{
+	(void)arg;
+	return place.n < GITCONFIG_VALUE;
+}
+
 /* A text is the old one, a NUL byte, and the new one. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,8 +19,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct sv was = sv_cut(&rest, '\0');
 	struct gitconfig_answer a;
 	struct sv place;
+	char value[GITCONFIG_VALUE];
 
+	if (gitconfig_get(all, "user", "name", value) && value[0] == 0)
+		__builtin_trap();
 	if (gitconfig_check(was, rest, false, &a)) {
+		/* What is whole can be looked through. */
+		if (!gitconfig_remotes(rest, any, NULL))
+			__builtin_trap();
 		/* What passed is readable, and no change of it is refused. */
 		if (!gitconfig_check(rest, rest, false, &a) || a.has_worktree)
 			__builtin_trap();

@@ -3,7 +3,6 @@ Doctor on recorded machines.
   $ for h in debian13-user-6.12 ubuntu24.04-restricted default-container; do echo "== $h"; writ doctor --facts $SRC/tests/fixtures/hosts/$h.facts | sed '/^check\|^warn/d; /fix: .*upgrade/d; s/, [0-9]* days old, [0-9]* entries//'; done
   == debian13-user-6.12
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
-  gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap   memory limit    data of each process; their sum is not bounded
                         fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
@@ -14,7 +13,6 @@ Doctor on recorded machines.
   ready: tier B as uid 1000 (kernel 6.8.0-45-generic, Landlock ABI 4)
   gap   tier A          AppArmor keeps user namespaces from us
                         fix: install the package, which brings a profile for writ
-  gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
@@ -29,7 +27,6 @@ Doctor on recorded machines.
   == default-container
   ready: tier B as uid 0 (kernel 6.1.0-54-amd64, Landlock ABI 2)
   gap   tier A          no user namespaces here
-  gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
   gap   tracing         without Yama, only seccomp keeps it from your other processes

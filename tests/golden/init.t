@@ -46,7 +46,6 @@ A first policy, written where the operator's policies live.
   and 65 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ ls -l $XDG_CONFIG_HOME/writ/projects | cut -c1-10 | tail -1
   -rw-------

@@ -33,7 +33,6 @@ What holds on ubuntu24.04-restricted, line by line.
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
   14 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
@@ -82,7 +81,6 @@ In a copy-on-write workspace:
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
@@ -97,7 +95,6 @@ With nothing said at all:
 
   tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use

@@ -1,8 +1,10 @@
 """hostile.py - odd names, full disks, exhausted limits, signals at the worst moment."""
+import json
 import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import time
 from collections import Counter
@@ -249,3 +251,113 @@ def _(w):
     (w.ws / deep).mkdir(parents=True)
     r = w.sh(f"touch {deep}/x; touch y", opts=("--policy", w.policy(f"allow write ./{deep}")))
     w.ok((w.ws / deep / "x").exists() and not (w.ws / "y").exists(), "a root one hundred deep", r)
+
+
+CONNECT = """
+import socket
+def reach(kind, path):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.settimeout(3)
+    s.connect(path)
+    s.send(b"hello")
+def say(f, *a):
+    try:
+        f(*a)
+        return "reached"
+    except OSError as e:
+        return e.strerror
+"""
+
+
+@test("sockets of programs outside")
+def _(w):
+    shown = w.dir / "shown"
+    shown.mkdir()
+    kinds = {"s": socket.SOCK_STREAM, "d": socket.SOCK_DGRAM, "q": socket.SOCK_SEQPACKET}
+    open_ones = []
+    for folder in (w.ws, shown):
+        for name, kind in kinds.items():
+            s = socket.socket(socket.AF_UNIX, kind)
+            s.bind(str(folder / name))
+            if kind != socket.SOCK_DGRAM:
+                s.listen()
+            open_ones.append(s)
+    for tier in ("A", "B"):
+        policy = w.policy("allow write .", f"allow read {shown}")
+        script = CONNECT + "print(json.dumps([say(reach, k, p) for k, p in json.loads(sys.argv[1])]))"
+        asked = json.dumps([(int(k), str(f / n)) for f in (w.ws, shown) for n, k in kinds.items()])
+        got = w.python(script, asked, opts=("--quiet", "--tier", tier, "--policy", policy))
+        w.same(got, ["Permission denied"] * 6, f"tier {tier}: none is reached, in what is written and in what is read")
+        rules = [f"allow unix {f / n}" for f in (w.ws, shown) for n in kinds]
+        got = w.python(script, asked, opts=("--tier", tier, "--policy", w.policy("allow write .", f"allow read {shown}", *rules)))
+        w.same(got, ["reached"] * 6, f"tier {tier}: control: by a rule each of them is")
+        denied = [e["object"] for e in w.events("denied")]
+        w.same(denied, [], f"tier {tier}: and nothing was refused")
+    for s in open_ones:
+        s.close()
+
+
+@test("sockets of its own")
+def _(w):
+    own = CONNECT + """
+def pair(folder, kind):
+    l = socket.socket(socket.AF_UNIX, kind)
+    l.bind(folder + "/own")
+    if kind != socket.SOCK_DGRAM:
+        l.listen()
+    try:
+        reach(kind, folder + "/own")
+    finally:
+        os.unlink(folder + "/own")
+def loop():
+    l = socket.create_server(("127.0.0.1", 0))
+    c = socket.create_connection(l.getsockname(), 3)
+    c.sendall(b"x")
+    assert l.accept()[0].recv(1) == b"x"
+def two():
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    a.send(b"x")
+    assert b.recv(1) == b"x"
+dirs = [".", os.environ["TMPDIR"], os.environ["HOME"]]
+print(json.dumps([[say(pair, d, k) for d in dirs for k in (1, 5)], [say(pair, d, 2) for d in dirs] + [say(two)], say(loop)]))
+"""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(w.dir / "server"))
+    server.listen()
+    for tier, plain in (("A", "Permission denied"), ("B", "reached")):
+        streams, datagrams, loop = w.python(own, opts=("--quiet", "--tier", tier))
+        w.same(streams, ["reached"] * 6, f"tier {tier}: streams and packets, in the workspace, TMPDIR and HOME")
+        w.same(datagrams, [plain] * 4, f"tier {tier}: datagrams")
+        w.ok(loop == "reached" if tier == "A" else loop.startswith("Permission denied"), f"tier {tier}: the loopback", loop)
+        policy = w.policy("allow write .", f"allow unix {w.dir / 'server'}")
+        streams, datagrams, _ = w.python(own, opts=("--tier", tier, "--policy", policy))
+        w.same([streams, datagrams], [["reached"] * 6, ["reached"] * 4], f"tier {tier}: all of it where a rule names a socket")
+    server.close()
+
+
+@test("a connect that has to wait")
+def _(w):
+    script = CONNECT + """
+import threading, time
+l = socket.socket(socket.AF_UNIX)
+l.bind("full")
+l.listen(0)
+held = []
+def more():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("full")
+    held.append(s)
+t = [threading.Thread(target=more) for _ in range(4)]
+for x in t: x.start()
+time.sleep(0.5)
+before = len(held)
+for _ in range(4): l.accept()
+for x in t: x.join(5)
+n = socket.socket(socket.AF_UNIX)
+n.setblocking(False)
+n.connect("full")
+print(json.dumps([before < 4, len(held), n.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO)]))
+"""
+    for tier in ("A", "B"):
+        w.same(w.python(script, opts=("--tier", tier)), [True, 4, 0], f"tier {tier}: waits, and nobody else does")
+        os.unlink(w.ws / "full")

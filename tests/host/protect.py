@@ -116,3 +116,42 @@ def _(w):
         bad = [p for p in ("raw/new", "top", "src/locked", "logs/d/x") if (v.ws / p).exists()]
         w.same((bad, (v.ws / "raw/f").exists()), ([], True), f"{what}: the rest does not", r)
         w.ok("denied write" in r.said, f"{what}: and lines say so", r)
+
+
+@test("programs beside hidden files")
+def _(w):
+    steps = {
+        "a program that was just built": "printf '#!/bin/sh\\necho made' > new && chmod +x new && test $(./new) = made && cp /bin/echo e && test $(./e x) = x",
+        "a program of the system": "test $(/bin/echo x) = x",
+        "a file beside it": "test $(cat plain) = shown",
+        "the temporary directory": 'echo x > "$TMPDIR/t" && test $(cat "$TMPDIR/t") = x && cp /bin/echo "$TMPDIR/e" && test $("$TMPDIR/e" y) = y',
+        "a link to it": 'echo x > "$TMPDIR/t" && ln -sf "$TMPDIR/t" ln && test $(cat ln) = x',
+        "a pipe with a name": 'mkfifo "$TMPDIR/p" && { sleep 0.2; echo x > "$TMPDIR/p"; } & sleep 0.1; test $(cat "$TMPDIR/p") = x',
+        "descriptors by name": "echo x | { test $(cat /dev/stdin) = x; } && exec 7< plain && test $(cat /dev/fd/7) = shown",
+        "a file that is gone": 'echo x > "$TMPDIR/g" && exec 7< "$TMPDIR/g" && rm "$TMPDIR/g" && test $(cat /proc/self/fd/7) = x',
+        "devices": "head -c 3 /dev/zero | wc -c | grep -q 3 && cat /dev/null && head -c 1 /dev/urandom > /dev/null",
+        "oneself in /proc": "grep -q Name: /proc/self/status && test -n \"$(head -c 1 /proc/self/maps)\" && ls /proc/self/fd > /dev/null && cat /proc/self/exe > /dev/null",
+        "threads of oneself": "cat /proc/thread-self/comm | grep -q cat",
+        "the machine in /proc": "test -s /proc/cpuinfo || grep -q . /proc/cpuinfo && grep -q . /proc/mounts && grep -q . /etc/mtab && grep -q lo /proc/net/dev",
+        "directories": "ls . > /dev/null && ls /usr/bin > /dev/null",
+        "git": "git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log --oneline > /dev/null",
+    }
+    for tier in ("A", "B"):
+        v = w.at("/var/tmp")
+        v.put("plain", "shown\n")
+        v.put(".env", "hidden\n")
+        opts = ("--quiet", "--tier", tier, "--policy", v.policy("allow write .", "deny read **/.env"))
+        if tier == "B":  # no link may lead to where writ keeps its files, and that is where TMPDIR is
+            del steps["a link to it"]
+        for name, script in steps.items():
+            w.exits(v.sh("rm -rf r ln e new; " + script, opts=opts), 0, f"tier {tier}: {name}")
+        for name, script in {"open": "cat .env", "a link": "ln -s .env l; cat l", "a copy": "cp .env c; cat c", "another name": "mv .env c; cat c",
+                             "a second name": "ln .env c; cat c", "a shell": ". ./.env", "running it": "./.env", "/proc": "cat /proc/self/cwd/.env"}.items():
+            r = v.sh(script, opts=opts)
+            w.ok(b"hidden" not in r.out + r.err and r.code != 0, f"tier {tier}: {name} does not show it", r)
+        v.put("later.env", "")
+        os.rename(v.ws / "later.env", v.ws / ".env")
+        v.put(".env", "hidden\n")
+        r = v.sh("cat .env", opts=opts)
+        w.ok(b"hidden" not in r.out, f"tier {tier}: nor when it was replaced", r)
+        w.same((v.ws / ".env").read_text(), "hidden\n", f"tier {tier}: and it is still there")

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from host import places, test
+from host import ROOT, places, test
 
 
 def git(w, *args, cwd=None):
@@ -152,6 +152,104 @@ def _(w):
         v = w.at(top, user)
         _, tree, _ = prepare(v)
         work(v, "worktree", tree, grants=(f"allow write {v.dir}/base/.git",))
+
+
+# What git does in a repository that belongs to somebody else's worktree as well, without a grant by hand.
+SHARED = [s for s in STEPS if s[0] not in ("remote add", "remote rename and remove", "branch -u", "branch -m", "gc")] + [
+    ("branch -d", "git branch gone && git branch -qd gone; test -z \"$(git branch --list gone)\""),
+    ("packed refs", "git pack-refs --all && git tag later && git tag -d later > /dev/null"),
+    ("worktree add and remove", "git worktree add -q ./inner && cd inner && git commit -qm i --allow-empty && cd .. && git worktree remove inner"),
+]
+
+
+@test("a linked worktree, found by itself")
+def _(w):
+    for tier in ("A", "B"):
+        v = w.at(*places()[-1])
+        _, tree, _ = prepare(v)
+        base = v.dir / "base"
+        git(v, "worktree", "add", "-q", "-b", "other", v.dir / "other", cwd=base)
+        opts = ("--tier", tier, *IDENTITY)
+        r = v.writ("explain", "--tier", tier, cwd=tree)
+        w.ok(f"linked worktree: {base}/.git" in r.text, f"tier {tier}: explain says so", r)
+        before = v.call(["sh", "-c", "cd .git && sha256sum config HEAD index description worktrees/other/* hooks/*"], cwd=base).text
+        for name, script in SHARED:
+            w.exits(v.sh("set -e; " + script, cwd=tree, opts=opts), 0, f"tier {tier}: {name}")
+        r = v.call(["git", "-c", "safe.directory=*", "fsck", "--no-dangling"], cwd=base)
+        w.ok(r.code == 0, f"tier {tier}: the repository is whole", r)
+        for name, script in EVIL:
+            v.sh(script.format(git=base / ".git"), cwd=tree, opts=opts)
+            v.sh(script.format(git=base / ".git/worktrees/tree"), cwd=tree, opts=opts)
+        w.same(dangerous(str(tree), str(base / ".git")), [], f"tier {tier}: what git would run later cannot be left behind")
+        for name in ("HEAD", "index", "config", "description", "rebase-merge/git-rebase-todo", "worktrees/other/HEAD", "new"):
+            v.sh(f"mkdir -p $(dirname {base}/.git/{name}); echo x > {base}/.git/{name}", cwd=tree, opts=opts)
+        after = v.call(["sh", "-c", "cd .git && sha256sum config HEAD index description worktrees/other/* hooks/*"], cwd=base).text
+        w.same(after, before, f"tier {tier}: nothing of the others has changed")
+        w.ok(not (base / ".git/new").exists() and not (base / ".git/rebase-merge").exists(), f"tier {tier}: nothing new")
+
+
+@test("a submodule as the workspace")
+def _(w):
+    for tier in ("A", "B"):
+        v = w.at(*places()[-1])
+        _, _, super_ = prepare(v)
+        opts = ("--tier", tier, *IDENTITY)
+        for name, script in [s for s in STEPS if s[0] != "branch -u"]:
+            w.exits(v.sh("set -e; " + script, cwd=super_ / "mod", opts=opts), 0, f"tier {tier}: {name}")
+        for name, script in EVIL:
+            v.sh(script.format(git=super_ / ".git/modules/mod"), cwd=super_ / "mod", opts=opts)
+            v.sh(script.format(git=super_ / ".git"), cwd=super_ / "mod", opts=opts)
+        w.same(dangerous(str(super_), str(super_ / ".git")), [], f"tier {tier}: what git would run later cannot be left behind")
+        r = v.sh(f"echo x > {super_}/a; echo x > {super_}/.git/HEAD; ls {super_}", cwd=super_ / "mod", opts=opts)
+        w.ok((super_ / "a").read_text() != "x\n" and "ref:" in (super_ / ".git/HEAD").read_text(),
+             f"tier {tier}: what holds it is as it was", r)
+
+
+@test("pointers to a repository that does not know the workspace")
+def _(w):
+    v = w.at(*places()[-1])
+    _, tree, super_ = prepare(v)
+    base, forged = v.dir / "base/.git", v.dir / "forged"
+    forged.mkdir()
+    if v.user is not None:
+        os.chown(forged, v.user, v.user)
+    for name, to in {"a worktree of another place": base / "worktrees/tree", "a repository": base,
+                     "a submodule of another": super_ / ".git/modules/mod", "a directory": v.dir / "home"}.items():
+        (forged / ".git").write_text(f"gitdir: {to}\n")
+        if v.user is not None:
+            os.chown(forged / ".git", v.user, v.user)
+        r = v.sh(f"ls {to}; echo x > {to}/objects/x", cwd=forged)
+        w.ok(r.out == b"" and not (to / "objects/x").exists(), f"{name} is not granted", r)
+        r = v.writ("explain", cwd=forged)
+        w.ok("repository" not in r.text, f"{name}: and nothing is said of one", r)
+    if ROOT and v.user is not None:
+        os.chown(base / "worktrees/tree", 0, 0)
+        r = v.sh(f"ls {base}", cwd=tree)
+        w.ok(r.out == b"", "another user's is not granted", r)
+
+
+@test("who commits")
+def _(w):
+    script = "git init -q r && cd r && git commit -qm x --allow-empty && git log -1 --format='%an <%ae> %cn <%ce>'"
+    for tier in ("A", "B"):
+        r = w.sh("rm -rf r; " + script, opts=("--tier", tier))
+        w.ok(r.code != 0 and b"tell me who you are" in r.err, f"tier {tier}: nobody is known", r)
+    (w.home / ".gitconfig").write_text("[user]\n\tname = Ann \"O\\\"Hara; #1\"\n\temail = ann@example.com\n"
+                                       "[core]\n\teditor = evil\n[include]\n\tpath = ../secret\n")
+    (w.dir / "secret").write_text("[user]\n\temail = secret@example.com\n")
+    for tier in ("A", "B"):
+        r = w.sh("rm -rf r; " + script, opts=("--tier", tier))
+        w.same(r.text, 'Ann O"Hara; #1 <ann@example.com> Ann O"Hara; #1 <ann@example.com>\n', f"tier {tier}: the person's own name", r)
+        r = w.sh("git config --get core.editor; git config --get include.path; true", opts=("--tier", tier))
+        w.same(r.text, "", f"tier {tier}: and nothing else of the file", r)
+        r = w.sh("rm -rf r; " + script, opts=("--tier", tier, *IDENTITY))
+        w.ok("Agent <agent@example.com>" in r.text, f"tier {tier}: who says another name has it", r)
+    r = w.sh("rm -rf r; git config --global user.name Inner; " + script + "; git config --global --unset user.name")
+    w.ok("Inner <ann@" in r.text, "settings inside come after it", r)
+    for bad in ("a\\nb", "a\x01b", "a<b>", "x" * 300):
+        (w.home / ".gitconfig").write_text(f'[user]\n\tname = "{bad}"\n\temail = ann@example.com\n')
+        r = w.sh("git config user.name; git config user.email")
+        w.same(r.text, "ann@example.com\n", f"a name that is no name stays outside: {bad[:5]!r}", r)
 
 
 @test("a submodule")

@@ -174,3 +174,34 @@ def _(w):
     w.ok((w.ws / "top").exists() and r.text.strip() == str(w.ws / "deep/er"), "in a checkout it is the whole of it", r)
     if ROOT:
         w.same((w.ws / "top").stat().st_uid, 0, "files belong to root")
+
+
+@test("modes of what is made on behalf")
+def _(w):
+    script = """
+import socket, threading
+def made(n):
+    os.close(os.open(f"f{n}", os.O_CREAT | os.O_WRONLY, 0o666))
+    os.mkdir(f"d{n}")
+    os.mkfifo(f"p{n}")
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(f"s{n}")
+    return [oct(os.stat(f"{k}{n}").st_mode & 0o7777) for k in "fdps"]
+out = []
+def thread(n):
+    out.append(made(n))
+for n, mask in enumerate((0o022, 0o077, 0o027, 0o002, 0o777)):
+    os.umask(mask)
+    t = threading.Thread(target=thread, args=(n,))
+    t.start()
+    t.join()
+t = threading.Thread(target=lambda: os.umask(0o037))
+t.start()
+t.join()
+out.append(made(9))
+print(json.dumps(out))
+"""
+    want = [[oct(m & ~mask) for m in (0o666, 0o777, 0o666, 0o777)] for mask in (0o022, 0o077, 0o027, 0o002, 0o777, 0o037)]
+    for tier in ("A", "B"):
+        v = w.at("/tmp")
+        w.same(v.python(script, opts=("--tier", tier)), want, f"tier {tier}: the umask of that moment, of any thread")

@@ -102,7 +102,7 @@ static void box_writes(struct box_code *p, bool reads)
 				       SYS_mknodat,   SYS_symlink, SYS_symlinkat, SYS_unlink,
 				       SYS_unlinkat,  SYS_rmdir,   SYS_rename,	  SYS_renameat,
 				       SYS_renameat2, SYS_link,	   SYS_linkat,	  SYS_truncate,
-				       SYS_bind,      SYS_openat2 };
+				       SYS_bind };
 	const uint32_t bits = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
 
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)

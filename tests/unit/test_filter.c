@@ -51,7 +51,7 @@ static const char *const allowed =
 	"pwritev2 lseek dup dup2 dup3 fcntl flock pipe pipe2 fsync fdatasync sync_file_range "
 	"ftruncate fallocate fadvise64 readahead copy_file_range sendfile splice tee vmsplice "
 	"close_range sync syncfs statx stat lstat statfs fstatfs getdents getdents64 io_setup "
-	"io_destroy io_submit io_cancel io_getevents io_pgetevents openat2 mkdir mkdirat rmdir "
+	"io_destroy io_submit io_cancel io_getevents io_pgetevents mkdir mkdirat rmdir "
 	"link "
 	"linkat symlink symlinkat rename renameat renameat2 unlink unlinkat truncate access "
 	"faccessat faccessat2 readlink readlinkat getcwd chdir fchdir umask inotify_init "
@@ -108,9 +108,9 @@ static const char *const judged =
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
-	"creat openat2 mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
+	"creat mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
 	"unlink unlinkat truncate mknod mknodat bind";
-static const char *const trap_read = "creat openat2";
+static const char *const trap_read = "creat";
 static const char *const trap_meta =
 	"chmod fchmod fchmodat fchmodat2=452 chown fchown lchown fchownat utime utimes futimesat "
 	"utimensat setxattr lsetxattr fsetxattr setxattrat=463 removexattr lremovexattr "
@@ -367,6 +367,11 @@ static uint32_t expect_traps(const struct arch *a, const struct seccomp_data *d,
 		yes = traps_open(v[2], t);
 	if (in && is(a, d, "sendto"))
 		yes = t & TRAP_NET && d->args[4];
+	if (in && is(a, d, "connect"))
+		yes = t & (TRAP_NET | TRAP_UNIX);
+	if (in && (is(a, d, "socket") || is(a, d, "socketpair")))
+		yes = (t & (TRAP_NET | TRAP_UNIX)) == TRAP_UNIX && v[0] == AF_UNIX &&
+		      ((v[1] & 0xf) == SOCK_DGRAM || (v[1] & 0xf) == SOCK_RAW);
 	if (in && is(a, d, "ioctl"))
 		yes = t & TRAP_META && (v[1] == FS_IOC_SETFLAGS || v[1] == FS_IOC_FSSETXATTR);
 	return yes ? SECCOMP_RET_USER_NOTIF : GO;
@@ -595,6 +600,9 @@ static void test_traps(const struct arch *a)
 		sweep_bits(&l, "open", 1);
 		sweep_bits(&l, "openat", 2);
 		sweep_bits(&l, "sendto", 4);
+		sweep_bits(&l, "socketpair", 1);
+		if (t == TRAP_UNIX || t == (TRAP_UNIX | TRAP_NET))
+			sweep_sockets(&l);
 		if (t == TRAP_META || t == TRAP_COMBINATIONS - 1)
 			sweep_ioctl(&l);
 		ok(!l.wrong, "%s: trap program %u: %zu calls, %zu wrong", a->name, t, l.calls,

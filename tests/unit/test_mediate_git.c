@@ -4,9 +4,9 @@
 
 /* Real git under the mediator: what people do in clones, worktrees and submodules. */
 
-static char base[64], ws[96], priv[96];
+static char base[64], ws[96], priv[96], ours[96];
 static struct cap_set set;
-static struct sv private_dirs[1];
+static struct sv private_dirs[1], closed_dirs[1];
 static const char *script;
 
 static int shell(void)
@@ -20,8 +20,8 @@ static int shell(void)
 		 "GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_EDITOR=true "
 		 "GIT_TERMINAL_PROMPT=0 "
 		 "GIT_ALLOW_PROTOCOL=file GIT_PAGER=cat; "
-		 "exec >%s/log 2>&1; cd %s; %s",
-		 priv, priv, ws, script);
+		 "exec >%s/log 2>&1; OURS=%s; cd %s; %s",
+		 priv, priv, ours, ws, script);
 	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
 	return 99;
 }
@@ -44,7 +44,9 @@ static struct box run(const char *what, int want)
 				  .realm = SV("r"),
 				  .workspace = sv_from(ws),
 				  .private_dirs = private_dirs,
-				  .private_dirs_n = 1 } };
+				  .private_dirs_n = 1,
+				  .closed_dirs = closed_dirs,
+				  .closed_dirs_n = 1 } };
 	int got;
 
 	script = what;
@@ -170,7 +172,33 @@ static void test_attacks(void)
 	bad("cd super/mod && git config core.worktree /", "/.git/modules/mod/config");
 	bad("cp copy/.git/config x && echo '[core]hooksPath=x' >> x && mv x copy/.git/config",
 	    "/copy/.git/config");
+	bad("git -C copy config remote.h.url $OURS/evil.git", "/copy/.git/config");
+	bad("git -C copy config remote.h.pushurl file://${OURS%s}%73/evil.git",
+	    "/copy/.git/config");
+	bad("git -C copy config branch.main.remote ../../ours/evil.git", "/copy/.git/config");
+	bad("git -C copy config remote.pushDefault localhost:.local/state/writ/homes/x",
+	    "/copy/.git/config");
+	bad("mkdir -p copy/.git/remotes && echo URL: ext::x > copy/.git/remotes/h", "/remotes/h");
+	bad("git -C copy worktree add ../wt -b wt && rm copy/.git/worktrees/wt/commondir && echo "
+	    "$OURS > copy/.git/worktrees/wt/commondir; cat copy/.git/worktrees/wt/commondir",
+	    "/wt/commondir");
+	bad("echo /x > y && mv y copy/.git/worktrees/wt/commondir", "/wt/commondir");
+	bad("echo /x > y && ln y copy/.git/worktrees/wt/commondir", "/wt/commondir");
+	good("echo ../.. > y && mv y copy/.git/worktrees/wt/commondir && git -C wt status && git "
+	     "-C "
+	     "copy worktree remove ../wt && git -C copy worktree add ../wt wt");
+	bad("mkdir -p b/remotes b/refs && echo URL: ext::x > b/remotes/h && mkdir b/objects",
+	    "/b/objects");
+	bad("git init --bare c && mkdir -p c/remotes && echo URL: ext::x > c/remotes/h",
+	    "/c/remotes/h");
+	bad("mkdir -p copy/.git/branches && echo ext::x > copy/.git/branches/h", "/branches/h");
 	bad("mv copy/.git copy/git", "/copy/.git");
+	ok(host("git clone --bare repo old.git && echo > old.git/hooks/post-update"),
+	   "a hook that sleeps");
+	bad("chmod +x old.git/hooks/post-update", "/hooks/post-update");
+	good("git -C copy config remote.h.url https://host/a..b.git && git -C copy config "
+	     "remote.h.pushurl me@host:x/y.git && git -C copy config remote.h.url ../repo");
+	good("chmod +x old.git/HEAD && mkdir hooks && echo > hooks/x && chmod +x hooks/x");
 	bad("mkdir n && ln -s ../copy/.git n/.git", "/n/.git");
 	bad("rm -rf copy/.git/hooks && mkdir copy/.git/hooks && cp /bin/true "
 	    "copy/.git/hooks/pre-commit",
@@ -191,8 +219,10 @@ int main(void)
 		return 1;
 	snprintf(ws, sizeof(ws), "%s/ws", base);
 	snprintf(priv, sizeof(priv), "%s/priv", base);
-	if (mkdir(ws, 0755) < 0 || mkdir(priv, 0755) < 0)
+	snprintf(ours, sizeof(ours), "%s/ours", base);
+	if (mkdir(ws, 0755) < 0 || mkdir(priv, 0755) < 0 || mkdir(ours, 0755) < 0)
 		return 1;
+	closed_dirs[0] = sv_from(ours);
 	private_dirs[0] = sv_from(priv);
 	snprintf(cmd, sizeof(cmd), "fs.write:r:%s/**", ws);
 	box_cap(&set, CAP_GRANT, "fs.read:r:/**");

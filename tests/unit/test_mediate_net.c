@@ -288,10 +288,12 @@ static void test_net(void)
 	box_cap(&set, CAP_GRANT, text);
 	snprintf(text, sizeof(text), "unix.connect:r:%s/granted", out);
 	box_cap(&set, CAP_GRANT, text);
+	snprintf(text, sizeof(text), "unix.connect:r:%s/dgram", ws);
+	box_cap(&set, CAP_GRANT, text);
 	ok(box_run(&b, net) == 0, "the program runs");
-	ok(results[0] == 0 && results[1] == EACCES && results[2] == 0 && results[3] == EACCES,
-	   "UNIX sockets by where they are (%d %d %d %d)", results[0], results[1], results[2],
-	   results[3]);
+	ok(results[0] == EACCES && results[1] == EACCES && results[2] == 0 && results[3] == EACCES,
+	   "UNIX sockets of others by rule only, wherever they are (%d %d %d %d)", results[0],
+	   results[1], results[2], results[3]);
 	ok(results[4] == ENOENT && results[5] == EACCES, "none, abstract (%d %d)", results[4],
 	   results[5]);
 	ok(results[6] == 0 && results[7] == EACCES && results[8] == 0, "TCP by address (%d %d %d)",
@@ -311,6 +313,112 @@ static void test_net(void)
 	ok(results[23] == EOPNOTSUPP, "no connecting by sending (%d)", results[23]);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
+}
+
+/* --- Whose socket it is --- */
+
+enum { SPRAYED = 200 };
+
+/* Somebody outside: when told, listens at many names, then says so. */
+static pid_t start_neighbour(int go[2], int done[2])
+{
+	char name[16], byte;
+	pid_t pid;
+
+	if (pipe(go) < 0 || pipe(done) < 0)
+		return -1;
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	if (read(go[0], &byte, 1) != 1)
+		_exit(1);
+	for (int i = 0; i < SPRAYED; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		(void)listen_unix(ws, name, SOCK_STREAM);
+	}
+	if (write(done[1], "d", 1) != 1)
+		_exit(2);
+	(void)!read(go[0], &byte, 1);
+	_exit(0);
+}
+
+static int go_pipe[2], done_pipe[2];
+
+static int whose(void)
+{
+	struct sockaddr_un none = { .sun_family = AF_UNIX };
+	char name[32], byte;
+	int reached = 0, dir, fd = listen_unix(ws, "own", SOCK_STREAM);
+
+	if (chdir(ws) < 0 || fd < 0)
+		return 1;
+	results[0] = try_unix(ws, "own");
+	results[1] = ERR(rename("own", "moved"));
+	results[2] = try_unix(ws, "moved");
+	results[3] = ERR(symlink("moved", "to-moved"));
+	results[4] = try_unix(ws, "to-moved");
+	dir = open(ws, O_PATH | O_DIRECTORY);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", dir);
+	results[5] = try_unix(name, "moved");
+	results[6] = listen_unix(name, "by-fd", SOCK_STREAM) < 0 ? errno : 0;
+	results[7] = try_unix(ws, "by-fd");
+	results[8] = ERR(unlink("moved"));
+	results[9] = try_unix(ws, "moved");
+	results[10] = ERR(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&none, 2));
+	for (int i = 0; i < SPRAYED; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		close(listen_unix(ws, name, SOCK_STREAM));
+		(void)unlink(name);
+	}
+	if (write(go_pipe[1], "g", 1) != 1 || read(done_pipe[0], &byte, 1) != 1)
+		return 2;
+	for (int i = 0; i < SPRAYED; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		reached += try_unix(ws, name) == 0;
+	}
+	results[11] = reached;
+	/* More than are remembered: the last ones are. */
+	for (int i = 0; i < SPRAYED; i++) {
+		snprintf(name, sizeof(name), "k%d", i);
+		(void)listen_unix(ws, name, SOCK_STREAM);
+	}
+	results[12] = try_unix(ws, "k199");
+	results[13] = try_unix(ws, "k0");
+	return 0;
+}
+
+static void test_whose(bool inside)
+{
+	struct box b = make_box(BOX_NET | BOX_WRITE);
+	const pid_t neighbour = start_neighbour(go_pipe, done_pipe);
+	const char *where = inside ? "own mounts" : "host mounts";
+
+	b.opt.own_mounts = inside;
+	ok(box_run(&b, whose) == 0, "%s: the program runs (%d)", where, b.status);
+	ok(results[0] == 0 && results[1] == 0 && results[2] == 0, "%s: a socket of ours (%d %d %d)",
+	   where, results[0], results[1], results[2]);
+	ok(results[3] == 0 && results[4] == 0, "%s: through a link (%d %d)", where, results[3],
+	   results[4]);
+	ok(results[5] == 0 && results[6] == 0 && results[7] == 0,
+	   "%s: by a descriptor of its directory (%d %d %d)", where, results[5], results[6],
+	   results[7]);
+	ok(results[8] == 0 && results[9] == ENOENT, "%s: gone is gone (%d %d)", where, results[8],
+	   results[9]);
+	ok(results[10] == (inside ? EINVAL : EACCES), "%s: no address (%d)", where, results[10]);
+	ok(results[11] == 0, "%s: none of somebody else's, whatever its number (%d)", where,
+	   results[11]);
+	ok(results[12] == 0 && results[13] == EACCES, "%s: the oldest is forgotten (%d %d)", where,
+	   results[12], results[13]);
+	if (neighbour > 0) {
+		close(go_pipe[1]);
+		close(go_pipe[0]);
+		(void)kill(neighbour, SIGKILL);
+		(void)waitpid(neighbour, NULL, 0);
+	}
+	close(done_pipe[0]);
+	close(done_pipe[1]);
+	run_host("cd %s && rm -f n* s* k* by-fd to-moved", ws);
 }
 
 /* --- A root of its own --- */
@@ -389,6 +497,10 @@ static int jailed(void)
 	results[14] = ERR(rename("rel/x", "/own/x"));
 	results[15] = ERR(mkdir("/own/d", 0755));
 	results[16] = open_close("/proc/self/comm", O_WRONLY);
+	results[17] = ERR(rmdir(ws));
+	snprintf(path, sizeof(path), "%s2", ws);
+	results[18] = ERR(rename(ws, path));
+	results[19] = open_close("after", O_WRONLY | O_CREAT);
 	return 0;
 }
 
@@ -418,6 +530,8 @@ static void test_jail(void)
 	   results[13]);
 	ok(results[14] == EXDEV && results[15] == 0, "two worlds (%d %d)", results[14],
 	   results[15]);
+	ok(results[17] == EBUSY && results[18] != 0 && results[19] == 0 && there(ws, "after"),
+	   "what is mounted stays mounted (%d %d %d)", results[17], results[18], results[19]);
 }
 
 int main(void)
@@ -441,6 +555,8 @@ int main(void)
 	box_cap(&set, CAP_GRANT, text);
 	test_meta();
 	test_net();
+	test_whose(false);
+	test_whose(true);
 	test_jail();
 	run_host("rm -rf %s", base);
 	arena_clear(&box_arena);
