@@ -260,7 +260,7 @@ static const struct row rows[] = {
 	S("RD-020", "/etc/sudoers"), S("RD-021", "/var/log/lastlog"), S("RD-022", "/var/log/wtmp"),
 	S("RD-023", "/etc/gshadow"), S("RD-024", "/var/log/dpkg.log"), S("RD-025", "/run/utmp"),
 	{ "RD-026", "read", "ipc", "a host process in the workspace passes an outside descriptor",
-	  from_passed_fd, NULL, BY_SECRET | BY_CANARY, NEED_FD_PASSER, 0, NULL, 0, NULL },
+	  from_passed_fd, NULL, BY_SECRET | BY_CANARY, NEED_FD_PASSER, 0, NULL, 0, NULL, "sockets" },
 };
 /* clang-format on */
 

@@ -345,7 +345,7 @@ static const struct row rows[] = {
 	U("UX-011", by_int80, NULL, "connect() through the 32-bit gate"),
 	U("UX-012", by_uring, NULL, "connect() by io_uring"),
 	{ "UX-013", "unix", "ipc", "re-connect one end of a seqpacket socketpair", by_pair, NULL, BY_EVENT, NEED_UNIX, ROW_INHERENT, "seq", 0, NULL },
-	{ "UX-014", "unix", "ipc", "connect() to a host socket that lies in the workspace", plain, plain, BY_EVENT, NEED_WORK_SOCKET, 0, "host", 0, NULL },
+	{ "UX-014", "unix", "ipc", "connect() to a host socket that lies in the workspace", plain, plain, BY_EVENT, NEED_WORK_SOCKET, 0, "host", 0, NULL, "sockets" },
 	A("UX-020", plain, "@stream", "connect() to an abstract stream socket"),
 	A("UX-021", plain, "@dgram", "connect() to an abstract datagram socket"),
 	A("UX-022", plain, "@seq", "connect() to an abstract seqpacket socket"),
