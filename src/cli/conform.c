@@ -131,10 +131,18 @@ static int read_under(struct args *a, struct arena *arena, struct conform_option
 	return 0;
 }
 
-static int read_options(struct args *a, struct arena *arena, struct conform_options *opt)
+/* The disk rather than memory, and where most sandboxes have nothing of their own. */
+static const char *default_dir(void)
 {
 	const char *tmp = getenv("TMPDIR");
-	const char *dir = tmp && tmp[0] == '/' ? tmp : "/var/tmp";
+
+	if (tmp && tmp[0] == '/')
+		return tmp;
+	return access("/var/tmp", W_OK | X_OK) == 0 ? "/var/tmp" : "/tmp";
+}
+
+static int read_options(struct args *a, struct arena *arena, struct conform_options *opt)
+{
 	const char *tier = a->value[OPT_TIER];
 	uint64_t jobs = JOBS_DEFAULT;
 
@@ -147,7 +155,7 @@ static int read_options(struct args *a, struct arena *arena, struct conform_opti
 		note("--tier wants A or B");
 		return EXIT_FAILED;
 	}
-	opt->dir = a->given[OPT_DIR] ? a->value[OPT_DIR] : dir;
+	opt->dir = a->given[OPT_DIR] ? a->value[OPT_DIR] : default_dir();
 	opt->user = a->value[OPT_USER];
 	opt->tier = tier;
 	opt->bare = a->value[OPT_BARE];
@@ -172,6 +180,7 @@ static int show_list(struct args *a, const struct conform_rows *rows)
 static int show_report(struct args *a, const struct conform_report *r)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
+	struct sv said = sv_from(r->said);
 	bool silent = false;
 
 	for (size_t i = 0; i < r->results.n; i++)
@@ -180,8 +189,11 @@ static int show_report(struct args *a, const struct conform_report *r)
 		conform_json(r, &b);
 	else
 		conform_show(r, a->given[OPT_VERBOSE], &b);
-	if (silent && r->said[0])
-		note("the sandbox said: %s", r->said);
+	while (silent && said.n) {
+		const struct sv line = sv_cut(&said, '\n');
+
+		note("the sandbox said: " SV_FMT, SV_ARG(line));
+	}
 	return out(&b, conform_report_passes(r) ? EXIT_DONE : EXIT_NO);
 }
 
