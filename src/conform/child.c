@@ -20,6 +20,8 @@ void signals_block(struct suite *s, sigset_t *ret_old)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 
+	/* If whoever started us ignores it, nobody could be waited for. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {

@@ -166,6 +166,7 @@ struct conform_result {
 
 struct conform_report {
 	VEC(struct conform_result) results;
+	const char *tested; /* "writ run", or the words of --under */
 	struct sv tier, user;
 	char said[1536]; /* the sandbox's standard error, if something did not run */
 	int signal;	 /* not 0: told to end, and nothing else here counts */

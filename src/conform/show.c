@@ -106,10 +106,14 @@ static void put_summary(const struct conform_report *r, struct buf *b)
 		controls += res->control != CONTROL_NONE;
 		work += res->control == CONTROL_WORKS;
 	}
+	buf_str(b, "\ntested: ");
+	put_plain(b, sv_from(r->tested));
+	buf_fmt(b, "%s" SV_FMT ", as " SV_FMT "\n", r->tier.n ? ", tier " : "", SV_ARG(r->tier),
+		SV_ARG(r->user));
 	buf_fmt(b,
-		"\n%zu of %zu attempts mean something on this machine for %s; %zu of them are "
-		"judged from outside; %zu of %zu controls work inside\n",
-		seen, r->results.n, r->user.p, outside, work, controls);
+		"%zu of %zu attempts mean something here; %zu of them are judged from outside; %zu "
+		"of %zu controls work inside\n",
+		seen, r->results.n, outside, work, controls);
 }
 
 void conform_show(const struct conform_report *r, bool all, struct buf *b)
@@ -174,8 +178,9 @@ static void put_json_result(const struct conform_result *res, struct buf *b)
 
 void conform_json(const struct conform_report *r, struct buf *b)
 {
-	buf_str(b, "{\"version\":1,\"tier\":");
-	json_put_str(b, r->tier);
+	buf_str(b, "{\"version\":1,\"tested\":");
+	json_put_str(b, sv_from(r->tested));
+	member(b, "tier", r->tier);
 	member(b, "user", r->user);
 	buf_fmt(b, ",\"passed\":%s,\"counts\":{", conform_report_passes(r) ? "true" : "false");
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)

@@ -281,6 +281,18 @@ struct trials {
 	enum conform_control *controls;
 };
 
+static const char *name_tested(struct suite *s)
+{
+	const struct conform_words *w = &s->opt->words;
+	scoped_buf b = BUF_INIT(1 << 16);
+
+	if (!s->opt->under)
+		return "writ run";
+	for (size_t i = 0; i < w->words.n; i++)
+		buf_fmt(&b, "%s%s", i ? " " : "", w->words.v[i]);
+	return b.failed ? "" : arena_str(s->arena, b.n ? buf_view(&b) : SV("nothing"));
+}
+
 static int report(struct suite *s, const struct trials *t, struct conform_report *r,
 		  struct writ_err *err)
 {
@@ -310,6 +322,7 @@ static int report(struct suite *s, const struct trials *t, struct conform_report
 	}
 	if (scene_levels(s, SV(""), &l, err) < 0)
 		return err->code;
+	r->tested = name_tested(s);
 	r->tier = l->tier;
 	r->user = s->user;
 	memcpy(r->said, s->errors, sizeof(s->errors));
@@ -343,7 +356,7 @@ int conform_run(struct arena *a, const struct conform_options *opt, const struct
 		struct conform_report *ret, struct writ_err *err)
 {
 	struct suite s = { .arena = a, .opt = opt, .rows = rows };
-	struct conform_report r = { .tier = SV(""), .user = SV("") };
+	struct conform_report r = { .tested = "", .tier = SV(""), .user = SV("") };
 	sigset_t old;
 	int code;
 

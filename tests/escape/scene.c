@@ -268,9 +268,14 @@ int scene_setup_root(const char *dir)
 		.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
 		.data[0].permitted = 1u << CAP_NET_RAW,
 	};
-	const int suid = copy_self(path("%s/work/suid", dir));
-	const int filecap = copy_self(path("%s/work/filecap", dir));
+	/* The scene is ours by name; what is in it may be a link by now. */
+	const int top = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const int work = openat(top, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	if (work < 0 || fchdir(work) < 0)
+		return 99;
+	const int suid = copy_self("suid");
+	const int filecap = copy_self("filecap");
 	if (suid < 0 || fchown(suid, 0, 0) < 0 || fchmod(suid, 04755) < 0)
 		return 99;
 	if (filecap < 0 || fchown(filecap, 0, 0) < 0 ||
@@ -288,7 +293,7 @@ int scene_teardown(const char *dir)
 		return 0;
 	const pid_t pid = (pid_t)number_of(text);
 	if (pid > 1 && kill(pid, SIGTERM) == 0)
-		for (int i = 0; i < 500; i++) {
+		for (int i = 0; i < 2500; i++) {
 			char stat[512] = "";
 
 			/* Gone, or a zombie that its parent has not noticed yet. */

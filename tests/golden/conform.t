@@ -83,7 +83,8 @@ The matrix: nothing is no sandbox, and says so.
     FS-001  fs.write    open for writing with truncation  [changed: out/FS-001/f]
     RD-001  fs.read     read()  [the secret is in the output]
 
-  2 of 2 attempts mean something on this machine for *; 2 of them are judged from outside; 2 of 2 controls work inside (glob)
+  tested: nothing, as * (glob)
+  2 of 2 attempts mean something here; 2 of them are judged from outside; 2 of 2 controls work inside
   [1]
   $ writ conform --dir /tmp --under '' --id FS-001 --id RD-001 --declare fs.write=none,fs.read=partial
   bound        rows      gap
@@ -95,4 +96,5 @@ The matrix: nothing is no sandbox, and says so.
     FS-001  fs.write    open for writing with truncation  [changed: out/FS-001/f]
     RD-001  fs.read     read()  [the secret is in the output]
 
-  2 of 2 attempts mean something on this machine for *; 2 of them are judged from outside; 2 of 2 controls work inside (glob)
+  tested: nothing, as * (glob)
+  2 of 2 attempts mean something here; 2 of them are judged from outside; 2 of 2 controls work inside

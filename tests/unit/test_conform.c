@@ -278,7 +278,7 @@ static void test_show(void)
 {
 	scoped_arena a = ARENA_INIT(1 << 20);
 	scoped_buf text = BUF_INIT(1 << 16), json = BUF_INIT(1 << 16);
-	struct conform_report r = { .tier = SV("A"), .user = SV("sam") };
+	struct conform_report r = { .tested = "writ run", .tier = SV("A"), .user = SV("sam") };
 	struct conform_rows rows = { 0 };
 	struct writ_err err = { 0 };
 	struct conform_result *slot;
@@ -296,6 +296,8 @@ static void test_show(void)
 	conform_show(&r, false, &text);
 	ok(strstr(text.p, "ESCAPED: got out\n  A-1     fs.write    w  [out.[2J]\n") != NULL,
 	   "an escape is shown, and its reason does not steer the terminal");
+	ok(strstr(text.p, "\ntested: writ run, tier A, as sam\n1 of 1 attempts") != NULL,
+	   "what was tested");
 	conform_json(&r, &json);
 	ok(json_decode(buf_view(&json), 1 << 20, &v, &err) == 0 &&
 		   json_is_false(json_object_get(v, "passed")) &&
