@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -218,15 +218,16 @@ static size_t count_answers(int fd, off_t *at, char *last)
 	return found;
 }
 
-static void wait_batch(struct suite *s, struct child *c, size_t n, int out)
+static void wait_batch(struct suite *s, struct child *c, size_t n, const char *out)
 {
 	const long end = now_ms() + BATCH_MS + (long)n * BATCH_ROW_MS;
 	const size_t before = s->done;
+	scoped_fd seen = open(out, O_RDONLY | O_CLOEXEC);
 	off_t at = 0;
 	char last = '\n';
 
 	while (!child_wait(s, c, 300, false) && !s->stopped && now_ms() < end) {
-		const size_t more = s->opt->progress < 0 ? 0 : count_answers(out, &at, &last);
+		const size_t more = s->opt->progress < 0 ? 0 : count_answers(seen, &at, &last);
 
 		s->done += more;
 		if (more)
@@ -236,7 +237,7 @@ static void wait_batch(struct suite *s, struct child *c, size_t n, int out)
 }
 
 static void wait_for(struct suite *s, struct child *c, const char *scene, const struct batch *b,
-		     int out)
+		     const char *out)
 {
 	const struct conform_row *row = b->rows.v[0];
 
@@ -254,8 +255,9 @@ static void wait_for(struct suite *s, struct child *c, const char *scene, const 
 }
 
 /* The end of what the sandbox said on standard error, from the first one that did. */
-static void keep_errors(struct suite *s, int fd)
+static void keep_errors(struct suite *s, const char *name)
 {
+	scoped_fd fd = open(name, O_RDONLY | O_CLOEXEC);
 	const off_t size = lseek(fd, 0, SEEK_END);
 	char text[STDERR_TAIL];
 	ssize_t n;
@@ -284,9 +286,11 @@ static int judge(struct suite *s, const char *scene, const char *ids, const char
 static int open_output(struct suite *s, const char *scene, const char *tail, const char **ret_name)
 {
 	const char *name = arena_fmt(s->arena, "%s.%s", scene, tail);
+	scoped_fd fd = name ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
 
 	*ret_name = name;
-	return name ? open(name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644) : -1;
+	/* Whatever our umask is: the judge reads it as the tested user. */
+	return fd >= 0 && fchmod(fd, 0644) == 0 ? take_fd(&fd) : -1;
 }
 
 /* --- one scene --- */
@@ -334,12 +338,12 @@ static int play(struct suite *s, const char *scene, const struct batch *b, bool 
 	if (r == 0)
 		r = child_start(s, &how, &c, err);
 	if (r == 0) {
-		wait_for(s, &c, scene, b, out);
+		wait_for(s, &c, scene, b, out_name);
 		if (!s->stopped)
 			r = judge(s, scene, ids, out_name, trials, err);
 		child_end(&c);
 		if (!bare)
-			keep_errors(s, errs);
+			keep_errors(s, err_name);
 	}
 	(void)unlink(out_name);
 	(void)unlink(err_name);
