@@ -31,7 +31,7 @@ struct suite {
 	const char *phase;
 	size_t done;
 	VEC(struct said) said;
-	char errors[STDERR_TAIL + 1]; /* of the first sandbox that said something */
+	char errors[STDERR_TAIL + 1]; /* of the first sandbox in which something did not run */
 };
 
 /* --- ground.c: the directory, the user, the environment --- */
@@ -74,6 +74,9 @@ void child_end(struct child *c);
 /* Runs to the end; @out may be NULL. *@ret_code is as in shells, 124 after @ms. */
 must_check int child_call(struct suite *s, const struct start *how, long ms, bool patient,
 			  struct buf *out, struct buf *errs, int *ret_code, struct writ_err *err);
+
+/* --- read.c --- */
+void conform_copy_text(char to[CONFORM_TEXT], struct sv s);
 
 /* --- scene.c --- */
 struct batch {

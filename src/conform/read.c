@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "codec/json.h"
-#include "conform/conform.h"
+#include "conform/conform_priv.h"
 
 #include "base/banned.h"
 
@@ -213,7 +213,7 @@ static bool seen_parse(struct sv s, enum conform_seen *ret)
 	return false;
 }
 
-static void copy_text(char to[CONFORM_TEXT], struct sv s)
+void conform_copy_text(char to[CONFORM_TEXT], struct sv s)
 {
 	const size_t n = s.n < CONFORM_TEXT - 1 ? s.n : CONFORM_TEXT - 1;
 
@@ -231,8 +231,8 @@ void conform_read_judged(struct sv text, const struct conform_rows *rows,
 
 		if (!row || !seen_parse(sv_cut(&line, '\t'), &t.seen))
 			continue;
-		copy_text(t.why, sv_cut(&line, '\t'));
-		copy_text(t.said, sv_cut(&line, '\t'));
+		conform_copy_text(t.why, sv_cut(&line, '\t'));
+		conform_copy_text(t.said, sv_cut(&line, '\t'));
 		trials[row - rows->rows.v] = t;
 	}
 }
@@ -258,8 +258,8 @@ int conform_read_bare(struct sv json, const struct conform_rows *rows, struct co
 		    !json_is_string(json_array_get(v, 2)) ||
 		    !seen_parse(sv_from(json_string_value(json_array_get(v, 0))), &t.seen))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "this file does not keep trials");
-		copy_text(t.why, sv_from(json_string_value(json_array_get(v, 1))));
-		copy_text(t.said, sv_from(json_string_value(json_array_get(v, 2))));
+		conform_copy_text(t.why, sv_from(json_string_value(json_array_get(v, 1))));
+		conform_copy_text(t.said, sv_from(json_string_value(json_array_get(v, 2))));
 		trials[i] = t;
 	}
 	return 1;

@@ -254,19 +254,38 @@ static void wait_for(struct suite *s, struct child *c, const char *scene, const 
 	child_end(c);
 }
 
-/* The end of what the sandbox said on standard error, from the first one that did. */
-static void keep_errors(struct suite *s, const char *name)
+/* The end of what a sandbox said on standard error in which something did not run. */
+static void keep_errors(struct suite *s, struct sv text)
 {
-	scoped_fd fd = open(name, O_RDONLY | O_CLOEXEC);
-	const off_t size = lseek(fd, 0, SEEK_END);
-	char text[STDERR_TAIL];
-	ssize_t n;
+	const struct sv end = sv_skip(text, text.n > STDERR_TAIL ? text.n - STDERR_TAIL : 0);
 
-	if (s->errors[0] || size <= 0)
+	for (size_t i = 0; i < end.n; i++)
+		s->errors[i] = end.p[i] ? end.p[i] : ' ';
+	s->errors[end.n] = 0;
+}
+
+/* A row that was not heard of has its reason, if there is one, where the sandbox complains. */
+static void explain_silence(struct suite *s, const struct batch *b, struct conform_trial *trials,
+			    const char *errors)
+{
+	scoped_buf text = BUF_INIT(OUTPUT_BYTES);
+	struct writ_err err = { 0 };
+	size_t silent = 0, row = 0;
+	struct sv rest;
+
+	for (size_t i = 0; i < b->rows.n; i++) {
+		const size_t k = (size_t)(b->rows.v[i] - s->rows->rows.v);
+
+		silent += trials[k].seen == SEEN_SILENT;
+		row = k;
+	}
+	if (silent == 0 || fd_read_file(errors, &text, &err) < 0)
 		return;
-	n = pread(fd, text, sizeof(text), size > STDERR_TAIL ? size - STDERR_TAIL : 0);
-	for (ssize_t i = 0; i < n; i++)
-		s->errors[i] = text[i] ? text[i] : ' ';
+	if (!s->errors[0])
+		keep_errors(s, buf_view(&text));
+	rest = buf_view(&text);
+	if (b->rows.n == 1 && !trials[row].why[0])
+		conform_copy_text(trials[row].why, sv_cut(&rest, '\n'));
 }
 
 static int judge(struct suite *s, const char *scene, const char *ids, const char *out,
@@ -343,7 +362,7 @@ static int play(struct suite *s, const char *scene, const struct batch *b, bool 
 			r = judge(s, scene, ids, out_name, trials, err);
 		child_end(&c);
 		if (!bare)
-			keep_errors(s, err_name);
+			explain_silence(s, b, trials, err_name);
 	}
 	(void)unlink(out_name);
 	(void)unlink(err_name);
