@@ -17,6 +17,9 @@ put 755 "$writ" bin
 strip "$to/bin/writ"
 # As built, byte for byte: writ runs no other file by that name.
 put 755 build/release/src/jail/writ-init libexec/writ
+# What `writ conform` tries to get out with.
+put 755 build/release/tests/escape/writ-escape libexec/writ
+strip "$to/libexec/writ/writ-escape"
 for file in README.md CHANGELOG.md THREAT_MODEL.md LICENSE; do
 	[ ! -e "$file" ] || put 644 "$file" share/doc/writ
 done

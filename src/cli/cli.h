@@ -16,7 +16,7 @@
 
 enum {
 	EXIT_DONE = 0,
-	EXIT_NO = 1,   /* why: denied; lint: findings; trust: refused */
+	EXIT_NO = 1,   /* why: denied; lint: findings; trust: refused; conform: escaped */
 	EXIT_ASKS = 3, /* why: a person would be asked */
 	EXIT_POLICY = 121,
 	EXIT_GUARANTEE = 122,
@@ -78,6 +78,7 @@ int cmd_allow(struct args *a);
 int cmd_caps(struct args *a);
 int cmd_check(struct args *a);
 int cmd_completion(struct args *a);
+int cmd_conform(struct args *a);
 int cmd_doctor(struct args *a);
 int cmd_explain(struct args *a);
 int cmd_help(struct args *a);

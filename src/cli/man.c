@@ -62,7 +62,8 @@ static void put_exit(struct buf *b)
 	} codes[] = {
 		{ "0", "done; for why: allowed" },
 		{ "1",
-		  "why: denied; lint: an error or a warning was found; trust, init: not done" },
+		  "why: denied; lint: an error or a warning was found; trust, init: not done; "
+		  "conform: something escaped, did not run or is broken" },
 		{ "3", "why: a person would be asked" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },

@@ -33,13 +33,23 @@ static const struct opt opts[] = {
 	{ OPT_YES,       "yes",       'y', NULL,         "do not ask", NULL },
 	{ OPT_PRINT,     "print",     0,   NULL,         "write to standard output instead of the policy's place", NULL },
 	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
-	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more; explain: guarantees and steps; run: every denial", NULL },
+	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more; explain: guarantees and steps; run: every denial; conform: every row", NULL },
 	{ OPT_QUIET,     "quiet",     'q', NULL,         "say less; run: no banner, no denials", NULL },
 	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
 	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
 	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
 	{ OPT_DETACH,    "detach",    0,   NULL,         "exec: give it a terminal of its own, print its number, and let it go on", NULL },
 	{ OPT_EXPLAIN_DENIALS, "explain-denials", 0, NULL, "every denial with rule, guarantee, hint and what to type, at the end", NULL },
+	{ OPT_BOUND,     "bound",     0,   "NAME",       "only attempts on this bound, as in net; may be repeated", NULL },
+	{ OPT_ID,        "id",        0,   "ID",         "only this attempt; may be repeated", NULL },
+	{ OPT_USER,      "user",      0,   "NAME",       "run everything as this user; needs root", NULL },
+	{ OPT_UNDER,     "under",     0,   "COMMAND",    "test this sandbox instead of writ; '' for none at all", NULL },
+	{ OPT_DECLARE,   "declare",   0,   "G=LEVEL,...", "what that sandbox does not claim, as in fs.read=none", NULL },
+	{ OPT_BARE,      "bare",      0,   "FILE",       "keep there what works without a sandbox, for further runs", "file" },
+	{ OPT_NO_CONTROLS, "no-controls", 0, NULL,       "do not ask what else the sandbox refuses", NULL },
+	{ OPT_JOBS,      "jobs",      0,   "N",          "sandboxes side by side (2)", NULL },
+	{ OPT_DIR,       "dir",       0,   "DIR",        "where scenes are made ($TMPDIR, or /var/tmp)", "dir" },
+	{ OPT_LIST,      "list",      0,   NULL,         "list the attempts and run none", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -108,6 +118,14 @@ const struct cli_verb cli_verbs[] = {
 	  O(FACTS) | O(RECORD) | O(UPDATE) | O(JSON) | O(VERBOSE), "writ doctor",
 	  "Tries each mechanism instead of reading about it, and says what is missing and how to get it. Keeps a table of "
 	  "kernel and runtime advisories.", cmd_doctor, false },
+	{ "conform", "[--under COMMAND [-- WORD...]]", "try every known way out of a sandbox, and say which ones work",
+	  O(TIER) | O(BOUND) | O(ID) | O(USER) | O(UNDER) | O(DECLARE) | O(BARE) | O(NO_CONTROLS) | O(JOBS) | O(DIR) | O(LIST) |
+	  O(JSON) | O(VERBOSE), "writ conform --bound net --bound unix",
+	  "Makes each attempt first without a sandbox, then inside `writ run`, and judges both from outside. What does not work "
+	  "even without a sandbox is n.a. here; what the plan declared beforehand is a gap. --under tests another sandbox: a "
+	  "command that runs the one behind it, in which {work}, {out} and {dir} are replaced. Ends with 1 if anything "
+	  "escaped, did not run or is broken. A full run takes minutes; nothing is left behind.",
+	  cmd_conform, false, false },
 	{ "init", "", "write a first policy for this project",
 	  O(THREAT) | O(FORCE) | O(PRINT) | O(CWD) | O(FACTS), "writ init --threat developer",
 	  "Asks a few questions, or takes --threat, and writes a commented policy where your policies live, outside the "
@@ -238,6 +256,13 @@ static int take(struct args *a, const struct opt *o, const char *value, struct w
 		if (!p)
 			return writ_nomem(err);
 		*p = value;
+	}
+	if (o->id == OPT_BOUND || o->id == OPT_ID) {
+		struct opt_value *v = vec_push(a->arena, &a->repeated);
+
+		if (!v)
+			return writ_nomem(err);
+		*v = (struct opt_value){ o->id, value };
 	}
 	if (o->id == OPT_VAR) {
 		struct policy_var *var = vec_push(a->arena, &a->vars);

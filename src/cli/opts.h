@@ -49,6 +49,16 @@ enum opt_id {
 	OPT_ALWAYS,
 	OPT_DETACH,
 	OPT_EXPLAIN_DENIALS,
+	OPT_BOUND,
+	OPT_ID,
+	OPT_USER,
+	OPT_UNDER,
+	OPT_DECLARE,
+	OPT_BARE,
+	OPT_NO_CONTROLS,
+	OPT_JOBS,
+	OPT_DIR,
+	OPT_LIST,
 	/* keep last */
 	OPT_COUNT
 };
@@ -60,6 +70,11 @@ struct opt {
 	const char *arg; /* NULL: a switch */
 	const char *help;
 	const char *values; /* for completion: words, or "file", "dir" */
+};
+
+struct opt_value {
+	enum opt_id id;
+	const char *value;
 };
 
 struct args;
@@ -88,6 +103,7 @@ struct args {
 	VEC(struct policy_arg) rules; /* --allow --ask --deny --limit --secret --env --profile */
 	VEC(const char *) policies;   /* --policy */
 	VEC(struct policy_var) vars;  /* --var */
+	VEC(struct opt_value) repeated; /* --bound --id */
 	VEC(const char *) operands;
 };
 

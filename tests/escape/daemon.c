@@ -5,6 +5,7 @@
 #include "escape.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <mqueue.h>
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WATCHED = 2000, LIFE_SECONDS = 600 };
+enum { WATCHED = 2000, LIFE_SECONDS = 3600 };
 
 enum post_kind { POST_NONE = 0, POST_STREAM, POST_DGRAM, POST_PASSER, POST_TERMINAL };
 
@@ -45,8 +46,9 @@ struct keep {
 	size_t rows_n;
 	const struct row *dialler;
 	int dial_port;
+	pid_t runner; /* without it nobody would end us */
 	bool count_tasks;
-	long tasks_base, tasks_most;
+	long tasks_most;
 };
 
 static volatile sig_atomic_t told_to_end;
@@ -407,20 +409,27 @@ static void dial_in(struct keep *k)
 		close(fd);
 }
 
+/* By the name that an attempt gives itself and its children: those of this scene only. */
 static void count_tasks(struct keep *k)
 {
-	char text[128];
-	const char *slash = NULL;
+	DIR *d = opendir("/proc");
+	char mark[64];
+	long n = 0;
 
-	if (read_text("/proc/loadavg", text, sizeof(text)) <= 0 || !(slash = strchr(text, '/')))
-		return;
-	const long n = number_of(slash + 1);
-	if (!k->tasks_base)
-		k->tasks_base = n;
+	fmt(mark, sizeof(mark), "%s\n", mark_of(k->dir));
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		char name[64];
+
+		if (number_of(e->d_name) > 0 &&
+		    read_text(path("/proc/%.20s/comm", e->d_name), name, sizeof(name)) > 0)
+			n += !strcmp(name, mark);
+	}
+	if (d)
+		(void)closedir(d);
 	if (n <= k->tasks_most)
 		return;
 	k->tasks_most = n;
-	(void)write_file(path("%s/state/tasks", k->dir), path("%ld", n - k->tasks_base));
+	(void)write_file(path("%s/state/tasks", k->dir), path("%ld", n));
 }
 
 static void clean_up(const struct keep *k)
@@ -458,7 +467,7 @@ static void run(struct keep *k)
 
 	for (size_t i = 0; i < k->n; i++)
 		fds[i] = (struct pollfd){ .fd = k->posts[i].fd, .events = POLLIN };
-	while (!told_to_end && time(NULL) < end) {
+	while (!told_to_end && time(NULL) < end && (kill(k->runner, 0) == 0 || errno != ESRCH)) {
 		const int n = poll(fds, k->n, k->dialler || k->count_tasks ? 15 : 1000);
 
 		for (size_t i = 0; n > 0 && i < k->n; i++)
@@ -497,7 +506,7 @@ int daemon_start(const char *dir, const struct row *const *rows, size_t n)
 		(void)setsid();
 		(void)sigaction(SIGTERM, &sa, NULL);
 		(void)signal(SIGCHLD, SIG_DFL);
-		k = (struct keep){ .dir = dir, .rows = rows, .rows_n = n };
+		k = (struct keep){ .dir = dir, .rows = rows, .rows_n = n, .runner = runner };
 		k.targets = fopen(path("%s/work/targets", dir), "we");
 		if (!k.targets)
 			_exit(99);

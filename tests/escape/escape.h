@@ -3,7 +3,7 @@
  *
  * Reads:  a scene below one directory, made by `setup` outside of any sandbox
  * Writes: that scene only; what an attempt reaches was put there to be reached
- * Next:   run.py starts setup, attempt and judge in turn and prints the matrix
+ * Next:   `writ conform` starts setup, attempt and judge in turn and prints the matrix
  *
  * A row is one attempt. `attempt` runs inside the sandbox under test and tries as
  * hard as it can; what it claims counts only where nothing outside could see it.
@@ -42,7 +42,7 @@ enum judge_by {
 	BY_BEAT = 1u << 6,    /* something still runs after the sandbox has ended */
 	BY_MTIME = 1u << 7,   /* the canary's time stamp is in the output */
 	BY_OUTPUT = 1u << 8,  /* more output than row->num bytes came out */
-	BY_TASKS = 1u << 9,   /* more than row->num tasks at once on the host */
+	BY_TASKS = 1u << 9,   /* more than row->num tasks with the scene's mark at once */
 	BY_MOUNT = 1u << 10,  /* a mount below the scene is visible on the host */
 	BY_IPC = 1u << 11,    /* the shared memory segment was changed */
 	BY_AMOUNT = 1u << 12, /* more than row->num bytes were taken */
@@ -96,6 +96,7 @@ struct row {
 	const char *arg;
 	long num;
 	const char *policy; /* one more policy line this row needs */
+	const char *gap;    /* a gap of the plan that speaks of this very row */
 };
 
 struct table {
@@ -153,6 +154,7 @@ int victim_main(char **argv);
 int daemon_start(const char *dir, const struct row *const *rows, size_t n);
 void secret_of(const char *dir, const struct row *row, char buf[SECRET_SIZE]);
 const char *abstract_name(const char *dir, const char *id, const char *kind);
+const char *mark_of(const char *dir); /* what counted tasks are called */
 extern char victim_memory[64];
 struct text {
 	char *v;

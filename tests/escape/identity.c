@@ -291,7 +291,8 @@ static int home_write(struct ctx *c)
 
 static const struct row identity[] = {
 	CAP("ID-001", 'e', "effective capabilities"), CAP("ID-002", 'p', "permitted capabilities"), CAP("ID-003", 'i', "inheritable capabilities"),
-	CAP("ID-004", 'b', "bounding set"), CAP("ID-005", 'a', "ambient capabilities"),
+	{ "ID-004", "identity", "syscall", "bounding set", capabilities, NULL, BY_REPORT, 0, 0, NULL, 'b', NULL, "bounding set" },
+	CAP("ID-005", 'a', "ambient capabilities"),
 	{ "ID-006", "identity", "syscall", "no_new_privs is not set", privileges_allowed, NULL, BY_REPORT, 0, 0, NULL, 0, NULL },
 	{ "ID-007", "identity", "syscall", "no seccomp filter is active", no_filter, NULL, BY_REPORT, 0, 0, NULL, 0, NULL },
 	{ "ID-008", "identity", "syscall", "setresuid(0, 0, 0) from another user", keep_caps, NULL, BY_REPORT, 0, ROW_INHERENT, NULL, 0, NULL },

@@ -28,9 +28,15 @@ void victim_state(struct text *t, pid_t pid, uintptr_t memory_at)
 
 	CPU_ZERO(&cpus);
 	(void)read_text(path("/proc/%d/status", (int)pid), buf, sizeof(buf));
-	const char *state = strstr(buf, "State:");
+	const char *state = strstr(buf, "State:\t");
 	const char *tracer = strstr(buf, "TracerPid:");
-	text_add(t, "%.9s %.12s", state ? state : "gone", tracer ? tracer : "");
+	/* Running or waiting is chance; stopped, dead or gone is somebody's doing. */
+	const bool lives = state && strchr("RSDI", state[7]);
+	text_add(t, "%s tracer=%ld",
+		 lives	 ? "lives"
+		 : state ? "stopped or dead"
+			 : "gone",
+		 tracer ? number_of(tracer + strlen("TracerPid:")) : 0);
 	(void)read_text(path("/proc/%d/oom_score_adj", (int)pid), buf, sizeof(buf));
 	(void)prlimit(pid, RLIMIT_NOFILE, NULL, &lim);
 	(void)sched_getaffinity(pid, sizeof(cpus), &cpus);

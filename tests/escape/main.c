@@ -145,7 +145,10 @@ static void judge_one(const struct row *row, const char *dir, const struct text 
 	text_add(&why, "%s", "");
 	const int escaped = judge(row, dir, out, &why);
 	/* Resource rows may be killed before they can say how it went. */
-	const bool ran = end || memmem(out->v, out->n, path("+%s ", row->id), strlen(row->id) + 2);
+	bool ran = end || memmem(out->v, out->n, path("+%s ", row->id), strlen(row->id) + 2);
+	/* Nobody was counted: whoever was there did not carry the mark. */
+	if (row->by & BY_TASKS && access(path("%s/state/tasks", dir), F_OK) < 0)
+		ran = false;
 	printf("%s\t%s\t%s\t%.*s\n", row->id,
 	       escaped ? "ESCAPED"
 	       : ran   ? "HELD"
@@ -192,9 +195,9 @@ static void list_one(const struct row *r, bool json)
 	       r->guarantee);
 	for (const char *p = r->what; *p; p++)
 		printf(*p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-	printf("\",\"judged\":\"%s\",\"control\":%s,\"policy\":\"%s\",\"flags\":[",
+	printf("\",\"judged\":\"%s\",\"control\":%s,\"policy\":\"%s\",\"gap\":\"%s\",\"flags\":[",
 	       r->by == BY_REPORT ? "inside" : "outside", r->control ? "true" : "false",
-	       r->policy ? r->policy : "");
+	       r->policy ? r->policy : "", r->gap ? r->gap : "");
 	for (size_t i = 0; i < LENGTH(flags); i++) {
 		if (!(r->flags & 1u << i))
 			continue;

@@ -130,19 +130,21 @@ static void make_repository(const char *work)
 		      strstr(files[i][0], "hooks/") ? 0755 : 0644);
 }
 
+/* Into a new file: root copies where another user could have put a link. Returns it open. */
 static int copy_self(const char *to)
 {
 	char buf[65536];
 	ssize_t n = 0;
 	const int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	const int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
 
 	while (in >= 0 && fd >= 0 && (n = read(in, buf, sizeof(buf))) > 0)
 		if (write(fd, buf, (size_t)n) != n)
 			break;
-	const int r = in < 0 || fd < 0 || n ? -errno : 0;
+	const int r = in < 0 || fd < 0 || n ? -errno : fd;
 	close(in);
-	close(fd);
+	if (r < 0)
+		close(fd);
 	return r;
 }
 
@@ -154,12 +156,17 @@ void secret_of(const char *dir, const struct row *row, char buf[SECRET_SIZE])
 	fmt(buf, SECRET_SIZE, "%.32s", text);
 }
 
-const char *abstract_name(const char *dir, const char *id, const char *kind)
+const char *mark_of(const char *dir)
 {
 	char nonce[64] = "";
 
 	(void)read_text(path("%s/work/nonce", dir), nonce, sizeof(nonce));
-	return path("we-%s-%s-%s", nonce, id, kind);
+	return path("we-%s", nonce);
+}
+
+const char *abstract_name(const char *dir, const char *id, const char *kind)
+{
+	return path("%s-%s-%s", mark_of(dir), id, kind);
 }
 
 static void scene_row(const char *dir, const struct row *row)
@@ -242,8 +249,10 @@ int scene_setup(const char *dir, const char *const *ids, size_t n)
 	nonce[8] = 0;
 	plant(path("%s/work/nonce", dir), nonce, 0644);
 	plant(path("%s/state/events", dir), "", 0600);
-	if (copy_self(path("%s/work/writ-escape", dir)) < 0)
+	const int copy = copy_self(path("%s/work/writ-escape", dir));
+	if (copy < 0)
 		return 99;
+	close(copy);
 	make_repository(path("%s/work", dir));
 	for (size_t i = 0; row_at(i) && count < LENGTH(rows); i++)
 		if (row_selected(row_at(i), ids, n))
@@ -264,13 +273,18 @@ int scene_setup_root(const char *dir)
 		.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
 		.data[0].permitted = 1u << CAP_NET_RAW,
 	};
-	const char *suid = path("%s/work/suid", dir);
-	const char *filecap = path("%s/work/filecap", dir);
+	/* The scene is ours by name; what is in it may be a link by now. */
+	const int top = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const int work = openat(top, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (copy_self(suid) < 0 || chown(suid, 0, 0) < 0 || chmod(suid, 04755) < 0)
+	if (work < 0 || fchdir(work) < 0)
 		return 99;
-	if (copy_self(filecap) < 0 || chown(filecap, 0, 0) < 0 ||
-	    setxattr(filecap, "security.capability", &caps, XATTR_CAPS_SZ_2, 0) < 0)
+	const int suid = copy_self("suid");
+	const int filecap = copy_self("filecap");
+	if (suid < 0 || fchown(suid, 0, 0) < 0 || fchmod(suid, 04755) < 0)
+		return 99;
+	if (filecap < 0 || fchown(filecap, 0, 0) < 0 ||
+	    fsetxattr(filecap, "security.capability", &caps, XATTR_CAPS_SZ_2, 0) < 0)
 		return 99;
 	return 0;
 }
@@ -284,7 +298,7 @@ int scene_teardown(const char *dir)
 		return 0;
 	const pid_t pid = (pid_t)number_of(text);
 	if (pid > 1 && kill(pid, SIGTERM) == 0)
-		for (int i = 0; i < 500; i++) {
+		for (int i = 0; i < 2500; i++) {
 			char stat[512] = "";
 
 			/* Gone, or a zombie that its parent has not noticed yet. */

@@ -230,6 +230,7 @@ Help says what to type.
     why         may it do this? which line says so, and what enforces it?
     lint        dangerous settings in policies and in other tools' files
     doctor      what this machine can enforce, for this user
+    conform     try every known way out of a sandbox, and say which ones work
     init        write a first policy for this project
     trust       let this workspace's agent.writ widen your policy
     profile     profiles shipped with writ
