@@ -40,6 +40,16 @@ struct cgroup_places {
 void cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgroup_places *ret_p);
 must_check int cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err);
 
+uint8_t limits_asked(const struct cgroup_limits *l);
+bool no_swap(void);
+
+/* unit.c: the cgroup is one of systemd's */
+must_check int unit_check_facts(const struct host_facts *f, const struct cgroup_limits *l,
+				struct writ_err *err);
+must_check int unit_add(struct cgroup *c, int pid, struct writ_err *err);
+must_check int unit_verify(int dir, const struct cgroup_limits *l, struct writ_err *err);
+void unit_close(struct cgroup *c);
+
 /* Names of directories that are ours; the probe's are its own. */
 bool cgroup_name_ok(struct sv name);
 

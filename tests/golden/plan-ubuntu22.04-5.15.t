@@ -21,7 +21,7 @@ What holds on ubuntu22.04-5.15, line by line.
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
   env FOO                                                               exact   environment built from nothing                   none
   state cache                                                           exact   a directory outside the workspace                none
-  limit memory 2G                                                       partial data of each process; their sum is not bounded   delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  limit memory 2G                                                       exact   systemd scope                                    none
   limit cpu 1.5                                                         none    no cgroup to put it in                           delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   limit pids 256                                                        exact   process limit of its own user namespace          none
   limit disk 5G                                                         none    direct workspace: no quota                       try --workspace cow
@@ -30,8 +30,8 @@ What holds on ubuntu22.04-5.15, line by line.
   limit up 10M                                                          exact   counted on the way out                           none
   and 55 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.0-125-generic; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
-  3 lines cannot be enforced here: a run ends with 122 before it starts
+  tier A as uid 1000, kernel 5.15.0-125-generic; 16 of 18 guarantees hold; not res.cpu, res.disk
+  2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
@@ -46,7 +46,7 @@ What holds on ubuntu22.04-5.15, line by line.
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     partial   data of each process; their sum is not bounded
+  res.memory     exact     systemd scope
   res.cpu        none      no cgroup to put it in
   res.pids       exact     process limit of its own user namespace
   res.disk       none      direct workspace: no quota

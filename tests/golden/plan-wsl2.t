@@ -21,8 +21,8 @@ What holds on wsl2, line by line.
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
   env FOO                                                               exact   environment built from nothing                              none
   state cache                                                           exact   a directory outside the workspace                           none
-  limit memory 2G                                                       partial data of each process; their sum is not bounded              delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  limit cpu 1.5                                                         none    no cgroup to put it in                                      delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
+  limit memory 2G                                                       exact   systemd scope                                               none
+  limit cpu 1.5                                                         exact   systemd scope                                               none
   limit pids 256                                                        exact   process limit of its own user namespace                     none
   limit disk 5G                                                         none    direct workspace: no quota                                  try --workspace cow
   limit session 2h                                                      exact   clock of the supervisor                                     none
@@ -30,8 +30,8 @@ What holds on wsl2, line by line.
   limit up 10M                                                          exact   counted on the way out                                      none
   and 55 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.memory (partial), res.cpu, res.disk
-  7 lines cannot be enforced here: a run ends with 122 before it starts
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 15 of 18 guarantees hold; not fs.read, fs.write, res.disk
+  5 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
@@ -47,8 +47,8 @@ What holds on wsl2, line by line.
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     partial   data of each process; their sum is not bounded
-  res.cpu        none      no cgroup to put it in
+  res.memory     exact     systemd scope
+  res.cpu        exact     systemd scope
   res.pids       exact     process limit of its own user namespace
   res.disk       none      direct workspace: no quota
   res.time       exact     clock of the supervisor
