@@ -49,6 +49,7 @@ enum opt_id {
 	OPT_ALWAYS,
 	OPT_DETACH,
 	OPT_EXPLAIN_DENIALS,
+	OPT_OLDER_THAN,
 	/* keep last */
 	OPT_COUNT
 };

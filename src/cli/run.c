@@ -315,6 +315,28 @@ static int session_denials_verb(struct args *a)
 	return out(&b, EXIT_DONE);
 }
 
+static int session_prune_verb(struct args *a)
+{
+	uint64_t seconds = (uint64_t)SESSION_KEEP_DAYS * 86400;
+	struct place_info w;
+	struct writ_err err = { 0 };
+	size_t n = 0;
+
+	if (a->operands.n != 1 ||
+	    (a->given[OPT_OLDER_THAN] &&
+	     !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds))) {
+		note("prune what? as in: writ session prune --older-than 7d");
+		return EXIT_FAILED;
+	}
+	if (where_find(a->arena, NULL, false, &w, &err) < 0 ||
+	    session_prune(w.state, seconds, a->given[OPT_OLDER_THAN] ? SIZE_MAX : SESSION_KEEP, &n,
+			  &err) < 0)
+		return fail(&err, NULL);
+	if (!a->given[OPT_QUIET])
+		note("%zu record%s removed", n, n == 1 ? "" : "s");
+	return EXIT_DONE;
+}
+
 int cmd_session(struct args *a)
 {
 	const struct sv what = a->operands.n ? sv_from(a->operands.v[0]) : SV("");
@@ -328,11 +350,13 @@ int cmd_session(struct args *a)
 		return session_attach_verb(a);
 	if (sv_is(what, "denials"))
 		return session_denials_verb(a);
+	if (sv_is(what, "prune"))
+		return session_prune_verb(a);
 	if (sv_is(what, "stop") && a->operands.n == 2) {
 		stop.operands.v = a->operands.v + 1;
 		stop.operands.n = 1;
 		return cmd_stop(&stop);
 	}
-	note("session start, exec, attach, denials, or stop; see writ help session");
+	note("session start, exec, attach, denials, prune, or stop; see writ help session");
 	return EXIT_FAILED;
 }

@@ -424,6 +424,7 @@ static void clear(struct session *s)
 	session_place_clear(s);
 	/* What others could not clear away themselves. */
 	session_sweep(s->opt->state);
+	past_tidy(s->opt->state);
 	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
 		cgroup_sweep(s->opt->plan->facts);
 }

@@ -197,6 +197,9 @@ int more_exited(struct session *s, uint32_t id, int status);
 /* Ends commands whose time is over; milliseconds until the next, at most @least. */
 int more_timeout(struct session *s, int least);
 
+/* past.c: removes old records as a session ends, once in a while */
+void past_tidy(struct sv state);
+
 /* client.c: a socket to the session that @id is the beginning of; its whole name */
 must_check int client_open(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
 			   struct writ_err *err);
