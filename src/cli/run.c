@@ -79,6 +79,19 @@ static char **command_of(struct args *a, size_t from)
 	return argv;
 }
 
+/* The commonest failure of a first start, and what to do about it. */
+static int fail_start(const struct writ_err *err, const char *what)
+{
+	const int code = fail(err, what);
+	const bool closed = err->sys == EACCES || err->sys == EPERM || err->sys == EROFS;
+
+	if ((err->sys && sv_starts(sv_from(err->what), SV("mkdir "))) ||
+	    (closed && strstr(err->what, "/writ")))
+		note("writ keeps records and private homes there; set XDG_STATE_HOME to a directory "
+		     "that you can write");
+	return code;
+}
+
 static int run_session(struct args *a, const struct loaded *l, struct plan *p, struct jail *early,
 		       const struct wish *wish)
 {
@@ -114,7 +127,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 		return EXIT_GUARANTEE;
 	}
 	if (r < 0)
-		return fail(&err, "cannot start");
+		return fail_start(&err, "cannot start");
 	if (err.what[0])
 		(void)!fail(&err, NULL);
 	return code;
@@ -133,7 +146,7 @@ static int start(struct args *a, const struct wish *wish)
 	int r;
 
 	if (where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0)
-		return fail(&err, NULL);
+		return fail_start(&err, NULL);
 	/* We are there now; where_find() is not to go again. */
 	a->value[OPT_CWD] = NULL;
 	r = load_facts_kept(a, where.state, &facts);

@@ -228,7 +228,7 @@ int session_prune(struct sv state, uint64_t seconds, size_t keep, size_t *ret_n,
 void past_tidy(struct sv state)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
-	const char *mark = arena_fmt(&a, SV_FMT "/sessions/.tidied", SV_ARG(state));
+	const char *mark = arena_fmt(&a, SV_FMT "/tidied", SV_ARG(state));
 	struct writ_err ignored = { 0 };
 	struct stat st;
 	size_t n;

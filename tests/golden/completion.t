@@ -18,6 +18,15 @@ Completion and manual pages come from the same table as --help.
   $ comp writ profile sh
   shell-read-only
   show
+  $ comp writ session s
+  start
+  stop
+  $ comp writ session --d
+  --deny
+  --detach
+  $ comp writ run --e
+  --env
+  --explain-denials
   $ comp writ why w
   write
   $ writ completion tcsh
@@ -26,8 +35,8 @@ Completion and manual pages come from the same table as --help.
 
 Every verb and option of --help has a place in each of them.
 
-  $ for v in check caps explain why lint doctor init trust profile; do for o in $(writ $v --help | grep -o '  --[a-z]*\|, --[a-z]*' | grep -o '[a-z]*$'); do for f in c.bash c.zsh; do grep -q -e "--$o" $f || echo missing $v $o in $f; done; grep -q -e "from $v' -l $o" c.fish || echo missing $v $o in c.fish; writ man $v | grep -q "$o" || echo missing $v $o in man; done; done
-  $ for p in writ check caps explain why lint doctor init trust profile completion; do writ man $p > $p.1 && mandoc -T lint -W warning $p.1; done
+  $ for v in run session ps stop allow check caps explain why lint doctor init trust profile; do for o in $(writ $v --help | grep -o '  --[a-z-]*\|, --[a-z-]*' | grep -o '[a-z-]*$' | sed 's/^--//'); do for f in c.bash c.zsh; do grep -q -e "--$o" $f || echo missing $v $o in $f; done; grep -q -e "from $v' -l $o" c.fish || echo missing $v $o in c.fish; writ man $v | tr -d '\\' | grep -q -e "$o" || echo missing $v $o in man; done; done
+  $ for p in writ run session check caps explain why lint doctor init trust profile completion; do writ man $p > $p.1 && mandoc -T lint -W warning $p.1; done
   $ writ man nope
   writ: no page "nope"
   [125]

@@ -48,7 +48,7 @@ def _(w):
 @test("by itself, once in a while")
 def _(w):
     w.sh("true")
-    mark = w.state / "sessions/.tidied"
+    mark = w.state / "tidied"
     w.ok(mark.exists(), "the first session looks")
     old = fill(w, 3, 40)
     w.sh("true")
