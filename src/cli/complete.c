@@ -196,7 +196,8 @@ static void fish(struct buf *b)
 		buf_str(b, "'\n");
 		if (is_session(v))
 			buf_fmt(b,
-				"complete -c writ -n '__fish_seen_subcommand_from session' -f -a '%s'\n",
+				"complete -c writ -n '__fish_seen_subcommand_from session' -f -a "
+				"'%s'\n",
 				session_words);
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
 			const struct opt *o = opt_get((enum opt_id)i);

@@ -87,7 +87,8 @@ static int fail_start(const struct writ_err *err, const char *what)
 
 	if ((err->sys && sv_starts(sv_from(err->what), SV("mkdir "))) ||
 	    (closed && strstr(err->what, "/writ")))
-		note("writ keeps records and private homes there; set XDG_STATE_HOME to a directory "
+		note("writ keeps records and private homes there; set XDG_STATE_HOME to a "
+		     "directory "
 		     "that you can write");
 	return code;
 }
@@ -272,7 +273,8 @@ static int session_attach_verb(struct args *a)
 
 	if (a->operands.n < 2 || a->operands.n > 3 ||
 	    (a->operands.n == 3 && !sv_to_u64(sv_from(a->operands.v[2]), UINT32_MAX, &number))) {
-		note("attach to what? as in: writ session attach 7f3a, or writ session attach 7f3a 2");
+		note("attach to what? as in: writ session attach 7f3a, or writ session attach 7f3a "
+		     "2");
 		return EXIT_FAILED;
 	}
 	look.number = (uint32_t)number;
@@ -335,9 +337,8 @@ static int session_prune_verb(struct args *a)
 	struct writ_err err = { 0 };
 	size_t n = 0;
 
-	if (a->operands.n != 1 ||
-	    (a->given[OPT_OLDER_THAN] &&
-	     !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds))) {
+	if (a->operands.n != 1 || (a->given[OPT_OLDER_THAN] &&
+				   !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds))) {
 		note("prune what? as in: writ session prune --older-than 7d");
 		return EXIT_FAILED;
 	}

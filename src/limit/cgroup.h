@@ -34,7 +34,7 @@ struct cgroup {
 		uint8_t controls; /* what it limits, bits of cgroup.c's own */
 	} dir[4];
 	bool v2;
-	char unit[80]; /* of systemd; "": the directories are ours */
+	char unit[80];		     /* of systemd; "": the directories are ours */
 	struct cgroup_limits limits; /* of the unit, which exists with its first process */
 };
 

@@ -19,7 +19,8 @@
 
 enum { UNIT_MS = 5000 };
 
-int unit_check_facts(const struct host_facts *f, const struct cgroup_limits *l, struct writ_err *err)
+int unit_check_facts(const struct host_facts *f, const struct cgroup_limits *l,
+		     struct writ_err *err)
 {
 	if ((l->memory && !f->scope_memory) || (l->cpu && !f->scope_cpu) ||
 	    (l->pids && !f->scope_pids))
@@ -124,7 +125,8 @@ int unit_add(struct cgroup *c, int pid, struct writ_err *err)
 	d->controls = (uint8_t)(limits_asked(&c->limits) | CTL_V2);
 	c->n = 1;
 	c->v2 = true;
-	/* The whole session rather than one of its processes; where we may not, the kernel picks. */
+	/* The whole session rather than one of its processes; where we may not, the kernel picks.
+	 */
 	if (c->limits.memory)
 		(void)!file_put(d->fd, "memory.oom.group", "1");
 	return unit_verify(d->fd, &c->limits, err);

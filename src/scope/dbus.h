@@ -22,7 +22,7 @@ enum {
 
 struct dbus_message {
 	enum dbus_type type;
-	uint32_t serial, reply_to;	    /* 0: none */
+	uint32_t serial, reply_to;		  /* 0: none */
 	struct sv path, interface, member, error; /* empty: none */
 	struct sv signature, body;
 };

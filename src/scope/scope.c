@@ -277,10 +277,10 @@ static int is_done(const struct dbus_message *m, const char *name, struct writ_e
 	    !sv_is(m->signature, "uoss") || !dbus_get_u32(&r, &id) || !dbus_get_str(&r, &job) ||
 	    !dbus_get_str(&r, &unit) || !dbus_get_str(&r, &result) || !sv_is(unit, name))
 		return 0;
-	return sv_is(result, "done") ? 1
-				     : writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
-						 "systemd made no scope: " SV_FMT,
-						 SV_ARG(sv_sub(result, 0, 40)));
+	return sv_is(result, "done")
+		       ? 1
+		       : writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "systemd made no scope: " SV_FMT,
+				   SV_ARG(sv_sub(result, 0, 40)));
 }
 
 /* Our call has been answered, and the job it began is over. */

@@ -22,8 +22,8 @@ static size_t client_of(const struct session *s, uint32_t id)
 	return i;
 }
 
-void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n, const char *fmt,
-	       ...)
+void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n,
+	       const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(TELL_MAX);
 	struct writ_err err = { 0 };
@@ -351,7 +351,10 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	if (!c && n)
 		buf_fmt(&why, "command %u has no terminal to join, or ended long ago", (unsigned)n);
 	if (!c || (c->pty < 0 && !c->ended))
-		control_answer(s, client, "error %s", c ? "it is just starting" : why.p ? why.p : "");
+		control_answer(s, client, "error %s",
+			       c       ? "it is just starting"
+			       : why.p ? why.p
+				       : "");
 	else if (screen_attach(s, c, client, true, &err) < 0)
 		control_answer(s, client, "error %s", err.what);
 	buf_clear(&why);

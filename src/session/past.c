@@ -241,5 +241,6 @@ void past_tidy(struct sv state)
 
 	if (fd < 0 || futimens(fd, NULL) < 0)
 		return;
-	(void)!session_prune(state, (uint64_t)SESSION_KEEP_DAYS * 86400, SESSION_KEEP, &n, &ignored);
+	(void)!session_prune(state, (uint64_t)SESSION_KEEP_DAYS * 86400, SESSION_KEEP, &n,
+			     &ignored);
 }

@@ -19,10 +19,9 @@ enum {
 void screen_init(struct session *s)
 {
 	for (size_t i = 0; i < SCREENS_MAX; i++)
-		s->screens[i] = (struct screen){ .pty = -1,
-						 .link = -1,
-						 .in = BUF_INIT(CHUNK),
-						 .out = BUF_INIT(OUT_MAX) };
+		s->screens[i] = (struct screen){
+			.pty = -1, .link = -1, .in = BUF_INIT(CHUNK), .out = BUF_INIT(OUT_MAX)
+		};
 }
 
 void screen_free(struct screen *c)

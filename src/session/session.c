@@ -80,7 +80,8 @@ static size_t add(struct polled *w, struct pollfd p)
 
 static void fill(struct session *s, struct polled *w)
 {
-	const int fixed[] = { s->signals, s->jail.session, s->jail.keeper, s->mediator, s->control };
+	const int fixed[] = { s->signals, s->jail.session, s->jail.keeper, s->mediator,
+			      s->control };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
@@ -290,8 +291,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* SECURITY: no command before pid 1 is where its limits are. */
-	while (r == 0 && cgroup_used(&s->cgroup) && s->jail.init == 0 && s->state == SESSION_STARTING &&
-	       !s->failed)
+	while (r == 0 && cgroup_used(&s->cgroup) && s->jail.init == 0 &&
+	       s->state == SESSION_STARTING && !s->failed)
 		hear_message(s);
 	if (r == 0 && s->failed)
 		return 0;
@@ -355,8 +356,8 @@ static void finish(struct session *s)
 	struct writ_err err = { 0 };
 
 	if (s->failed && s->failed_step != STEP_EXEC) {
-		s->exit_code = s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED
-								   : SESSION_FAILED;
+		s->exit_code =
+			s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
 		s->has_exit = true;
 	}
 	/* Output that could not be written is not a success. */

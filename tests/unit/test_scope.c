@@ -440,7 +440,9 @@ static void test_verify(void)
 		{ "memory.max", "1048576\n", { "max\n", "1048577\n", "", NULL } },
 		{ "memory.swap.max", "0\n", { "max\n", "4096\n", NULL } },
 		{ "pids.max", "9\n", { "max\n", "10\n", NULL } },
-		{ "cpu.max", "50000 100000\n", { "max 100000\n", "50001 100000\n", "9 0\n", NULL } },
+		{ "cpu.max",
+		  "50000 100000\n",
+		  { "max 100000\n", "50001 100000\n", "9 0\n", NULL } },
 	};
 
 	must(at >= 0, "open");
@@ -452,8 +454,8 @@ static void test_verify(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		for (size_t j = 0; rows[i].bad[j]; j++) {
 			put_file(at, rows[i].file, rows[i].bad[j]);
-			ok(unit_verify(at, &l, &err) == WRIT_E_UNENFORCEABLE, "%s %zu", rows[i].file,
-			   j);
+			ok(unit_verify(at, &l, &err) == WRIT_E_UNENFORCEABLE, "%s %zu",
+			   rows[i].file, j);
 		}
 		put_file(at, rows[i].file, rows[i].good);
 	}
