@@ -255,7 +255,8 @@ static int session_exec_verb(struct args *a)
 		return fail(&err, NULL);
 	if (err.what[0])
 		(void)!fail(&err, NULL);
-	if (look.detach && look.left) {
+	/* One that has ended already has a number, too. */
+	else if (look.detach && look.number) {
 		buf_fmt(&b, "%u\n", look.number);
 		return out(&b, EXIT_DONE);
 	}

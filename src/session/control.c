@@ -70,6 +70,10 @@ void control_accept(struct session *s)
 
 void control_drop(struct session *s, size_t client)
 {
+	struct screen *c = screen_get(s, s->clients[client].command);
+
+	if (c && c->link >= 0 && c->client == client)
+		screen_leave(c);
 	scope_close(&s->clients[client].fd);
 	s->clients[client] = (struct client){ .fd = -1 };
 }

@@ -297,6 +297,8 @@ void more_exec(struct session *s, size_t client, struct sv rest, const int *fds,
 	ask.id = ++s->commands;
 	if (r == 0 && s->state != SESSION_RUNNING)
 		r = writ_fail(&err, WRIT_E_DENIED, 0, "this session is not running");
+	if (r == 0 && s->clients[client].command)
+		r = writ_fail(&err, WRIT_E_SYNTAX, 0, "one command for each client");
 	/* It is told of its terminal as soon as there is one. */
 	s->clients[client].command = ask.id;
 	if (r == 0)
@@ -343,7 +345,7 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	struct screen *c;
 	uint64_t n;
 
-	if (!sv_to_u64(number, UINT32_MAX, &n)) {
+	if (!sv_to_u64(number, UINT32_MAX, &n) || s->clients[client].command) {
 		control_answer(s, client, "error that request has no meaning");
 		return;
 	}
@@ -357,6 +359,8 @@ void more_attach(struct session *s, size_t client, struct sv number)
 				       : "");
 	else if (screen_attach(s, c, client, true, &err) < 0)
 		control_answer(s, client, "error %s", err.what);
+	else /* Nobody was there to hear that it had been stopped. */
+		send_signal(s, c->command, SIGCONT);
 	buf_clear(&why);
 }
 
@@ -380,10 +384,8 @@ void more_signal(struct session *s, size_t client, struct sv number)
 void more_hang_up(struct session *s, size_t client)
 {
 	const uint32_t id = s->clients[client].command;
-	struct screen *c = screen_get(s, id);
+	const struct screen *c = screen_get(s, id);
 
-	if (c && c->link >= 0 && c->client == client)
-		screen_leave(c);
 	if (id && !(c && c->keep))
 		kill_command(s, id);
 	control_drop(s, client);

@@ -145,8 +145,8 @@ static bool read_terminal(struct session *s, struct screen *c)
 	s->active_ms = clock_ms();
 	if (c->full)
 		return true;
-	if (max && text.n > max - c->output)
-		text.n = (size_t)(max - c->output);
+	if (max && (c->output >= max || text.n > max - c->output))
+		text.n = c->output < max ? (size_t)(max - c->output) : 0;
 	show(c, text);
 	if (text.n < (size_t)n)
 		over_limit(s, c);
