@@ -288,6 +288,11 @@ void more_exec(struct session *s, size_t client, struct sv rest, const int *fds,
 	size_t next = 1;
 	int r;
 
+	/* One command for each client. */
+	if (s->clients[client].command) {
+		more_hang_up(s, client);
+		return;
+	}
 	/* A kept session may run any number of commands: none of them leaves memory behind. */
 	s->a = &scratch;
 	r = exec_parse(s, rest, fds, fds_n, &ask, &keep, &err);
@@ -297,8 +302,6 @@ void more_exec(struct session *s, size_t client, struct sv rest, const int *fds,
 	ask.id = ++s->commands;
 	if (r == 0 && s->state != SESSION_RUNNING)
 		r = writ_fail(&err, WRIT_E_DENIED, 0, "this session is not running");
-	if (r == 0 && s->clients[client].command)
-		r = writ_fail(&err, WRIT_E_SYNTAX, 0, "one command for each client");
 	/* It is told of its terminal as soon as there is one. */
 	s->clients[client].command = ask.id;
 	if (r == 0)
@@ -324,15 +327,14 @@ static struct screen *choose(struct session *s, struct buf *why)
 		if (c->command == 0)
 			continue;
 		if (!c->ended)
-			buf_fmt(why, "%s%u (%s)", runs++ ? ", " : "", c->command, c->name);
+			buf_fmt(why, "%s%u (%s)",
+				runs++ ? ", " : "several run, say which: ", c->command, c->name);
 		if (!last || last->ended > c->ended ||
 		    (last->ended == c->ended && c->command > last->command))
 			last = c;
 	}
-	if (runs > 1) {
-		buf_str(why, " are running: say which");
+	if (runs > 1)
 		return NULL;
-	}
 	if (!last)
 		buf_str(why, "no command of this session has a terminal to join");
 	return last;
@@ -346,7 +348,7 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	uint64_t n;
 
 	if (!sv_to_u64(number, UINT32_MAX, &n) || s->clients[client].command) {
-		control_answer(s, client, "error that request has no meaning");
+		more_hang_up(s, client);
 		return;
 	}
 	c = n ? screen_get(s, (uint32_t)n) : choose(s, &why);

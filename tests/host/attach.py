@@ -102,7 +102,7 @@ def _(w):
     with Terminal(w, line) as t:
         t.expect("go")
         r = w.writ("session", "attach", sid)
-        w.ok(r.code == 125 and re.search(r"2 \(sh\), \d+ \(sh\) are running: say which", r.said), "with two one must say which", r)
+        w.ok(r.code == 125 and re.search(r"several run, say which: 2 \(sh\), \d+ \(sh\)", r.said), "with two one must say which", r)
         with attach(w, sid, "2") as a:
             w.ok(a.expect("go"), "the first is joined by its number", a.screen)
             a.type("\x04")
