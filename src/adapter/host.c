@@ -432,7 +432,8 @@ static int put_rlimits(struct compile *c)
 	const struct rlimit_ask ask = { .memory = c->set->limits[LIMIT_MEMORY],
 					.files = c->set->limits[LIMIT_FILES],
 					.pids = c->set->limits[LIMIT_PIDS],
-					.memory_held = f->cgroup_memory,
+					.memory_held = f->cgroup_memory ||
+						       plan_scope(c->plan, LIMIT_MEMORY),
 					.pids_held = f->cgroup_pids,
 					.own_userns = c->a_tier };
 	struct rlimit_row rows[RLIMIT_ROWS];

@@ -19,6 +19,13 @@ static const char *words_for(const char *values)
 	return values;
 }
 
+static const char session_words[] = "start exec attach denials prune stop";
+
+static bool is_session(const struct cli_verb *v)
+{
+	return sv_is(sv_from(v->name), "session");
+}
+
 static void put_profiles(struct buf *b)
 {
 	for (const struct policy_profile *p = policy_profiles; p->name; p++)
@@ -92,6 +99,8 @@ static void bash(struct buf *b)
 		buf_str(b, "\" ;;\n");
 	}
 	buf_str(b, "\t*) opts=\"\" ;;\n\tesac\n"
+		   "\tcase \"$verb\" in\n\tsession|stop|allow|revoke)\n"
+		   "\t\tids=\"$(writ ps 2>/dev/null | sed '1d;s/ .*//')\" ;;\n\tesac\n"
 		   "\tcase \"$verb:$cur\" in\n"
 		   "\t*:-*) COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\")) ;;\n"
 		   "\tprofile:*) COMPREPLY=($(compgen -W \"list show ");
@@ -103,8 +112,12 @@ static void bash(struct buf *b)
 	buf_str(b, "\" -- \"$cur\")) ;;\n\twhy:*) COMPREPLY=($(compgen -W \"");
 	for (const char *const *n = policy_verb_names(); *n; n++)
 		buf_fmt(b, "%s ", *n);
-	buf_str(b, "\" -f -- \"$cur\")) ;;\n"
-		   "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
+	buf_str(b, "\" -f -- \"$cur\")) ;;\n");
+	buf_fmt(b,
+		"\tsession:*) COMPREPLY=($(compgen -W \"%s $ids\" -- \"$cur\")) ;;\n"
+		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n",
+		session_words);
+	buf_str(b, "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
 		   "writ\n");
 }
 
@@ -159,6 +172,8 @@ static void zsh(struct buf *b)
 			}
 			buf_ch(b, '\'');
 		}
+		if (is_session(v))
+			buf_fmt(b, " \\\n\t\t'1:what:(%s)'", session_words);
 		buf_str(b, " \\\n\t\t'*:operand:_files' ;;\n");
 	}
 	buf_str(b, "\tesac\n}\n_writ \"$@\"\n");
@@ -179,6 +194,11 @@ static void fish(struct buf *b)
 		buf_fmt(b, "complete -c writ -n __fish_use_subcommand -f -a %s -d '", v->name);
 		put_fish(b, v->summary);
 		buf_str(b, "'\n");
+		if (is_session(v))
+			buf_fmt(b,
+				"complete -c writ -n '__fish_seen_subcommand_from session' -f -a "
+				"'%s'\n",
+				session_words);
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
 			const struct opt *o = opt_get((enum opt_id)i);
 

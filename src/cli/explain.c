@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "codec/json.h"
@@ -11,7 +12,10 @@ static int show_protected(struct args *a)
 {
 	struct buf b = BUF_INIT(65536);
 	const bool json = a->given[OPT_JSON];
+	int width = 0;
 
+	for (const struct protect_name *p = protect_names; p->name; p++)
+		width = (int)strlen(p->name) > width ? (int)strlen(p->name) : width;
 	if (json)
 		buf_ch(&b, '[');
 	for (const struct protect_name *p = protect_names; p->name; p++) {
@@ -20,7 +24,7 @@ static int show_protected(struct args *a)
 				p == protect_names ? "" : ",", p->name,
 				p->where == PROTECT_DEPTH ? "true" : "false", p->why);
 		else
-			buf_fmt(&b, "%-26s%s\n", p->name, p->why);
+			buf_fmt(&b, "%-*s  %s\n", width, p->name, p->why);
 	}
 	if (json)
 		buf_str(&b, "]\n");

@@ -37,7 +37,7 @@ static bool list_one(void *ctx, const struct session_info *i)
 				"SECONDS", "DENIALS", "COMMAND");
 		buf_fmt(l->b, "%-10s%-9lld%-10s%-9llu%-9u", i->id, (long long)i->pid, i->state,
 			(unsigned long long)i->started, i->denials);
-		diag_put_safe(l->b, sv_from(i->command));
+		diag_put_safe(l->b, i->command[0] ? sv_from(i->command) : SV("-"));
 		buf_ch(l->b, '\n');
 	}
 	l->n++;

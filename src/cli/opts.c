@@ -50,6 +50,7 @@ static const struct opt opts[] = {
 	{ OPT_JOBS,      "jobs",      0,   "N",          "sandboxes side by side (2)", NULL },
 	{ OPT_DIR,       "dir",       0,   "DIR",        "where scenes are made ($TMPDIR, or /var/tmp)", "dir" },
 	{ OPT_LIST,      "list",      0,   NULL,         "list the attempts and run none", NULL },
+	{ OPT_OLDER_THAN, "older-than", 0, "TIME",       "prune: records that were last written longer ago, as in 7d", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -67,13 +68,15 @@ const struct cli_verb cli_verbs[] = {
 	  "machine cannot give, 124 a time limit, 125 a failure of writ itself, 126 and 127 as in shells, "
 	  "128+N signal N.",
 	  cmd_run, false, true },
-	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | attach SESSION [N] | denials SESSION | stop SESSION", "a sandbox that stays",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DETACH) | O(JSON) | O(QUIET) | O(VERBOSE),
+	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | attach SESSION [N] | denials SESSION | prune | stop SESSION", "a sandbox that stays",
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DETACH) | O(OLDER_THAN) | O(JSON) | O(QUIET) | O(VERBOSE),
 	  "writ session start --allow write:./logs/*",
 	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
 	  "terminal, or with --detach on its own. attach joins the terminal of a command: the last 64 KiB it showed, what it shows "
 	  "from now on, your keys; Ctrl-] and then d leaves it running. Whoever attaches last has it. "
 	  "denials lists what was refused in a session that runs or has ended, of `run` too, and what would allow it. "
+	  "prune removes records of sessions that have ended, those older than 30 days and all but the newest 500, or those older than "
+	  "--older-than; the former happens by itself. "
 	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",

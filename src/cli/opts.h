@@ -59,6 +59,7 @@ enum opt_id {
 	OPT_JOBS,
 	OPT_DIR,
 	OPT_LIST,
+	OPT_OLDER_THAN,
 	/* keep last */
 	OPT_COUNT
 };

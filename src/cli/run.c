@@ -62,6 +62,20 @@ static char **command_of(struct args *a, size_t from)
 	return argv;
 }
 
+/* The commonest failure of a first start, and what to do about it. */
+static int fail_start(const struct writ_err *err, const char *what)
+{
+	const int code = fail(err, what);
+	const bool closed = err->sys == EACCES || err->sys == EPERM || err->sys == EROFS;
+
+	if ((err->sys && sv_starts(sv_from(err->what), SV("mkdir "))) ||
+	    (closed && strstr(err->what, "/writ")))
+		note("writ keeps records and private homes there; set XDG_STATE_HOME to a "
+		     "directory "
+		     "that you can write");
+	return code;
+}
+
 static int run_session(struct args *a, const struct loaded *l, struct plan *p, struct jail *early,
 		       const struct wish *wish)
 {
@@ -99,7 +113,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 		return EXIT_GUARANTEE;
 	}
 	if (r < 0)
-		return fail(&err, "cannot start");
+		return fail_start(&err, "cannot start");
 	if (err.what[0])
 		(void)!fail(&err, NULL);
 	return code;
@@ -120,7 +134,7 @@ static int start(struct args *a, const struct wish *wish)
 	/* Namespaces take as long as reading the policy: both at once. */
 	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
-	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail(&err, NULL) : 0;
+	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL) : 0;
 	/* We are there now; where_find() is not to go again. */
 	a->value[OPT_CWD] = NULL;
 	if (r == 0)
@@ -234,7 +248,8 @@ static int session_exec_verb(struct args *a)
 		return fail(&err, NULL);
 	if (err.what[0])
 		(void)!fail(&err, NULL);
-	if (look.detach && look.left) {
+	/* One that has ended already has a number, too. */
+	else if (look.detach && look.number) {
 		buf_fmt(&b, "%u\n", look.number);
 		return out(&b, EXIT_DONE);
 	}
@@ -252,7 +267,8 @@ static int session_attach_verb(struct args *a)
 
 	if (a->operands.n < 2 || a->operands.n > 3 ||
 	    (a->operands.n == 3 && !sv_to_u64(sv_from(a->operands.v[2]), UINT32_MAX, &number))) {
-		note("attach to what? as in: writ session attach 7f3a, or writ session attach 7f3a 2");
+		note("attach to what? as in: writ session attach 7f3a, or writ session attach 7f3a "
+		     "2");
 		return EXIT_FAILED;
 	}
 	look.number = (uint32_t)number;
@@ -308,6 +324,27 @@ static int session_denials_verb(struct args *a)
 	return out(&b, EXIT_DONE);
 }
 
+static int session_prune_verb(struct args *a)
+{
+	uint64_t seconds = (uint64_t)SESSION_KEEP_DAYS * 86400;
+	struct find_where w;
+	struct writ_err err = { 0 };
+	size_t n = 0;
+
+	if (a->operands.n != 1 || (a->given[OPT_OLDER_THAN] &&
+				   !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds))) {
+		note("prune what? as in: writ session prune --older-than 7d");
+		return EXIT_FAILED;
+	}
+	if (where_find(a->arena, NULL, false, &w, &err) < 0 ||
+	    session_prune(w.state, seconds, a->given[OPT_OLDER_THAN] ? SIZE_MAX : SESSION_KEEP, &n,
+			  &err) < 0)
+		return fail(&err, NULL);
+	if (!a->given[OPT_QUIET])
+		note("%zu record%s removed", n, n == 1 ? "" : "s");
+	return EXIT_DONE;
+}
+
 int cmd_session(struct args *a)
 {
 	const struct sv what = a->operands.n ? sv_from(a->operands.v[0]) : SV("");
@@ -321,11 +358,13 @@ int cmd_session(struct args *a)
 		return session_attach_verb(a);
 	if (sv_is(what, "denials"))
 		return session_denials_verb(a);
+	if (sv_is(what, "prune"))
+		return session_prune_verb(a);
 	if (sv_is(what, "stop") && a->operands.n == 2) {
 		stop.operands.v = a->operands.v + 1;
 		stop.operands.n = 1;
 		return cmd_stop(&stop);
 	}
-	note("session start, exec, attach, denials, or stop; see writ help session");
+	note("session start, exec, attach, denials, prune, or stop; see writ help session");
 	return EXIT_FAILED;
 }

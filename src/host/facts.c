@@ -87,7 +87,10 @@ static const struct fact facts[] = {
 	B(cgroup_pids, RES, "a child's processes can be limited by cgroup; a fork was refused"),
 	B(cgroup_kill, RES, "cgroup.kill killed a child"),
 	B(cgroup_freeze, RES, "cgroup.freeze froze a child"),
-	B(systemd_user, RES, "a systemd user manager answers that can make a scope"),
+	B(systemd_user, RES, "the user's systemd answers on its private socket"),
+	B(scope_memory, RES, "it made a scope that limits a child in memory"),
+	B(scope_cpu, RES, "the same for CPU time"),
+	B(scope_pids, RES, "the same for processes"),
 	B(rlimit_nproc_userns, RES, "RLIMIT_NPROC counts per user namespace and binds this user"),
 
 	T(lsm, LSM, "active security modules"),

@@ -69,7 +69,8 @@ struct host_facts {
 	uint64_t cgroup;	/* enum fact_cgroup */
 	bool cgroup_memory, cgroup_cpu, cgroup_pids; /* can limit a child with it, tried */
 	bool cgroup_kill, cgroup_freeze;
-	bool systemd_user;	/* a user manager that can make a scope */
+	bool systemd_user;	/* a user manager that answers us */
+	bool scope_memory, scope_cpu, scope_pids; /* its scopes hold this limit, tried */
 	bool rlimit_nproc_userns; /* RLIMIT_NPROC counts per user namespace */
 
 	/* LSMs and sysctls */
@@ -102,6 +103,15 @@ struct fact {
 	const char *const *words;  /* FACT_WORD: max + 1 of them */
 	const char *group, *about; /* heading and one line for people */
 };
+
+/*
+ * Where no cgroup is ours to divide, the user's systemd makes one for us. Only then: a
+ * process is in one cgroup, so its limits cannot come from two.
+ */
+static inline bool facts_scope(const struct host_facts *f)
+{
+	return f->cgroup == CGROUP_V2 && !f->cgroup_memory && !f->cgroup_cpu && !f->cgroup_pids;
+}
 
 size_t facts_count(void);
 /* Tied to the program; NULL past the end. */

@@ -34,7 +34,7 @@ static const struct trial_row outside[] = {
 	{ try_openat2,	   FILLS(openat2) },
 	{ try_io_uring,	   FILLS(io_uring) },
 	{ try_compat32,	   FILLS(compat32) },
-	{ try_systemd,	   FILLS(systemd_user) },
+	{ try_systemd,	   0, take_systemd },
 };
 
 /* What enters namespaces, and so must know how. */

@@ -79,32 +79,6 @@ int try_compat32(const struct probe *p, int arg, struct report *r)
 }
 #endif
 
-/* Only a connect: the manager hears nothing. */
-int try_systemd(const struct probe *p, int arg, struct report *r)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	const char *dir = getenv("XDG_RUNTIME_DIR");
-	struct stat st;
-	int n;
-
-	(void)arg, (void)r;
-	if (stat("/run/systemd/system", &st) < 0 || !S_ISDIR(st.st_mode))
-		return ENOENT;
-	if (dir && dir[0] == '/')
-		n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/systemd/private", dir);
-	else
-		n = snprintf(to.sun_path, sizeof(to.sun_path), "/run/user/%u/systemd/private",
-			     p->uid);
-	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
-		return ENAMETOOLONG;
-	if (stat(to.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != p->uid)
-		return ENOENT;
-
-	scoped_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd < 0 || connect(fd, (const void *)&to, sizeof(to)) < 0 ? errno : 0;
-}
-
 enum { OUTSIDE = 3, INSIDE_MAX = 3 };
 
 /* A process that does nothing but count. */

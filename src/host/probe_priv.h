@@ -95,6 +95,7 @@ trial_decl try_io_uring, try_compat32, try_systemd, try_nproc;
 void take_all_ns(const struct report *r, struct host_facts *f);
 void take_landlock(const struct report *r, struct host_facts *f);
 void take_notify(const struct report *r, struct host_facts *f);
+void take_systemd(const struct report *r, struct host_facts *f);
 
 /* If try_all_ns() failed: each kind alone. */
 void probe_each_ns(const struct probe *p, struct host_facts *f);

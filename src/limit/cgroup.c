@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-static uint8_t asked(const struct cgroup_limits *l)
+uint8_t limits_asked(const struct cgroup_limits *l)
 {
 	return (uint8_t)((l->memory ? CTL_MEMORY : 0) | (l->pids ? CTL_PIDS : 0) |
 			 (l->cpu ? CTL_CPU : 0));
@@ -117,7 +117,7 @@ static int put(const struct cgroup_dir *d, const char *file, uint64_t v, struct 
 }
 
 /* /proc/swaps is one line of headings, then one for each area. */
-static bool no_swap(void)
+bool no_swap(void)
 {
 	char text[1024];
 	struct sv rest;
@@ -310,7 +310,7 @@ static int place_v2(const struct cgroup_places *p, struct cgroup_limits *l, cons
 	if (own < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "open %s", p->own);
 	if (!file_exists(own, "cgroup.type")) {
-		if (asked(l) & ~controllers_in(own, "cgroup.controllers"))
+		if (limits_asked(l) & ~controllers_in(own, "cgroup.controllers"))
 			return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0,
 					     "cgroup controllers are not in the unified hierarchy");
 		*ret_dir = p->own;
@@ -325,7 +325,7 @@ static int place_v2(const struct cgroup_places *p, struct cgroup_limits *l, cons
 
 	scoped_fd above = open(p->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (above < 0 || asked(l) & ~controllers_in(above, "cgroup.subtree_control"))
+	if (above < 0 || limits_asked(l) & ~controllers_in(above, "cgroup.subtree_control"))
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "no controllers from %s", p->parent);
 	*ret_dir = p->parent;
 	return 0;
@@ -341,12 +341,12 @@ static int open_v2(const struct cgroup_places *p, struct cgroup_limits l, const 
 		return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0, "our cgroup is not in sight");
 	r = place_v2(p, &l, &place, err);
 	if (r == 0)
-		r = add_dir(c, place, name, asked(&l) | CTL_V2, err);
+		r = add_dir(c, place, name, limits_asked(&l) | CTL_V2, err);
 	if (r == 0 && place == p->own) {
 		scoped_fd dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		r = dir < 0 ? writ_fail(err, WRIT_E_SYS, errno, "open %s", place)
-			    : enable(dir, asked(&l), err);
+			    : enable(dir, limits_asked(&l), err);
 	}
 	if (r == 0)
 		r = set_limits(c, &l, err);
@@ -374,7 +374,7 @@ static void add_stopper(const struct cgroup_places *p, const char *name, struct 
 static int open_v1(const struct cgroup_places *p, const struct cgroup_limits *l, const char *name,
 		   struct cgroup *c, struct writ_err *err)
 {
-	const uint8_t want = asked(l);
+	const uint8_t want = limits_asked(l);
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < V1_FREEZER; i++) {
@@ -436,13 +436,22 @@ int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l, const
 	char name[80];
 	int r;
 
-	if (asked(l) == 0) {
+	if (limits_asked(l) == 0) {
 		*ret = c;
 		return 0;
 	}
 	(void)snprintf(name, sizeof(name), "writ-%s", id);
 	if (!cgroup_name_ok(sv_from(name)))
 		return writ_fail_lit(err, WRIT_E_BUG, 0, "a cgroup cannot have that name");
+	if (facts_scope(f)) {
+		r = unit_check_facts(f, l, err);
+		if (r < 0)
+			return r;
+		(void)snprintf(c.unit, sizeof(c.unit), "%.64s.scope", name);
+		c.limits = *l;
+		*ret = c;
+		return 0;
+	}
 	r = check_facts(f, l, err);
 	if (r < 0)
 		return r;
@@ -454,12 +463,14 @@ int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l, const
 	return r;
 }
 
-int cgroup_add(const struct cgroup *c, int pid, struct writ_err *err)
+int cgroup_add(struct cgroup *c, int pid, struct writ_err *err)
 {
 	char text[32];
 
 	if (pid <= 0) /* 0 would be ourselves */
 		return writ_fail_lit(err, WRIT_E_BUG, 0, "no process to move");
+	if (c->unit[0])
+		return unit_add(c, pid, err);
 	(void)snprintf(text, sizeof(text), "%d", pid);
 	for (size_t i = 0; i < c->n; i++) {
 		const int e = fd_put_at(c->dir[i].fd, "cgroup.procs", text);
@@ -492,6 +503,10 @@ void cgroup_close(struct cgroup *c)
 {
 	const int64_t end = monotonic_ms() + CGROUP_WAIT_MS;
 
+	if (c->unit[0]) {
+		unit_close(c);
+		return;
+	}
 	cgroup_kill(c);
 	while (c->n) {
 		if (remove_dir(&c->dir[0]) || monotonic_ms() >= end) {

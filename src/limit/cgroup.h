@@ -2,7 +2,8 @@
  * cgroup.h - a session's own cgroup: limits, what they hit, and killing it whole
  *
  * Reads:  /proc/self/cgroup, /sys/fs/cgroup
- * Writes: one directory per session below our own cgroup (v2) or per controller (v1)
+ * Writes: one directory per session below our own cgroup (v2) or per controller (v1);
+ *         or a scope of the user's systemd
  * Next:   session/ makes one when the plan says a limit is held by a cgroup
  *
  * Never best effort: what was asked for and cannot be set is an error, and
@@ -33,6 +34,8 @@ struct cgroup {
 		uint8_t controls; /* what it limits, bits of cgroup.c's own */
 	} dir[4];
 	bool v2;
+	char unit[80];		     /* of systemd; "": the directories are ours */
+	struct cgroup_limits limits; /* of the unit, which exists with its first process */
 };
 
 struct cgroup_hits {
@@ -43,8 +46,12 @@ struct cgroup_hits {
 /* @id names the directory ("writ-ID"). Makes nothing if @l asks for nothing. */
 must_check int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l,
 			   const char *id, struct cgroup *ret, struct writ_err *err);
-/* Moves @pid and all it will start. */
-must_check int cgroup_add(const struct cgroup *c, int pid, struct writ_err *err);
+static inline bool cgroup_used(const struct cgroup *c)
+{
+	return c->n || c->unit[0];
+}
+/* Moves @pid and all it will start. Who is in a unit cannot be joined by another. */
+must_check int cgroup_add(struct cgroup *c, int pid, struct writ_err *err);
 must_check int cgroup_hits(const struct cgroup *c, struct cgroup_hits *ret, struct writ_err *err);
 /* Stops everything in it, or lets it go on. */
 must_check int cgroup_freeze(const struct cgroup *c, bool on, struct writ_err *err);

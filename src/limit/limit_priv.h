@@ -29,6 +29,16 @@ _Static_assert(CTL_FREEZER == 1 << V1_FREEZER && CTL_CPU == 1 << V1_CPU, "a bit 
 enum { CGROUP_WAIT_MS = 1000 }; /* for the kernel to do what was written */
 enum { CGROUP_DEPTH = 8 };	/* of directories that somebody made below ours */
 
+uint8_t limits_asked(const struct cgroup_limits *l);
+bool no_swap(void);
+
+/* unit.c: the cgroup is one of systemd's */
+must_check int unit_check_facts(const struct host_facts *f, const struct cgroup_limits *l,
+				struct writ_err *err);
+must_check int unit_add(struct cgroup *c, int pid, struct writ_err *err);
+must_check int unit_verify(int dir, const struct cgroup_limits *l, struct writ_err *err);
+void unit_close(struct cgroup *c);
+
 /* Names of directories that are ours; the probe's are its own. */
 bool cgroup_name_ok(struct sv name);
 

@@ -40,18 +40,58 @@ static const char *delegate_fix(const struct host_facts *f)
 	return f->cgroup == CGROUP_V2 && !f->root ? delegate : NULL;
 }
 
-static struct hold hold_memory(const struct host_facts *f)
+/* The kernel does not count processes of the real uid 0. */
+static bool nproc_holds(const struct host_facts *f, enum plan_tier tier)
 {
+	return tier == TIER_A && f->rlimit_nproc_userns && !f->root;
+}
+
+static bool is_written(const struct cap_set *set, enum cap_limit limit)
+{
+	const uint32_t rule = set->limit_rule[limit];
+
+	return set->limits[limit] && rule < set->rules.n && !set->rules.v[rule].built_in;
+}
+
+/* A scope costs a talk with systemd: nobody pays it for the default of processes. */
+static bool by_scope(const struct host_facts *f, const struct cap_set *set, enum plan_tier tier,
+		     enum cap_limit limit)
+{
+	if (!facts_scope(f))
+		return false;
+	if (limit == LIMIT_MEMORY)
+		return f->scope_memory;
+	if (limit == LIMIT_CPU)
+		return f->scope_cpu;
+	return limit == LIMIT_PIDS && f->scope_pids && !nproc_holds(f, tier) &&
+	       is_written(set, limit);
+}
+
+bool plan_scope(const struct plan *p, enum cap_limit limit)
+{
+	return by_scope(p->facts, p->set, p->tier, limit);
+}
+
+static struct hold hold_memory(const struct ground *g)
+{
+	const struct host_facts *f = g->f;
+
 	if (f->cgroup_memory)
 		return HOLD(EXACT, "cgroup", "none", NULL);
+	if (by_scope(f, g->set, g->tier, LIMIT_MEMORY))
+		return HOLD(EXACT, "systemd scope", "none", NULL);
 	return HOLD(PARTIAL, "data of each process; their sum is not bounded", "none",
 		    delegate_fix(f));
 }
 
-static struct hold hold_cpu(const struct host_facts *f)
+static struct hold hold_cpu(const struct ground *g)
 {
+	const struct host_facts *f = g->f;
+
 	if (f->cgroup_cpu)
 		return HOLD(EXACT, "cgroup", "none", NULL);
+	if (by_scope(f, g->set, g->tier, LIMIT_CPU))
+		return HOLD(EXACT, "systemd scope", "none", NULL);
 	return HOLD(NONE, "no cgroup to put it in", "none", delegate_fix(f));
 }
 
@@ -61,9 +101,10 @@ static struct hold hold_pids(const struct ground *g)
 
 	if (f->cgroup_pids)
 		return HOLD(EXACT, "cgroup", "none", NULL);
-	/* The kernel does not count processes of the real uid 0. */
-	if (g->tier == TIER_A && f->rlimit_nproc_userns && !f->root)
+	if (nproc_holds(f, g->tier))
 		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
+	if (by_scope(f, g->set, g->tier, LIMIT_PIDS))
+		return HOLD(EXACT, "systemd scope", "none", NULL);
 	return HOLD(NONE,
 		    f->root ? "root's processes are not counted without a cgroup"
 			    : "the limit would count your other processes too",
@@ -88,9 +129,9 @@ struct hold hold_limit(const struct ground *g, enum cap_limit limit)
 		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
 	switch (limit) {
 	case LIMIT_MEMORY:
-		return hold_memory(g->f);
+		return hold_memory(g);
 	case LIMIT_CPU:
-		return hold_cpu(g->f);
+		return hold_cpu(g);
 	case LIMIT_PIDS:
 		return hold_pids(g);
 	case LIMIT_DISK:

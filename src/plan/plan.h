@@ -118,6 +118,9 @@ must_check int plan_new(struct arena *a, const struct cap_set *set, const struct
 /* Would a run start? */
 bool plan_runs(const struct plan *p);
 
+/* Is @limit held by a scope of the user's systemd? */
+bool plan_scope(const struct plan *p, enum cap_limit limit);
+
 /* The row of @rule, or NULL if that rule has none. */
 const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule);
 

@@ -181,4 +181,7 @@ const char *const *policy_verb_names(void);
 /* A name that probably resolves to a private address: one label, .internal, .lan ... */
 bool policy_looks_internal(struct sv host);
 
+/* "20m", "1h30m", "7d", as in limits. */
+must_check bool policy_duration(struct sv s, uint64_t *ret_seconds);
+
 #endif

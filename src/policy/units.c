@@ -54,6 +54,11 @@ bool duration_parse(struct sv s, uint64_t *ret_seconds)
 	return true;
 }
 
+bool policy_duration(struct sv s, uint64_t *ret_seconds)
+{
+	return duration_parse(s, ret_seconds);
+}
+
 /* "2", "1.5" or "150%" -> thousandths of a core. */
 static bool cpu_parse(struct sv s, uint64_t *ret_milli)
 {

@@ -174,10 +174,11 @@ void command_why(const struct session *s, const struct writ_err *err, struct wri
 	if (!sv_starts(name, SV("run ")))
 		return;
 	name = sv_skip(name, 4);
-	(void)!writ_fail(ret, err->code, 0, "cannot run " SV_FMT ": %s", SV_ARG(sv_sub(name, 0, 60)),
-			 !missing	    ? strerror(err->sys)
+	(void)!writ_fail(ret, err->code, 0, "cannot run " SV_FMT ": %s",
+			 SV_ARG(sv_sub(name, 0, 60)),
+			 !missing	      ? strerror(err->sys)
 			 : is_inside(s, name) ? "its interpreter is not found inside"
-					    : "not found inside; is its directory granted?");
+					      : "not found inside; is its directory granted?");
 }
 
 /* Puts the command together and asks pid 1 for it. */

@@ -77,6 +77,10 @@ void control_accept(struct session *s)
 
 void control_drop(struct session *s, size_t client)
 {
+	struct screen *c = screen_get(s, s->clients[client].command);
+
+	if (c && c->link >= 0 && c->client == client)
+		screen_leave(c);
 	scope_close(&s->clients[client].fd);
 	s->clients[client] = (struct client){ .fd = -1 };
 }
@@ -204,7 +208,8 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	}
 	if (!g || (!write && !sv_is(verb, "read")) || rest.n == 0 || rest.n >= sizeof(g->path) ||
 	    rest.p[0] != '/' || rule.n >= sizeof(g->rule)) {
-		control_answer(s, client, "error only read and write of a path can be granted live");
+		control_answer(s, client,
+			       "error only read and write of a path can be granted live");
 		return;
 	}
 	/* SECURITY: Landlock lets the session write there by itself, whatever is mounted below. */
@@ -213,9 +218,9 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 
 		if (sv_starts(rest, own) && (rest.n == own.n || rest.p[own.n] == '/')) {
 			control_answer(s, client,
-			       "error " SV_FMT
-			       " is the session's own: nothing can be granted below it",
-			       SV_ARG(own));
+				       "error " SV_FMT
+				       " is the session's own: nothing can be granted below it",
+				       SV_ARG(own));
 			return;
 		}
 	}
@@ -231,16 +236,17 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 		/* Host namespaces: what Landlock closed stays closed for the kernel. */
 		if (!write) {
 			g->number = 0;
-			control_answer(s, client,
-			       "error this session cannot be widened for reading: tier B sees no "
-			       "reads; "
-			       "start it again with --allow");
+			control_answer(
+				s, client,
+				"error this session cannot be widened for reading: tier B sees no "
+				"reads; "
+				"start it again with --allow");
 			return;
 		}
 		if (!s->view.traps || tell_mediator(s, g, true, &err) < 0) {
 			g->number = 0;
 			control_answer(s, client, "error this session cannot be widened: %s",
-			       err.what[0] ? err.what : "nothing is mediated in it");
+				       err.what[0] ? err.what : "nothing is mediated in it");
 			return;
 		}
 		record_grant(s, g, "allow");
@@ -353,7 +359,7 @@ static void denied(struct session *s, size_t client, struct sv number)
 
 	if (!sv_to_u64(number, DENIALS_MAX, &n) || n == 0 || n > s->denials.n) {
 		control_answer(s, client, "error there is no denial " SV_FMT " in this session",
-		       SV_ARG(number));
+			       SV_ARG(number));
 		return;
 	}
 	control_answer(s, client, "ok %s %s",
@@ -371,8 +377,9 @@ static void status(struct session *s, size_t client)
 	for (char *const *arg = s->opt->argv; *arg; arg++)
 		buf_fmt(&b, "%s%.200s", arg == s->opt->argv ? "" : " ", *arg);
 	control_answer(s, client, "ok %d %llu %s %zu %zu %.*s%.200s", getpid(),
-	       (unsigned long long)(clock_ms() - s->started_ms) / 1000, names[s->state],
-	       s->denials.n, s->opt->workspace.n, SV_ARG(s->opt->workspace), b.p ? b.p : "");
+		       (unsigned long long)(clock_ms() - s->started_ms) / 1000, names[s->state],
+		       s->denials.n, s->opt->workspace.n, SV_ARG(s->opt->workspace),
+		       b.p ? b.p : "");
 	buf_clear(&b);
 }
 

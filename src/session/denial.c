@@ -189,7 +189,8 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_clear(&b);
 }
 
-static void record_denial(struct session *s, struct buf *b, const struct mediate_event *e, bool named)
+static void record_denial(struct session *s, struct buf *b, const struct mediate_event *e,
+			  bool named)
 {
 	const enum guarantee g = guarantee_of(e->op, e->object);
 	const struct cap_set *set = &s->opt->policy->set;
@@ -322,7 +323,8 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e)
 	struct sv rest = sv_from(e->extra);
 
 	/* What a shell is told with -c names files without using them itself. */
-	if ((s->opt->quiet && !s->opt->explain) || s->denials.n > DENIALS_MAX / 2 || strstr(e->extra, " -c "))
+	if ((s->opt->quiet && !s->opt->explain) || s->denials.n > DENIALS_MAX / 2 ||
+	    strstr(e->extra, " -c "))
 		return;
 	(void)sv_cut(&rest, ' ');
 	for (int i = 0; rest.n && i < 64; i++)

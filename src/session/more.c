@@ -22,8 +22,8 @@ static size_t client_of(const struct session *s, uint32_t id)
 	return i;
 }
 
-void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n, const char *fmt,
-	       ...)
+void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n,
+	       const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(TELL_MAX);
 	struct writ_err err = { 0 };
@@ -288,6 +288,11 @@ void more_exec(struct session *s, size_t client, struct sv rest, const int *fds,
 	size_t next = 1;
 	int r;
 
+	/* One command for each client. */
+	if (s->clients[client].command) {
+		more_hang_up(s, client);
+		return;
+	}
 	/* A kept session may run any number of commands: none of them leaves memory behind. */
 	s->a = &scratch;
 	r = exec_parse(s, rest, fds, fds_n, &ask, &keep, &err);
@@ -322,15 +327,14 @@ static struct screen *choose(struct session *s, struct buf *why)
 		if (c->command == 0)
 			continue;
 		if (!c->ended)
-			buf_fmt(why, "%s%u (%s)", runs++ ? ", " : "", c->command, c->name);
+			buf_fmt(why, "%s%u (%s)",
+				runs++ ? ", " : "several run, say which: ", c->command, c->name);
 		if (!last || last->ended > c->ended ||
 		    (last->ended == c->ended && c->command > last->command))
 			last = c;
 	}
-	if (runs > 1) {
-		buf_str(why, " are running: say which");
+	if (runs > 1)
 		return NULL;
-	}
 	if (!last)
 		buf_str(why, "no command of this session has a terminal to join");
 	return last;
@@ -343,17 +347,22 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	struct screen *c;
 	uint64_t n;
 
-	if (!sv_to_u64(number, UINT32_MAX, &n)) {
-		control_answer(s, client, "error that request has no meaning");
+	if (!sv_to_u64(number, UINT32_MAX, &n) || s->clients[client].command) {
+		more_hang_up(s, client);
 		return;
 	}
 	c = n ? screen_get(s, (uint32_t)n) : choose(s, &why);
 	if (!c && n)
 		buf_fmt(&why, "command %u has no terminal to join, or ended long ago", (unsigned)n);
 	if (!c || (c->pty < 0 && !c->ended))
-		control_answer(s, client, "error %s", c ? "it is just starting" : why.p ? why.p : "");
+		control_answer(s, client, "error %s",
+			       c       ? "it is just starting"
+			       : why.p ? why.p
+				       : "");
 	else if (screen_attach(s, c, client, true, &err) < 0)
 		control_answer(s, client, "error %s", err.what);
+	else /* Nobody was there to hear that it had been stopped. */
+		send_signal(s, c->command, SIGCONT);
 	buf_clear(&why);
 }
 
@@ -377,10 +386,8 @@ void more_signal(struct session *s, size_t client, struct sv number)
 void more_hang_up(struct session *s, size_t client)
 {
 	const uint32_t id = s->clients[client].command;
-	struct screen *c = screen_get(s, id);
+	const struct screen *c = screen_get(s, id);
 
-	if (c && c->link >= 0 && c->client == client)
-		screen_leave(c);
 	if (id && !(c && c->keep))
 		kill_command(s, id);
 	control_drop(s, client);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "codec/json.h"
@@ -179,4 +181,111 @@ int session_denials(struct sv state, struct sv id,
 	r.id = sv_from(name);
 	r.running = is_running(state, r.id);
 	return session_lines(state, r.id, false, each_denial, &r, err);
+}
+
+/* --- removing them --- */
+
+enum {
+	PRUNE_MAX = 100000, /* records looked at in one go */
+	TIDY_SECONDS = 3600 /* between two times that nobody asked for */
+};
+
+struct kept {
+	int64_t time;
+	char name[SESSION_ID + 1];
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	return x->time > y->time ? -1 : x->time < y->time;
+}
+
+/* A session makes its directory before its record, and removes it last. */
+static bool has_place(int run, const char *name)
+{
+	return run >= 0 && faccessat(run, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Those that have ended, newest first. */
+static size_t list_ended(DIR *d, int run, struct kept *ret)
+{
+	const struct dirent *e;
+	size_t n = 0;
+
+	while (n < PRUNE_MAX && (e = readdir(d))) {
+		struct kept *k = &ret[n];
+		struct stat st;
+
+		if (!is_record(e->d_name) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		memcpy(k->name, e->d_name, SESSION_ID);
+		k->name[SESSION_ID] = 0;
+		k->time = st.st_mtime;
+		n += !has_place(run, k->name);
+	}
+	if (n)
+		qsort(ret, n, sizeof(*ret), newest_first);
+	return n;
+}
+
+static size_t remove_old(int dir, const struct kept *v, size_t n, int64_t before, size_t keep)
+{
+	char name[SESSION_ID + 8];
+	size_t removed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].time >= before && i < keep)
+			continue;
+		(void)snprintf(name, sizeof(name), "%s.jsonl", v[i].name);
+		removed += unlinkat(dir, name, 0) == 0;
+	}
+	return removed;
+}
+
+int session_prune(struct sv state, uint64_t seconds, size_t keep, size_t *ret_n,
+		  struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT((size_t)8 << 20);
+	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
+	const char *run_path = arena_fmt(&a, SV_FMT "/run", SV_ARG(state));
+	struct kept *v = arena_array(&a, struct kept, PRUNE_MAX);
+	DIR *d;
+
+	if (!path || !run_path || !v)
+		return writ_nomem(err);
+	d = opendir(path);
+	*ret_n = 0;
+	if (!d)
+		return errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+
+	scoped_fd run = open(run_path, O_DIRECTORY | O_PATH | O_CLOEXEC);
+	const size_t n = list_ended(d, run, v);
+
+	*ret_n = remove_old(dirfd(d), v, n, (int64_t)time(NULL) - (int64_t)seconds, keep);
+	closedir(d);
+	return 0;
+}
+
+void past_tidy(struct sv state)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	const char *mark = arena_fmt(&a, SV_FMT "/tidied", SV_ARG(state));
+	struct writ_err ignored = { 0 };
+	struct stat st;
+	size_t n;
+
+	/* One look at one file, almost always. */
+	if (!mark || (lstat(mark, &st) == 0 && st.st_mtime <= time(NULL) &&
+		      st.st_mtime > time(NULL) - TIDY_SECONDS))
+		return;
+	scoped_fd fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 || futimens(fd, NULL) < 0)
+		return;
+	(void)!session_prune(state, (uint64_t)SESSION_KEEP_DAYS * 86400, SESSION_KEEP, &n,
+			     &ignored);
 }

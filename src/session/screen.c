@@ -19,10 +19,9 @@ enum {
 void screen_init(struct session *s)
 {
 	for (size_t i = 0; i < SCREENS_MAX; i++)
-		s->screens[i] = (struct screen){ .pty = -1,
-						 .link = -1,
-						 .in = BUF_INIT(CHUNK),
-						 .out = BUF_INIT(OUT_MAX) };
+		s->screens[i] = (struct screen){
+			.pty = -1, .link = -1, .in = BUF_INIT(CHUNK), .out = BUF_INIT(OUT_MAX)
+		};
 }
 
 void screen_free(struct screen *c)
@@ -146,8 +145,8 @@ static bool read_terminal(struct session *s, struct screen *c)
 	s->active_ms = clock_ms();
 	if (c->full)
 		return true;
-	if (max && text.n > max - c->output)
-		text.n = (size_t)(max - c->output);
+	if (max && (c->output >= max || text.n > max - c->output))
+		text.n = c->output < max ? (size_t)(max - c->output) : 0;
 	show(c, text);
 	if (text.n < (size_t)n)
 		over_limit(s, c);

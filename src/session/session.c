@@ -159,11 +159,15 @@ static void step(struct session *s)
 
 static int open_cgroup(struct session *s, struct writ_err *err)
 {
-	const struct host_facts *f = s->opt->plan->facts;
+	const struct plan *p = s->opt->plan;
+	const struct host_facts *f = p->facts;
 	const uint64_t *l = s->opt->policy->set.limits;
-	const struct cgroup_limits limits = { .memory = f->cgroup_memory ? l[LIMIT_MEMORY] : 0,
-					      .cpu = f->cgroup_cpu ? l[LIMIT_CPU] : 0,
-					      .pids = f->cgroup_pids ? l[LIMIT_PIDS] : 0 };
+	const bool memory = f->cgroup_memory || plan_scope(p, LIMIT_MEMORY);
+	const bool cpu = f->cgroup_cpu || plan_scope(p, LIMIT_CPU);
+	const bool pids = f->cgroup_pids || plan_scope(p, LIMIT_PIDS);
+	const struct cgroup_limits limits = { .memory = memory ? l[LIMIT_MEMORY] : 0,
+					      .cpu = cpu ? l[LIMIT_CPU] : 0,
+					      .pids = pids ? l[LIMIT_PIDS] : 0 };
 
 	return cgroup_open(f, &limits, s->id, &s->cgroup, err);
 }
@@ -365,8 +369,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		record_start(s);
 	/* SECURITY: no command before pid 1 is where its limits are. */
-	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
-	       !s->failed)
+	while (r == 0 && cgroup_used(&s->cgroup) && s->jail.init == 0 &&
+	       s->state == SESSION_STARTING && !s->failed)
 		hear_message(s);
 	if (r == 0 && s->failed)
 		return 0;
@@ -431,7 +435,8 @@ static void finish(struct session *s)
 	struct writ_err err = { 0 };
 
 	if (s->failed && s->failed_step != STEP_EXEC) {
-		s->exit_code = SESSION_FAILED;
+		s->exit_code =
+			s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
 		s->has_exit = true;
 	}
 	/* Output that could not be written is not a success. */
@@ -472,7 +477,7 @@ static void finish(struct session *s)
 static void clear(struct session *s)
 {
 	/* pid 1 said that all others are dead. A cgroup has to be seen empty. */
-	const bool leave = s->opt->leaves && s->emptied && !s->cgroup.n;
+	const bool leave = s->opt->leaves && s->emptied && !cgroup_used(&s->cgroup);
 
 	if (leave)
 		jail_leave(&s->jail);
@@ -486,7 +491,7 @@ static void clear(struct session *s)
 	}
 	net_clear(s);
 	secrets_wipe(s);
-	if (s->cgroup.n)
+	if (cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
 	if (s->relay)
 		relay_free(s->relay);
@@ -502,6 +507,7 @@ static void clear(struct session *s)
 	session_place_clear(s);
 	/* What others could not clear away themselves. */
 	session_sweep(s->opt->state);
+	past_tidy(s->opt->state);
 	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
 		cgroup_sweep(s->opt->plan->facts);
 }
@@ -547,7 +553,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	clear(&s);
 	if (r == 0 && s.failed && s.failed_step != STEP_EXEC) {
 		*err = s.err;
-		return WRIT_E_SYS;
+		return s.err.code == WRIT_E_UNENFORCEABLE ? WRIT_E_UNENFORCEABLE : WRIT_E_SYS;
 	}
 	if (r == 0 && s.failed)
 		*err = s.err;

@@ -129,6 +129,15 @@ must_check int session_denials(struct sv state, struct sv id,
 			       bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
 			       struct writ_err *err);
 
+enum { SESSION_KEEP_DAYS = 30, SESSION_KEEP = 500 }; /* records */
+
+/*
+ * Removes records of sessions that have ended: those older than @seconds, and all but the
+ * newest @keep. *@ret_n says how many.
+ */
+must_check int session_prune(struct sv state, uint64_t seconds, size_t keep, size_t *ret_n,
+			     struct writ_err *err);
+
 /* How somebody looks at a command, and what became of that. */
 struct session_look {
 	bool neutral;		 /* make escape sequences harmless; the session may say so itself */

@@ -81,9 +81,9 @@ struct screen {
 	bool keep;	  /* it goes on without a client */
 	bool hung;	  /* nobody has the other side open any more */
 	bool ended, full;
-	int status;	 /* once ended */
-	uint64_t output; /* bytes so far */
-	char *back;	 /* the last SCREEN_BACK of them, a ring; NULL until the first */
+	int status;	    /* once ended */
+	uint64_t output;    /* bytes so far */
+	char *back;	    /* the last SCREEN_BACK of them, a ring; NULL until the first */
 	struct buf in, out; /* what the terminal, and the client, did not take yet */
 	size_t in_at, out_at;
 	char name[64];
@@ -252,21 +252,24 @@ void more_attach(struct session *s, size_t client, struct sv number);
 void more_signal(struct session *s, size_t client, struct sv number);
 void more_detach(struct session *s, size_t client);
 void more_hang_up(struct session *s, size_t client);
-void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n, const char *fmt,
-	       ...) printf_like(5, 6);
+void more_tell(const struct session *s, size_t client, const int *fds, size_t fds_n,
+	       const char *fmt, ...) printf_like(5, 6);
 /*
  * Sends a command that is not the one of a run. Its terminal is held by us; it goes on
  * without a client if @keep. @given are its descriptors, and stay the caller's.
  */
 must_check int more_send(struct session *s, struct command_ask *ask, bool keep, int given[static 3],
 			 struct writ_err *err);
-void more_terminal(struct session *s, uint32_t id, int fd);  /* takes @fd */
+void more_terminal(struct session *s, uint32_t id, int fd); /* takes @fd */
 void more_stopped(struct session *s, uint32_t id);
 void more_failed(struct session *s, uint32_t id, const struct writ_err *err);
 /* Returns the status to record: that of the command, or that of its time limit. */
 int more_exited(struct session *s, uint32_t id, int status);
 /* Ends commands whose time is over; milliseconds until the next, at most @least. */
 int more_timeout(struct session *s, int least);
+
+/* past.c: removes old records as a session ends, once in a while */
+void past_tidy(struct sv state);
 
 /* client.c: a socket to the session that @id is the beginning of; its whole name */
 must_check int client_open(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
@@ -278,7 +281,7 @@ void screen_clear(struct session *s);
 struct screen *screen_get(struct session *s, uint32_t command);
 /* A place for @command, or NULL: all are in use by commands that run. */
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
-void screen_free(struct screen *c); /* the place is empty again */
+void screen_free(struct screen *c);	     /* the place is empty again */
 void screen_open(struct screen *c, int pty); /* takes @pty */
 void screen_say(struct session *s, struct screen *c, const char *text); /* a line of ours on it */
 /* Joins @client, taking it from whoever had it. @joined: somebody looked at it before. */

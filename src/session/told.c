@@ -41,23 +41,31 @@ static struct advice advise(const struct session_denial *d)
 	const bool path = d->object.n && d->object.p[0] == '/';
 
 	if (row)
-		return (struct advice){ REMEDY_OPEN,
-					"other programs run or obey it: open it only for an agent you "
-					"would let run them",
-					row };
+		return (struct advice){
+			REMEDY_OPEN,
+			"other programs run or obey it: open it only for an agent you "
+			"would let run them",
+			row
+		};
 	if (d->rule.n)
-		return (struct advice){ .hint = "that line wins over every grant: change or remove it" };
+		return (struct advice){
+			.hint = "that line wins over every grant: change or remove it"
+		};
 	if (d->named)
-		return (struct advice){ REMEDY_GRANT,
-					"a program was given this name; it exists outside and not inside",
-					NULL };
+		return (struct advice){
+			REMEDY_GRANT,
+			"a program was given this name; it exists outside and not inside", NULL
+		};
 	if (path && (sv_is(d->op, "read") || sv_is(d->op, "write")) &&
 	    sv_is(d->why, "no rule allows it"))
 		return (struct advice){ REMEDY_GRANT, "a grant of it is enough", NULL };
 	if (path && sv_is(d->op, "connect") && ends_in(d->why, "no rule allows this socket"))
-		return (struct advice){ REMEDY_UNIX, "a line for the next session is needed", NULL };
+		return (struct advice){ REMEDY_UNIX, "a line for the next session is needed",
+					NULL };
 	if (sv_is(d->op, "connect") || sv_is(d->op, "listen"))
-		return (struct advice){ .hint = "nothing leads out without a net line in the policy" };
+		return (struct advice){
+			.hint = "nothing leads out without a net line in the policy"
+		};
 	if (sv_is(d->op, "exec"))
 		return (struct advice){ .hint = "the policy lets it run no other program" };
 	return (struct advice){ .hint = "no line allows this: work without it, or do it outside" };
@@ -180,7 +188,8 @@ void session_denial_text(const struct session_denial *d, struct buf *b)
 			SV_ARG(d->object));
 	if (line.n)
 		buf_fmt(b, "   policy     %s" SV_FMT "\n",
-			d->defaults ? "allow write .\n              " : "", SV_ARG(buf_view(&line)));
+			d->defaults ? "allow write .\n              " : "",
+			SV_ARG(buf_view(&line)));
 	buf_clear(&line);
 }
 
@@ -212,7 +221,8 @@ void session_denial_json(const struct session_denial *d, struct buf *b)
 	buf_fmt(b, ",\"named\":%s", d->named ? "true" : "false");
 	member(b, "hint", sv_from(a.hint));
 	if (can_grant(d, &a))
-		buf_fmt(b, ",\"allow\":\"writ allow " SV_FMT "#%u\"", SV_ARG(d->session), d->number);
+		buf_fmt(b, ",\"allow\":\"writ allow " SV_FMT "#%u\"", SV_ARG(d->session),
+			d->number);
 	put_line(&line, d, &a);
 	member(b, "policy", buf_view(&line));
 	if (line.n && d->defaults)

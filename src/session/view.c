@@ -31,6 +31,7 @@ struct view {
 	struct relay *relay;
 	struct session_look *look;
 	bool attach;  /* the command is not ours to end */
+	bool escape;  /* a person may leave it */
 	bool waiting; /* it has started, and goes on without us if it does not fail now */
 	bool ended;
 	int exit;
@@ -103,13 +104,14 @@ static int join(struct view *v, struct sv rest, const int *fds, size_t fds_n, st
 {
 	struct relay_options *o = &v->front.relay;
 	uint64_t neutral, joined, number;
+	int r;
 
 	if (!sv_to_u64(sv_cut(&rest, ' '), 1, &neutral) ||
 	    !sv_to_u64(sv_cut(&rest, ' '), 1, &joined) || !sv_to_u64(rest, UINT32_MAX, &number))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "the session does not make sense");
 	o->neutral = neutral || v->look->neutral;
 	o->joined = joined;
-	o->escape = true;
+	o->escape = v->escape;
 	v->look->number = (uint32_t)number;
 	if (fds_n == 2) {
 		o->pty = fds[0];
@@ -120,7 +122,11 @@ static int join(struct view *v, struct sv rest, const int *fds, size_t fds_n, st
 		o->outer[0] = -1;
 		o->inner[1] = fds[0];
 	}
-	return relay_new(o, &v->relay, err);
+	r = relay_new(o, &v->relay, err);
+	/* Then they are still who received them to close. */
+	if (r < 0)
+		v->front = (struct front)FRONT_INIT;
+	return r;
 }
 
 /* As any program stops, with everything in our pipeline; then the command goes on. */
@@ -315,7 +321,9 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 		 struct session_look *look, int *ret_exit, struct writ_err *err)
 {
 	struct session_look plain = { 0 };
-	struct view v = { .signals = -1, .front = FRONT_INIT, .look = look ? look : &plain };
+	struct view v = {
+		.signals = -1, .front = FRONT_INIT, .look = look ? look : &plain, .escape = look
+	};
 	int r = v.socket = client_open(state, id, v.look->id, err);
 
 	if (r >= 0)
@@ -336,7 +344,9 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 int session_attach(struct sv state, struct sv id, struct session_look *look, int *ret_exit,
 		   struct writ_err *err)
 {
-	struct view v = { .signals = -1, .front = FRONT_INIT, .look = look, .attach = true };
+	struct view v = {
+		.signals = -1, .front = FRONT_INIT, .look = look, .attach = true, .escape = true
+	};
 	char text[32];
 	int r = v.socket = client_open(state, id, look->id, err);
 

@@ -66,7 +66,3 @@ The demonstration, on a recorded machine.
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
   gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
-  gap   memory limit    data of each process; their sum is not bounded
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  gap   cpu limit       no cgroup to put it in
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids

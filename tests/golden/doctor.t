@@ -4,10 +4,6 @@ Doctor on recorded machines.
   == debian13-user-6.12
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them
-  gap   memory limit    data of each process; their sum is not bounded
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  gap   cpu limit       no cgroup to put it in
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   advisory table of 2026-11-15
   == ubuntu24.04-restricted
   ready: tier B as uid 1000 (kernel 6.8.0-45-generic, Landlock ABI 4)
@@ -17,12 +13,6 @@ Doctor on recorded machines.
   gap   signals         this kernel's Landlock does not scope signals
                         fix: a kernel of 6.12 or later
   gap   bounding set    a user cannot empty it; no_new_privs leaves it without use
-  gap   memory limit    data of each process; their sum is not bounded
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  gap   cpu limit       no cgroup to put it in
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  gap   process limit   the limit would count your other processes too
-                        fix: delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   advisory table of 2026-11-15
   == default-container
   ready: tier B as uid 0 (kernel 6.1.0-54-amd64, Landlock ABI 2)

@@ -43,6 +43,10 @@ def _(w):
     r = w.writ("session", "exec", "--detach", sid, "--", "no-such-program")
     w.ok(r.code == 127 and "cannot run no-such-program: not found inside" in r.said and not r.out,
          "a command that cannot be run says so at once", r)
+    r = w.writ("session", "exec", "--detach", sid, "--", "sh", "-c", "echo short; exit 9")
+    w.ok(r.code == 0 and r.text.strip().isdigit(), "one that ends at once has a number as well", r)
+    r = w.writ("session", "attach", sid, r.text.strip())
+    w.ok(r.code == 9 and b"short" in r.out, "and an end to be seen", r)
     w.writ("stop", sid)
     w.clean(seconds=3)
 
@@ -98,13 +102,16 @@ def _(w):
     with Terminal(w, line) as t:
         t.expect("go")
         r = w.writ("session", "attach", sid)
-        w.ok(r.code == 125 and re.search(r"2 \(sh\), \d+ \(sh\) are running: say which", r.said), "with two one must say which", r)
+        w.ok(r.code == 125 and re.search(r"several run, say which: 2 \(sh\), \d+ \(sh\)", r.said), "with two one must say which", r)
         with attach(w, sid, "2") as a:
             w.ok(a.expect("go"), "the first is joined by its number", a.screen)
             a.type("\x04")
             w.same(a.code(), 4, "and ends", a.screen)
         os.kill(t.pid, signal.SIGKILL)
     w.ok(wait_for(lambda: not inside(w, sid, w.mark), 3), "one that nobody left goes with its client, although it is a shell")
+    stopped = detached(w, sid, "sh", "-c", "kill -STOP $$; echo woken; exit 2")
+    time.sleep(0.3)
+    w.exits(w.writ("session", "attach", sid, stopped), 2, "one that was stopped while nobody looked goes on when somebody does")
     with Terminal(w, ["bash", "--norc", "-i"]) as t:
         t.type(f"PS1='$ '; {w.program} session exec {sid} -- sh -c 'echo go; read x; echo \"<$x>\"'\n")
         t.expect("go\r\n")
@@ -124,6 +131,7 @@ def _(w):
     detached(w, sid, "bash", "-c", "trap 'stty size' WINCH; printf '\\033[6n\\033]0;title\\007\\033[31mred\\n'; while :; do sleep 0.1; done")
     with attach(w, sid, rows=33, cols=77) as t:
         w.ok(t.expect("33 77"), "it has the size of who attached", t.screen)
+        time.sleep(0.5)  # bash forgets a signal that comes while it handles the same one
         t.resize(44, 88)
         w.ok(t.expect("44 88"), "and follows it", t.screen)
         t.type(LEAVE)

@@ -213,3 +213,14 @@ def _(w):
     w.same(r.text.strip(), str(w.ws / "sub"), "--cwd", r)
     r = w.call(["sh", "-c", 'exec "$@" <&- >/dev/null', "sh", w.program, "run", "--", "true"], stderr=subprocess.PIPE)
     w.exits(r, 0, "started with closed input")
+
+
+@test("a state directory that cannot be written")
+def _(w):
+    closed = w.dir / "state"
+    closed.mkdir(mode=0o500)
+    for state in ["/proc/nothing", "/sys/kernel"] + ([] if os.geteuid() == 0 else [closed]):
+        r = w.sh("true", env={**w.env, "XDG_STATE_HOME": str(state)})
+        w.ok(r.code == 125 and str(state) in r.said and "set XDG_STATE_HOME to a directory that you can write" in r.said,
+             f"{state}: it says what to do", r)
+    w.exits(w.sh("true", env={**w.env, "XDG_STATE_HOME": str(w.dir / "new/state")}), 0, "control: one that can be made")

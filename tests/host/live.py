@@ -257,6 +257,7 @@ def _(w):
     w.ok(r.code == 0 and re.fullmatch(r"\w{8}\n", r.text) and not r.err, "start prints an id and nothing else", r)
     sid = r.text.strip()
     w.same(w.ids(), {sid}, "and it goes on")
+    w.ok(w.writ("ps").text.splitlines()[-1].endswith(" -"), "ps: a session without a command", w.writ("ps"))
     for code in (0, 3, 255):
         w.exits(w.writ("session", "exec", sid, "--", "sh", "-c", f"exit {code}"), code, f"exec: exit {code}")
     w.exits(w.writ("session", "exec", sid, "--", "sh", "-c", "kill -9 $$"), 137, "exec: a signal")

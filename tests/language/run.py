@@ -24,7 +24,7 @@ from lab import Lab, ROOT, Tap, arguments
 DOC = ROOT / "docs/language.md"
 MANUAL = ROOT / "man/writ-policy.5"
 EXAMPLES = ROOT / "examples"
-FACTS = ROOT / "tests/fixtures/hosts/cgroup-v2-delegated.facts"
+FACTS = ROOT / "tests/fixtures/hosts/debian13-user-6.12.facts"
 ERROR = re.compile(r"^(.*?):(\d+):(\d+): error: (.*)$", re.M)
 WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')
 

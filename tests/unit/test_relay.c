@@ -893,30 +893,6 @@ static void test_wrong_options(void)
 	ok(relay_new(&o, &r, &err) == WRIT_E_BUG && !r, "a terminal without a master is refused");
 }
 
-static void escape_is(const char *keys, const char *want, bool leaves, const char *name)
-{
-	const struct sv all = sv_from(keys);
-
-	/* Whole, and one key at a time. */
-	for (size_t step = all.n ? all.n : 1; step; step = step > 1 ? 1 : 0) {
-		scoped_buf b = BUF_INIT(100);
-		bool held = false, left = false;
-
-		for (size_t i = 0; i < all.n && !left; i += step)
-			left = escape_step(&held, sv_sub(all, i, step), &b);
-		ok(left == leaves && sv_is(buf_view(&b), want), "escape: %s", name);
-	}
-}
-
-static void test_escape(void)
-{
-	escape_is("abc", "abc", false, "other keys go through");
-	escape_is("a\035db", "a", true, "with d it leaves, and nothing behind it is sent");
-	escape_is("\035\035d", "\035d", false, "twice it is sent once");
-	escape_is("\035x", "\035x", false, "with another key both are sent");
-	escape_is("a\035", "a", false, "alone it waits");
-}
-
 /* Somebody else has the terminal; we have its bytes, tell its size, and may leave. */
 static void test_link(void)
 {
@@ -943,7 +919,8 @@ static void test_link(void)
 	o.joined = o.escape = true;
 	must(relay_new(&o, &r, &err) == 0, "relay_new");
 	ok(screen_is(&s, true), "link: raw while it runs");
-	ok(ioctl(held.slave, TIOCGWINSZ, &size) == 0 && size.ws_row == 33, "link: the size is told");
+	ok(ioctl(held.slave, TIOCGWINSZ, &size) == 0 && size.ws_row == 33,
+	   "link: the size is told");
 	ok(tcgetattr(held.slave, &after) == 0 && after.c_lflag == before.c_lflag,
 	   "link: the modes of a terminal that is in use stay");
 	must(write(s.master, "ab\035dc", 5) == 5 && write(link[1], "out", 3) == 3, "write");
@@ -954,7 +931,8 @@ static void test_link(void)
 			must(relay_step(r, p, n, &event, &err) == 0, "relay_step");
 	}
 	ok(event == RELAY_DETACH, "link: the escape is told");
-	ok(read(link[1], text, sizeof(text)) == 2 && text[0] == 'a', "link: keys before it are sent");
+	ok(read(link[1], text, sizeof(text)) == 2 && text[0] == 'a',
+	   "link: keys before it are sent");
 	must(relay_finish(r, &err) == 0, "relay_finish");
 	relay_free(r);
 	ok(read(s.master, text, sizeof(text)) == 3 && text[0] == 'o', "link: bytes are shown");
@@ -968,7 +946,6 @@ static void test_link(void)
 int main(void)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
-	test_escape();
 	test_link();
 	test_wrong_options();
 	test_pipes();
