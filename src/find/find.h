@@ -33,8 +33,8 @@ struct find_where {
 	const char *no_workspace; /* why it is, if one was looked for; else NULL */
 };
 
-/* The value of @name in @environ, or the empty view. */
-struct sv find_env(char *const *environ, const char *name);
+/* The value of @name in @env, or the empty view. */
+struct sv find_env(char *const *env, const char *name);
 
 /* Everything but cwd and workspace. */
 must_check int find_where(struct arena *a, const struct find_options *opt, struct find_where *ret,

@@ -11,10 +11,10 @@
 
 #include "base/banned.h"
 
-struct sv find_env(char *const *environ, const char *name)
+struct sv find_env(char *const *env, const char *name)
 {
-	for (; *environ; environ++) {
-		struct sv rest = sv_from(*environ);
+	for (; *env; env++) {
+		struct sv rest = sv_from(*env);
 
 		if (sv_is(sv_cut(&rest, '='), name))
 			return rest;
