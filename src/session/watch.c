@@ -81,6 +81,7 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.read_roots = s->view.read_roots.v,
 		.read_roots_n = s->view.read_roots.n,
 		.own_mounts = s->view.own_mounts,
+		.umask_trapped = true,
 		.no_exec = runs_nothing(&s->opt->policy->set),
 	};
 	const struct sv closed[] = { s->opt->state, s->opt->config };
