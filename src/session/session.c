@@ -109,6 +109,8 @@ static void on_sealed(struct session *s, struct heard *h)
 	watch_mounts(s);
 	if (s->opt->ready_fd > 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
+	if (s->opt->named)
+		session_rest();
 	/* From here on nothing of whoever started us is held. */
 	if (s->opt->ready_fd > 0 && s->opt->detach) {
 		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -359,8 +361,12 @@ void session_reach(struct session *s)
 {
 	struct writ_err err = { 0 };
 
-	if (s->state != SESSION_RUNNING || control_open(s, &err) == 0)
+	if (s->state != SESSION_RUNNING || s->control >= 0)
 		return;
+	if (control_open(s, &err) == 0) {
+		session_rest();
+		return;
+	}
 	say(s, "%s: %s", err.what, strerror(err.sys));
 	session_end(s, "it could not be spoken to", SESSION_FAILED);
 }

@@ -101,6 +101,8 @@ struct session {
 
 /* place.c */
 must_check int session_place_make(struct session *s, struct writ_err *err);
+/* Gives back memory that was needed to start: from now on it mostly waits. */
+void session_rest(void);
 must_check int session_place_record(struct session *s, struct writ_err *err);
 /* The directory of the control socket; made when it is first asked for. */
 must_check int session_place_run(struct session *s, struct writ_err *err);
