@@ -108,8 +108,8 @@ static const char *const judged =
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
-	"creat umask openat2 mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
-	"unlink unlinkat truncate mknod mknodat bind";
+	"creat umask openat2 mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat "
+	"renameat2 unlink unlinkat truncate mknod mknodat bind";
 static const char *const trap_read = "creat openat2";
 static const char *const trap_meta =
 	"chmod fchmod fchmodat fchmodat2=452 chown fchown lchown fchownat utime utimes futimesat "
