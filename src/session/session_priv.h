@@ -60,6 +60,7 @@ struct session {
 	enum session_state state;
 	char id[SESSION_ID + 1];
 	struct paths paths;
+	struct sv guarantees;	    /* the plan as JSON */
 	uint64_t recorded, dropped; /* bytes written; events that were too many */
 	int record;		    /* events, one line of JSON each */
 	int feed;		    /* denials.jsonl inside */
