@@ -247,8 +247,8 @@ void watch_call(struct session *s, short revents)
 		r = ensure(s, &err);
 	} else {
 		r = mediate_first(s->listener, &e, &err);
-		s->first = true;
-		if (r == 0)
+		s->first = r > 0;
+		if (r > 0)
 			denial_note(s, &e);
 	}
 	if (r < 0) {
