@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """sandbox.py - the host sandbox against its budgets and its peers, as ratios.
 
-    bench/sandbox.py [--rounds N] [--quick]
+    bench/sandbox.py [--rounds N] [--json FILE] [WORD ...]
 
 Everything is interleaved in one run: one of each, again and again, and the medians
-are compared, so that a busy machine slows all of them. Run it as an ordinary user
-for the numbers that matter; peers that are not installed are left out.
+are compared, so that a busy machine slows all of them. CPU is what all processes of
+one run used together, also those that outlive it for a moment; on a busy machine it
+says more than the time. Run it as an ordinary user for the numbers that matter. With
+words, only what has one of them in its name is measured. BENCH_DIR is where it works
+(/var/tmp), WRIT the program.
 """
 import argparse
+import ctypes
+import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -19,8 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WRIT = os.environ.get("WRIT", str(ROOT / "build/release/prog/writ"))
+BUILD = Path(WRIT).resolve().parent.parent
 ETC = ["alternatives", "ca-certificates", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "magic", "mime.types",
        "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone"]
+PR_SET_CHILD_SUBREAPER = 36
+ROWS = []
 
 
 def bwrap(work):
@@ -37,41 +46,82 @@ def bwrap(work):
 
 
 def run(cmd, cwd):
-    start = time.perf_counter()
-    proc = subprocess.run(cmd, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    if proc.returncode:
-        sys.exit(f"sandbox.py: {cmd[0]} ended with {proc.returncode}: {proc.stderr.decode()[-300:]}")
-    return time.perf_counter() - start
+    """Seconds until it has ended, and seconds of CPU of everything it started."""
+    with tempfile.TemporaryFile() as errors, open(os.devnull, "r+b") as null:
+        os.chdir(cwd)
+        start = time.perf_counter()
+        pid = os.posix_spawnp(cmd[0], cmd, os.environ, file_actions=[
+            (os.POSIX_SPAWN_DUP2, null.fileno(), 0), (os.POSIX_SPAWN_DUP2, null.fileno(), 1),
+            (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)])
+        _, status, used = os.wait4(pid, 0)
+        took = time.perf_counter() - start
+        cpu = used.ru_utime + used.ru_stime
+        # What it left to end by itself comes to us.
+        try:
+            while True:
+                _, _, used = os.wait4(-1, 0)
+                cpu += used.ru_utime + used.ru_stime
+        except ChildProcessError:
+            pass
+        if status:
+            errors.seek(0)
+            sys.exit(f"sandbox.py: {cmd[0]} ended with {os.waitstatus_to_exitcode(status)}: {errors.read()[-300:].decode()}")
+    return took, cpu
 
 
-def interleave(rounds, ways, cwd, before=lambda: None):
-    """Median seconds of each way, one of each in turn."""
+def interleave(rounds, ways, cwd):
+    """Medians of (seconds, CPU seconds) of each way, one of each in turn."""
     took = {name: [] for name in ways}
     for i in range(rounds + 1):
         for name, cmd in ways.items():
-            before()
             t = run(cmd, cwd)
             if i:  # the first of each warms the caches
                 took[name].append(t)
-    return {name: statistics.median(t) for name, t in took.items()}
+    return {name: tuple(statistics.median(x) for x in zip(*t)) for name, t in took.items()}
 
 
-def row(what, medians, peer, budget):
-    for name, t in medians.items():
-        if name == peer:
-            continue
-        ratio = t / medians[peer]
-        verdict = "" if not name.startswith("writ") else "ok" if ratio <= budget else "MISSED"
-        print(f"{what:<34}{name:<16}{t * 1000:>10.2f} ms {ratio:>7.2f} x {peer:<8} "
-              f"{'<= ' + format(budget, '.2f') if name.startswith('writ') else '':<9}{verdict}", flush=True)
+def line(what, who, measured, unit, budget, note):
+    """One row of the table. Without a budget it is there to compare with."""
+    verdict = "" if budget is None else "ok" if measured <= budget else "MISSED"
+    shown = "" if budget is None else f"<= {budget:.2f} {unit}"
+    print(f"{what:<32}{who:<12}{measured:>9.2f} {unit:<10} {shown:<20}{verdict:<8}{note}".rstrip(), flush=True)
+    ROWS.append({"what": what, "who": who, "measured": measured, "unit": unit, "budget": budget, "note": note})
 
 
-def start_up(work, rounds):
+def against(what, medians, peer, budget):
+    for name, (t, cpu) in medians.items():
+        ratio, cpus = t / medians[peer][0], cpu / (medians[peer][1] or 1)
+        if name != peer:
+            line(what, name, ratio, f"x {peer}", budget if name.startswith("writ") else None,
+                 f"{t * 1000:.2f} ms; CPU {cpu * 1000:.2f} ms, {cpus:.2f} x")
+
+
+def cold(work, rounds):
     ways = {"bwrap": [*bwrap(work), "--", "/bin/true"], "writ run": [WRIT, "run", "-q", "--", "/bin/true"],
             "plain": ["/bin/true"]}
     if shutil.which("firejail"):
         ways["firejail"] = ["firejail", "--noprofile", "--quiet", "--", "/bin/true"]
-    row("cold start of /bin/true", interleave(rounds, ways, work), "bwrap", 0.5)
+    against("cold start of /bin/true", interleave(rounds, ways, work), "bwrap", 0.5)
+
+
+def pooled(work, rounds):
+    out = subprocess.run([BUILD / "bench/pool", str(rounds), *bwrap(work), "--", "/bin/true"], cwd=work, check=True,
+                         stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    ours, theirs = (int(text.split()[0]) for text in out)
+    line("start from a warm pool", "library", ours / theirs, "x bwrap", 0.2, f"{ours / 1e6:.2f} ms, bwrap {theirs / 1e6:.2f} ms")
+
+
+def opens(work, rounds):
+    """Median of medians: each run does a thousand."""
+    shutil.copy(BUILD / "bench/opens", work / "opens")
+    for what, word, budget in (("mediated open for writing", "open", 6.0), ("mediated creation of a file", "create", None)):
+        got = {"native": [], "writ run": []}
+        for _ in range(max(3, rounds // 8)):
+            for name, head in (("native", []), ("writ run", [WRIT, "run", "-q", "--"])):
+                out = subprocess.run([*head, "./opens", word, "1000"], cwd=work, check=True, stdout=subprocess.PIPE).stdout
+                got[name].append(int(out))
+        native, ours = (statistics.median(v) / 1000 for v in got.values())
+        line(what, "writ run", ours / native, "x native", budget, f"{ours:.1f} us, native {native:.1f} us")
 
 
 def make_tree(work):
@@ -90,42 +140,64 @@ def make_tree(work):
     subprocess.run(["tar", "cf", work / "many.tar", "-C", big, "."], check=True)
 
 
-def inside(work, rounds):
-    jobs = [("find /usr", "find /usr >/dev/null", 1.03), ("git status, 10k files", "git status >/dev/null", 1.03),
-            ("make -j2, 31 files", "make -s clean; make -s -j2", 1.03),
-            ("tar of /usr/include to a pipe", "tar cf - /usr/include | cat >/dev/null", 1.03),
-            ("untar of 20k files", "rm -rf out; mkdir out; tar xf many.tar -C out", 2.5)]
+JOBS = [("find /usr", "find /usr >/dev/null 2>&1 || :", 1.03), ("git status, 10k files", "git status >/dev/null", 1.03),
+        ("make -j2, 31 files", "make -s clean; make -s -j2", 1.03),
+        ("tar of /usr/include to a pipe", "tar cf - /usr/include | cat >/dev/null", 1.03),
+        ("untar of 20k files", "rm -rf out; mkdir out; tar xf many.tar -C out", 2.5)]
+
+
+def inside(work, rounds, wanted):
+    """What goes on for a while: the start is not counted, it has a row of its own."""
+    jobs = [job for job in JOBS if wanted(job[0])]
+    if not jobs:
+        return
+    make_tree(work)
+    nothing = interleave(rounds, {"native": ["sh", "-c", ":"], "writ run": [WRIT, "run", "-q", "--", "sh", "-c", ":"],
+                                  "bwrap": [*bwrap(work), "--", "sh", "-c", ":"]}, work)
     for what, script, budget in jobs:
         ways = {"native": ["sh", "-c", script], "writ run": [WRIT, "run", "-q", "--", "sh", "-c", script],
                 "bwrap": [*bwrap(work), "--", "sh", "-c", script]}
-        row(what, interleave(rounds, ways, work), "native", budget)
+        got = interleave(max(3, rounds // 8), ways, work)
+        against(what, {name: (t - nothing[name][0], max(cpu - nothing[name][1], 0.0)) for name, (t, cpu) in got.items()},
+                "native", budget)
 
 
-def live(work):
+def ask(sid, request):
+    """One request at the control socket, as `writ allow` makes it, without its start."""
+    path = Path(os.environ["XDG_STATE_HOME"], "writ/run", sid)
+    where = next(p for p in path.iterdir() if p.is_socket())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        start = time.perf_counter()
+        s.connect(str(where))
+        s.send(request.encode())
+        answer = s.recv(65536).decode()
+        took = time.perf_counter() - start
+    return took, answer
+
+
+def live(work, rounds):
     """Milliseconds from asking to granted, and the memory of an idle session."""
     other = work.parent / "other"
-    other.mkdir()
+    other.mkdir(exist_ok=True)
     sid = subprocess.run([WRIT, "session", "start"], cwd=work, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     try:
+        line("idle session, all processes", "writ", pss(sid), "MiB PSS", 1.5, "")
         took = []
-        for _ in range(20):
-            start = time.perf_counter()
-            said = subprocess.run([WRIT, "allow", sid, f"read:{other}"], cwd=work, stderr=subprocess.PIPE, text=True, check=True)
-            took.append(time.perf_counter() - start)
-            subprocess.run([WRIT, "revoke", sid, said.stderr.split()[-1]], cwd=work, check=True)
-        idle = interleave(20, {"ps": [WRIT, "version"]}, work)["ps"]
-        ms = (statistics.median(took) - idle) * 1000
-        print(f"{'live grant, without start-up of writ':<50}{ms:>10.2f} ms {'':<18}<= 1.00 ms {'ok' if ms <= 1 else 'MISSED'}")
-        print(f"{'idle session, all its processes':<50}{pss(sid):>10.2f} MiB{'':<18}<= 1.50 MiB "
-              f"{'ok' if pss(sid) <= 1.5 else 'MISSED'}")
+        for _ in range(max(10, rounds)):
+            t, answer = ask(sid, f"allow read {other}")
+            if not answer.startswith("ok"):
+                sys.exit(f"sandbox.py: allow: {answer}")
+            took.append(t)
+            ask(sid, f"revoke {answer.split()[-1]}")
+        line("live grant, asked to visible", "writ", statistics.median(took) * 1000, "ms", 1.0, "")
     finally:
-        subprocess.run([WRIT, "stop", sid], cwd=work)
+        subprocess.run([WRIT, "stop", sid], cwd=work, stderr=subprocess.DEVNULL)
 
 
 def pss(sid):
     """Proportional set size of the supervisor and everything below it."""
-    line = next(l for l in subprocess.run([WRIT, "ps"], stdout=subprocess.PIPE, text=True).stdout.splitlines() if sid in l)
-    todo, total = [line.split()[1]], 0
+    shown = subprocess.run([WRIT, "ps"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    todo, total = [next(text.split()[1] for text in shown.splitlines() if sid in text)], 0
     while todo:
         pid = todo.pop()
         try:
@@ -140,20 +212,32 @@ def pss(sid):
 def main():
     ap = argparse.ArgumentParser(description="the sandbox against its budgets and peers")
     ap.add_argument("--rounds", type=int, default=40)
-    ap.add_argument("--quick", action="store_true", help="start-up only")
+    ap.add_argument("--json", help="also write the rows there")
+    ap.add_argument("words", nargs="*")
     opt = ap.parse_args()
     if not shutil.which("bwrap"):
         sys.exit("sandbox.py: install bubblewrap to compare with")
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def wanted(*names):
+        return not opt.words or any(w in n for w in opt.words for n in names)
+
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR", "/var/tmp")) as d:
         os.environ.update(HOME=f"{d}/home", XDG_STATE_HOME=f"{d}/state", XDG_CONFIG_HOME=f"{d}/config")
         work = Path(d, "work")
         work.mkdir()
-        start_up(work, opt.rounds)
-        if not opt.quick:
-            make_tree(work)
-            inside(work, max(3, opt.rounds // 8))
-            live(work)
+        if wanted("cold start"):
+            cold(work, opt.rounds)
+        if wanted("pool"):
+            pooled(work, opt.rounds)
+        if wanted("mediated open"):
+            opens(work, opt.rounds)
+        if wanted("live grant", "idle session"):
+            live(work, opt.rounds)
+        inside(work, opt.rounds, wanted)
         subprocess.run(["chmod", "-R", "u+rwx", d], check=False)
+    if opt.json:
+        Path(opt.json).write_text(json.dumps(ROWS, indent=1) + "\n")
 
 
 if __name__ == "__main__":

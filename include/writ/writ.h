@@ -260,7 +260,7 @@ WRIT_API void writ_events_close(struct writ_events *e);
 
 /* --- warm sandboxes --- */
 
-/* @n sandboxes (at most 64) that know @p, have their namespaces, and wait for a command. */
+/* @n sandboxes (at most 64) that are built for @p and wait for a command; each is used once. */
 WRIT_API int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret,
 			   struct writ_error *err);
 /* Waits until @n of them are ready, or @timeout_ms are over; returns how many are. */

@@ -6,6 +6,8 @@
 
 #include "base/banned.h"
 
+enum { FMT_GUESS = 128 };
+
 void buf_clear(struct buf *b)
 {
 	free(b->p);
@@ -82,16 +84,23 @@ void buf_vfmt(struct buf *b, const char *fmt, va_list ap)
 	va_list again;
 	int n;
 
+	/* Mostly it fits, and is written once. */
+	if (!buf_reserve(b, FMT_GUESS < b->max - b->n ? FMT_GUESS : b->max - b->n))
+		return;
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	n = vsnprintf(b->p + b->n, b->room - b->n, fmt, again);
 	va_end(again);
 	if (n < 0) {
+		b->p[b->n] = 0;
 		b->failed = true;
 		return;
 	}
-	if (!buf_reserve(b, (size_t)n))
-		return;
-	(void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+	if ((size_t)n >= b->room - b->n || (size_t)n > b->max - b->n) {
+		b->p[b->n] = 0;
+		if (!buf_reserve(b, (size_t)n))
+			return;
+		(void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+	}
 	b->n += (size_t)n;
 }
 

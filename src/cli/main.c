@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -90,6 +91,8 @@ int cli_main(int argc, char **argv)
 	struct sv word = argc > 1 ? sv_from(argv[1]) : SV("help");
 	const struct cli_verb *v;
 
+	/* What a start needs, asked for once instead of piece by piece. */
+	(void)mallopt(M_TOP_PAD, 512 << 10);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and says so */
 	if (!open_std_fds())

@@ -1,24 +1,75 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "find/find.h"
 
 #include "repo/repo.h"
 
 #include "base/banned.h"
 
+static enum path_kind kind_of_mode(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return PATH_DIR;
+	return S_ISREG(mode) ? PATH_FILE : PATH_OTHER;
+}
+
 static enum path_kind kind_of(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		return PATH_MISSING;
-	if (S_ISDIR(st.st_mode))
-		return PATH_DIR;
-	return S_ISREG(st.st_mode) ? PATH_FILE : PATH_OTHER;
+	return stat(path, &st) < 0 ? PATH_MISSING : kind_of_mode(st.st_mode);
+}
+
+/* Without "//", "." or "..", so that nothing but links could make it another path. */
+static bool is_straight(struct sv path)
+{
+	if (path.n < 2 || path.p[0] != '/')
+		return false;
+	path = sv_skip(path, 1);
+	while (path.n) {
+		const struct sv seg = sv_cut(&path, '/');
+
+		if (seg.n == 0 || sv_is(seg, ".") || sv_is(seg, ".."))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The common case in one walk of the kernel's: no link on the way to what exists of
+ * it, so that the path is physical as it is. @name is changed. False: look closer.
+ */
+static bool lookup_straight(struct sv path, char *name, enum path_kind *ret)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	size_t keep = path.n;
+	struct stat st;
+
+	if (!is_straight(path) || path.p[path.n - 1] == '/')
+		return false;
+	while (keep) {
+		scoped_fd fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+
+		if (fd >= 0 && fstat(fd, &st) == 0) {
+			*ret = keep == path.n ? kind_of_mode(st.st_mode) : PATH_MISSING;
+			return true;
+		}
+		if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR))
+			return false;
+		while (keep && name[keep - 1] != '/')
+			keep--;
+		name[keep ? --keep : 0] = 0;
+	}
+	return false;
 }
 
 /* The deepest ancestor that exists, resolved, with the rest behind it. */
@@ -36,6 +87,13 @@ static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct poli
 	}
 	memcpy(name, path.p, path.n);
 	name[path.n] = 0;
+	if (lookup_straight(path, name, &out.kind)) {
+		if (!arena_sv(a, path, &out.physical))
+			return false;
+		*ret = out;
+		return true;
+	}
+	memcpy(name, path.p, path.n);
 	while (!realpath(keep ? name : "/", real)) {
 		if (keep == 0)
 			return false;

@@ -78,7 +78,9 @@ int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err
 	notify_wake_here(listener);
 	memset(&req, 0, sizeof(req));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "hear of the first program");
+		return errno == ENOENT || errno == EINTR
+			       ? 0
+			       : writ_fail(err, WRIT_E_SYS, errno, "hear of the first program");
 	exec = notify_is_ours(&req) && (req.data.nr == SYS_execve || req.data.nr == SYS_execveat);
 	notify_answer(listener, req.id, 0, exec ? 0 : EPERM, exec);
 	if (!exec)
@@ -86,7 +88,7 @@ int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err
 	*ret_event = (struct mediate_event){
 		.op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = (int32_t)req.pid, .comm = "writ-init"
 	};
-	return 0;
+	return 1;
 }
 
 int op_exec(struct call *c)

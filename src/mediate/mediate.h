@@ -91,8 +91,8 @@ struct mediator;
 
 /*
  * Lets the call that waits at @listener through if it is an exec: for the first one
- * of a command, which is still writ-init's own. *@ret_event says so. Anything else
- * is refused, and an error.
+ * of a command, which is still writ-init's own. Returns 1 and *@ret_event says so, or
+ * 0 if who asked is gone. Anything else is refused, and an error.
  */
 must_check int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err *err);
 

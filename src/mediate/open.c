@@ -259,6 +259,15 @@ static int open_tmpfile(struct call *c, struct place *p, int obj, const struct s
 
 /* --- The common case: a regular file that is there, by its own name --- */
 
+/* How a directory that ignores case writes the name is what rules are about. */
+static bool has_name(struct mediator *m, int fd, const struct place *p)
+{
+	char path[PATH_MAX];
+	size_t n;
+
+	return path_of_fd(m, fd, path, &n) && sv_eq((struct sv){ path, n }, place_sv(p));
+}
+
 /*
  * Two lookups instead of three. SECURITY: nothing is opened before it was seen to
  * be a regular file, and what is handed out is that very file.
@@ -269,7 +278,7 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 	struct stat st, got;
 	int r, fd;
 
-	if (c->m->globs || p->slash || p->name[0] == 0 || only_reads(w) || is_tmpfile(w) ||
+	if (p->slash || p->name[0] == 0 || only_reads(w) || is_tmpfile(w) ||
 	    (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY || (w->flags & O_DIRECTORY))
 		return -EAGAIN;
 	if (fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -285,7 +294,8 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 	fd = openat(p->dir, p->name, (flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &got) < 0 || got.st_dev != st.st_dev || got.st_ino != st.st_ino)
+	if (fstat(fd, &got) < 0 || got.st_dev != st.st_dev || got.st_ino != st.st_ino ||
+	    (c->m->globs && !has_name(c->m, fd, p)))
 		r = -EAGAIN;
 	if (r == 0 && (flags & O_TRUNC) && ftruncate(fd, 0) < 0)
 		r = -errno;

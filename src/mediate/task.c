@@ -12,7 +12,7 @@
 #include "base/banned.h"
 
 /* How long after a umask() what a task's status says is not yet worth keeping. */
-enum { UMASK_SETTLES_MS = 1000 };
+enum { UMASK_SETTLES_MS = 200 };
 
 static uint64_t now_ms(void)
 {

@@ -84,6 +84,8 @@ static void on_sealed(struct session *s, struct heard *h)
 	watch_mounts(s);
 	if (s->opt->ready_fd > 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
+	if (s->opt->named)
+		session_rest();
 	/* From here on nothing of whoever started us is held. */
 	if (s->opt->ready_fd > 0 && s->opt->detach) {
 		const int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -207,14 +210,18 @@ int session_place_record(struct session *s, struct writ_err *err)
 	const char *dir = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
 	const char *path = dir ? arena_fmt(s->a, "%s/%s.jsonl", dir, s->id) : NULL;
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+	struct sv run;
 	int r = 0;
 
 	if (!path)
 		return writ_nomem(err);
 	s->paths.record = sv_from(path);
 	s->record = open(path, flags, 0600);
+	/* The first session of all: what every later one finds. */
 	if (s->record < 0 && errno == ENOENT) {
 		r = fd_make_dirs(dir, err);
+		if (r == 0)
+			r = below(s, &run, err, "run", SV(""));
 		if (r == 0)
 			s->record = open(path, flags, 0600);
 	}
@@ -294,6 +301,30 @@ void session_sweep(struct sv state)
 	}
 	if (d)
 		closedir(d);
+}
+
+/* Our own code and tables, of which most was needed once. */
+static int drop_code(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size, (void)ctx;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(page - 1);
+		const uintptr_t to = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+
+		/* Never written to, so that what is needed again comes back as it was. */
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W))
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 1; /* the program itself comes first */
+}
+
+void session_rest(void)
+{
+	(void)dl_iterate_phdr(drop_code, NULL);
+	(void)malloc_trim(0);
 }
 
 void session_place_clear(struct session *s)

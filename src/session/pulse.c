@@ -127,8 +127,12 @@ void session_reach(struct session *s)
 {
 	struct writ_err err = { 0 };
 
-	if (s->state != SESSION_RUNNING || control_open(s, &err) == 0)
+	if (s->state != SESSION_RUNNING || s->control >= 0)
 		return;
+	if (control_open(s, &err) == 0) {
+		session_rest();
+		return;
+	}
 	say(s, "%s: %s", err.what, strerror(err.sys));
 	session_end(s, "it could not be spoken to", SESSION_FAILED);
 }

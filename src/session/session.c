@@ -187,7 +187,7 @@ static void record_start(struct session *s)
 		json_put_str(&b, sv_from(*arg));
 	}
 	buf_str(&b, "],\"guarantees\":");
-	plan_json(s->opt->plan, &b);
+	buf_sv(&b, s->guarantees);
 	record_end(s, &b);
 }
 
@@ -200,6 +200,20 @@ static int kept_command(struct session *s, struct command_ask *ask, struct writ_
 	ask->rows = 24;
 	ask->cols = 80;
 	return more_send(s, ask, true, none, err);
+}
+
+/* As text, before there is a command to wait for it. */
+static int make_guarantees(struct session *s, struct writ_err *err)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	int r;
+
+	plan_json(s->opt->plan, &b);
+	r = buf_check(&b, err);
+	if (r == 0 && !arena_sv(s->a, buf_view(&b), &s->guarantees))
+		r = writ_nomem(err);
+	buf_clear(&b);
+	return r;
 }
 
 /* The command that the session was made for; a kept session may have none. */
@@ -259,7 +273,8 @@ static void hear_why(struct session *s, struct writ_err *err)
 {
 	struct writ_err none = { 0 };
 
-	if (s->record < 0 && session_place_record(s, &none) == 0)
+	if (s->record < 0 && (s->guarantees.n || make_guarantees(s, &none) == 0) &&
+	    session_place_record(s, &none) == 0)
 		record_start(s);
 	for (int i = 0; i < 16 && !s->failed && s->state != SESSION_ENDED; i++) {
 		struct pollfd p = { s->jail.session, POLLIN, 0 };
@@ -360,6 +375,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* It is being built meanwhile. */
+	if (r == 0)
+		r = make_guarantees(s, err);
 	if (r == 0 && s->opt->await)
 		await(s, err);
 	if (r == 0 && s->failed)

@@ -103,6 +103,7 @@ struct session {
 	enum session_state state;
 	char id[SESSION_ID + 1];
 	struct paths paths;
+	struct sv guarantees;	    /* the plan as JSON */
 	uint64_t recorded, dropped; /* bytes written; events that were too many */
 	int record;		    /* events, one line of JSON each */
 	int feed;		    /* denials.jsonl inside */
@@ -164,6 +165,8 @@ struct session {
 
 /* place.c */
 must_check int session_place_make(struct session *s, struct writ_err *err);
+/* Gives back memory that was needed to start: from now on it mostly waits. */
+void session_rest(void);
 must_check int session_place_record(struct session *s, struct writ_err *err);
 /* The directory of the control socket; made when it is first asked for. */
 must_check int session_place_run(struct session *s, struct writ_err *err);

@@ -16,6 +16,7 @@
  * the agent, and has neither a terminal nor the session's other descriptors.
  */
 
+enum { REST_MS = 1000 };
 enum watch_type { WATCH_LISTENER = 1, WATCH_GRANT, WATCH_REVOKE };
 
 struct watch_message {
@@ -86,6 +87,7 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.read_fixed_n = s->view.read_fixed.n,
 		.own_mounts = s->view.own_mounts,
 		.route = s->route[1] > 0 ? 1 : 0,
+		.umask_trapped = true,
 		.no_exec = runs_nothing(&s->opt->policy->set),
 	};
 	const struct sv closed[] = { s->opt->state, s->opt->config };
@@ -93,6 +95,7 @@ _Noreturn static void watch_main(struct session *s, int socket)
 	struct mediator *m;
 	struct writ_err err = { 0 };
 	struct sv *opens = arena_array(s->a, struct sv, s->opt->policy->opens.n + 1);
+	bool rested = false;
 
 	for (size_t i = 0; opens && i < s->opt->policy->opens.n; i++)
 		opens[i] = s->opt->policy->opens.v[i].path;
@@ -108,10 +111,14 @@ _Noreturn static void watch_main(struct session *s, int socket)
 	for (;;) {
 		struct mediate_event e;
 		struct pollfd p = { socket, POLLIN, 0 };
-		const int r = mediate_wait(m, socket, -1, &e, &err);
+		const int r = mediate_wait(m, socket, rested ? -1 : REST_MS, &e, &err);
 
 		if (r < 0)
 			_exit(1);
+		/* Something to report comes with more to do; without it, this is once. */
+		if (r == 0 && !rested)
+			session_rest();
+		rested = r == 0;
 		if (r > 0 && send(socket, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
 			_exit(1);
 		while (poll(&p, 1, 0) > 0)
@@ -241,8 +248,8 @@ void watch_call(struct session *s, short revents)
 		r = ensure(s, &err);
 	} else {
 		r = mediate_first(s->listener, &e, &err);
-		s->first = true;
-		if (r == 0)
+		s->first = r > 0;
+		if (r > 0)
 			denial_note(s, &e);
 	}
 	if (r < 0) {

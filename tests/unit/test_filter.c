@@ -108,7 +108,7 @@ static const char *const judged =
 	"sendmsg sendmmsg";
 
 static const char *const trap_write =
-	"creat mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
+	"creat umask mkdir mkdirat rmdir link linkat symlink symlinkat rename renameat renameat2 "
 	"unlink unlinkat truncate mknod mknodat bind";
 static const char *const trap_read = "creat";
 static const char *const trap_meta =
