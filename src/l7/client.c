@@ -127,7 +127,8 @@ void client_step(struct client *c)
 	else
 		client1_step(c);
 	link_write(k);
-	/* What a full buffer kept back may be read now. */
-	if (k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof)
+	/* What full buffers kept back may go on now. */
+	if ((k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof) ||
+	    (c->call && c->call->answered && c->call->down.n && k->out.n < L7_OUT))
 		link_wake(k);
 }

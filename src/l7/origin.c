@@ -333,8 +333,12 @@ void server_step(struct server *s)
 	if (k->dead)
 		return;
 	link_write(k);
-	if (k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof)
+	/* What full buffers kept back may go on now. */
+	if ((k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof) ||
+	    (s->call && s->call->up.n && k->out.n < L7_OUT))
 		link_wake(k);
+	if (s->call && s->call->tunnel && k->out.n < L7_OUT)
+		link_wake(&s->call->client->link);
 }
 
 /* Those of HTTP/2 are only known from the other side. */

@@ -90,6 +90,52 @@ static void push(struct server *s)
 
 /* --- the answer --- */
 
+/*
+ * Never said that it speaks HTTP/1, and does not: perhaps HTTP/2 is all it knows. If
+ * that is wrong too, opened() takes it back.
+ */
+static bool wants_h2(const struct server *s)
+{
+	const unsigned char *p = NULL;
+	unsigned n = 0;
+
+	if (!s->link.ssl || s->used || s->offer != TLS_OFFER_H1 || s->origin->only_h2 ||
+	    s->call->q.websocket.n)
+		return false;
+	SSL_get0_alpn_selected(s->link.ssl, &p, &n);
+	s->origin->only_h2 = n == 0;
+	return n == 0;
+}
+
+static bool is_safe(struct sv method)
+{
+	static const char *const safe[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
+
+	for (size_t i = 0; i < ARRAY_LEN(safe); i++)
+		if (sv_is(method, safe[i]))
+			return true;
+	return false;
+}
+
+/* A connection that was kept may have been closed just when it was used again. */
+static bool try_again(struct server *s)
+{
+	struct call *c = s->call;
+	const bool other = wants_h2(s);
+
+	if (c->again || c->answered || c->q.framing == HTTP1_CHUNKED || c->q.length)
+		return false;
+	if (!other && (!s->used || s->link.in.n || !is_safe(c->q.method)))
+		return false;
+	s->call = NULL;
+	c->server = NULL;
+	c->again = true;
+	link_kill(&s->link);
+	origin_wait(s->origin, c);
+	origin_serve(s->origin);
+	return true;
+}
+
 /* Does it stay open for another request? */
 static void release(struct server *s)
 {
@@ -123,7 +169,8 @@ static bool read_head(struct server *s)
 		return false;
 	if (state == WIRE_BAD || http1_response_parse(sv_sub(fifo_view(&s->link.in), 0, n), asked,
 						      fields, L7_FIELDS, &r, &err) < 0) {
-		give_up(s, err.what);
+		if (!try_again(s))
+			give_up(s, err.what);
 		return false;
 	}
 	s->find = (struct http1_find){ 0 };
@@ -166,51 +213,12 @@ static bool read_body(struct server *s)
 	return s->call;
 }
 
-/*
- * Hung up on HTTP/1 and never said that it speaks it: perhaps HTTP/2 is all it does.
- * If that is wrong too, opened() takes it back.
- */
-static bool wants_h2(struct server *s)
-{
-	const unsigned char *p = NULL;
-	unsigned n = 0;
-
-	if (!s->link.ssl || s->offer != TLS_OFFER_H1 || s->origin->only_h2 ||
-	    s->call->q.websocket.n)
-		return false;
-	SSL_get0_alpn_selected(s->link.ssl, &p, &n);
-	s->origin->only_h2 = n == 0;
-	return n == 0;
-}
-
-/* A connection that was kept may have been closed just when it was used again. */
-static bool try_again(struct server *s)
-{
-	struct call *c = s->call;
-	static const char *const safe[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
-
-	if ((!s->used && !wants_h2(s)) || c->again || c->q.framing != HTTP1_NONE || c->answered)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(safe); i++) {
-		if (!sv_is(c->q.method, safe[i]))
-			continue;
-		s->call = NULL;
-		c->server = NULL;
-		c->again = true;
-		link_kill(&s->link);
-		origin_wait(s->origin, c);
-		origin_serve(s->origin);
-		return true;
-	}
-	return false;
-}
-
 static void ended(struct server *s)
 {
 	struct call *c = s->call;
 
 	if (!s->in_body) {
-		if (s->link.in.n || !try_again(s))
+		if (!try_again(s))
 			give_up(s, "the server hung up before it answered");
 	} else if (s->link.in.n == 0) {
 		if (http1_body_may_end(&s->body) && (!s->link.torn || c->tunnel)) {
