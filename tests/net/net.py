@@ -16,6 +16,7 @@ TESTS = []
 LONG = bool(os.environ.get("WRIT_TEST_LONG"))
 FIRST, SECOND, THIRD = "1.2.3.10", "1.2.4.20", "9.8.7.6"  # public ones
 PRIVATE = "10.9.9.9"
+HOST, HOST6 = space.HERE, space.HERE6
 
 
 class Test:

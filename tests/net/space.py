@@ -14,6 +14,7 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 PR_SET_PDEATHSIG = 1
 GATE, HERE, NAMES = "1.2.3.253", "1.2.3.254", "1.2.3.53"
 GATE6, HERE6 = "2600:aaaa::1", "2600:aaaa::fe"
+SILENT = ("7.7.7.7", "2600:dead::1")  # nobody there ever answers
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,7 +34,7 @@ def unshare(flags):
 
 RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE = 16, 20, 24
 IFLA_IFNAME, IFLA_LINKINFO, IFLA_NET_NS_PID, IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER = 3, 18, 19, 1, 2, 1
-IFA_F_NODAD, IFF_UP, RTN_UNICAST, RTN_LOCAL, TABLE_MAIN, TABLE_LOCAL = 2, 1, 1, 2, 254, 255
+IFA_F_NODAD, IFF_UP, RTN_UNICAST, RTN_LOCAL, RTN_BLACKHOLE, TABLE_MAIN, TABLE_LOCAL = 2, 1, 1, 2, 6, 254, 255
 
 
 def attr(kind, data):
@@ -89,13 +90,15 @@ def add_address(name, address, bits):
 
 
 def add_route(name, to, bits, via=None, kind=RTN_UNICAST, table=TABLE_MAIN):
-    scope = 254 if kind == RTN_LOCAL else 0 if via or ":" in to else 253
+    scope = 254 if kind == RTN_LOCAL else 0 if via or kind == RTN_BLACKHOLE or ":" in to else 253
     body = struct.pack("=BBBBBBBBI", family(to), bits, 0, 0, table, 3, scope, kind, 0)
     if bits:
         body += attr(1, packed(to))
     if via:
         body += attr(5, packed(via))
-    ask_kernel(RTM_NEWROUTE, body + attr(4, struct.pack("=I", socket.if_nametoindex(name))), 0x600)
+    if kind != RTN_BLACKHOLE:
+        body += attr(4, struct.pack("=I", socket.if_nametoindex(name)))
+    ask_kernel(RTM_NEWROUTE, body, 0x600)
 
 
 # --- the two networks ---
@@ -117,6 +120,8 @@ def be_world():
     add_address("w0", GATE6, 64)
     add_route("w0", HERE, 32, table=TABLE_LOCAL)
     add_route("w0", HERE6, 128, table=TABLE_LOCAL)
+    for silent in SILENT:
+        add_route("lo", silent, 128 if ":" in silent else 32, kind=RTN_BLACKHOLE, table=TABLE_LOCAL)
     add_route("lo", "0.0.0.0", 0, kind=RTN_LOCAL, table=TABLE_LOCAL)
     add_route("lo", "::", 0, kind=RTN_LOCAL, table=TABLE_LOCAL)
 
