@@ -27,13 +27,13 @@ static const char *cannot(const struct cap *cap)
 {
 	switch (cap->action) {
 	case CAP_NET_CONNECT:
+	case CAP_NET_BIND:
 	case CAP_HTTP_REQUEST:
 		break;
-	case CAP_NET_BIND:
 	case CAP_GIT_USE:
 		return "this version has no way out to the network";
 	case CAP_SECRET_USE:
-		return "this version cannot set secrets outside";
+		break;
 	case CAP_TOOL_CALL:
 	case CAP_AGENT_SPAWN:
 		return "this version starts no tools or agents";
@@ -310,6 +310,27 @@ static bool shows(const struct compile *c, struct sv path)
 	return false;
 }
 
+/* Over the files in which distributions keep the authorities they trust. */
+static int put_trust(struct compile *c)
+{
+	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
+					       "/etc/pki/tls/certs/ca-bundle.crt",
+					       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+					       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
+	const char *ours = arena_fmt(c->a, SV_FMT "/ca-bundle.pem", SV_ARG(c->place->info));
+	struct stat st;
+
+	if (!ours)
+		return writ_nomem(c->err);
+	for (size_t i = 0; c->place->trust && i < ARRAY_LEN(bundles); i++)
+		if (shows(c, sv_from(bundles[i])) && lstat(bundles[i], &st) == 0 &&
+		    S_ISREG(st.st_mode) &&
+		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(bundles[i]),
+				    READ_ONLY, JAIL_OPTIONAL))
+			return writ_nomem(c->err);
+	return 0;
+}
+
 static bool is_granted_socket(const struct compile *c, struct sv path)
 {
 	for (size_t i = 0; i < c->roots.n; i++)
@@ -382,10 +403,8 @@ static int put_network(struct compile *c)
 	struct host_view *v = c->view;
 	int r = 0;
 
-	if (!c->a_tier)
-		return 0;
 	r = reach_init(c->a, c->set, c->place->realm, &v->reach, c->err);
-	if (r == 0)
+	if (r == 0 && c->a_tier)
 		r = reach_start(&v->reach, &v->listeners, c->err);
 	for (size_t i = 0; r == 0 && i < v->listeners.n; i++) {
 		const struct reach_listener *l = &v->listeners.v[i];
@@ -451,6 +470,8 @@ static int put_all(struct compile *c)
 		r = put_states(c);
 	if (r == 0 && c->a_tier)
 		r = put_roots(c);
+	if (r == 0 && c->a_tier)
+		r = put_trust(c);
 	if (r == 0 && c->a_tier)
 		r = put_masks(c);
 	if (r == 0 && c->a_tier)

@@ -24,6 +24,7 @@ struct host_place {
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;
+	bool trust;	  /* @info has ca-bundle.pem: programs inside are to trust it */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
 };
 

@@ -113,6 +113,7 @@ int cmd_ps(struct args *a);
 int cmd_revoke(struct args *a);
 int cmd_run(struct args *a);
 int cmd_session(struct args *a);
+int cmd_net(struct args *a);
 int cmd_stop(struct args *a);
 int cmd_trust(struct args *a);
 int cmd_version(struct args *a);

@@ -101,8 +101,39 @@ int cmd_stop(struct args *a)
 
 /* --- allow and revoke --- */
 
+/*
+ * "net:api.test": the rule, and below it the capabilities that it means. Read by
+ * the same code as any policy.
+ */
+static int live_net(struct args *a, const struct place_info *w, struct sv what, struct buf *ret,
+		    struct writ_err *err)
+{
+	const char *text = arena_fmt(a->arena, "net:" SV_FMT, SV_ARG(what));
+	const struct source none = { .name = SV("live"), .text = SV("version 1\nuse none\n") };
+	const struct policy_arg rule = { ARG_ALLOW, { .name = SV("rule"), .text = sv_from(text) } };
+	const struct policy_env env = { .ops = &world_ops, .realm = w->realm, .home = w->home };
+	const struct policy_input in = {
+		.files = &none, .files_n = 1, .args = &rule, .args_n = 1
+	};
+	struct diags d = { .arena = a->arena };
+	struct policy *p;
+
+	if (!text || sv_find(what, '\n') != SIZE_MAX)
+		return text ? writ_fail(err, WRIT_E_SYNTAX, 0, "not a rule") : writ_nomem(err);
+	if (policy_new(&env, &in, &d, &p, err) < 0)
+		return d.list.n ? writ_fail(err, WRIT_E_SYNTAX, 0, "net " SV_FMT ": " SV_FMT,
+					    SV_ARG(sv_sub(what, 0, 60)), SV_ARG(d.list.v[0].text))
+				: WRIT_E_SYNTAX;
+	buf_fmt(ret, "net " SV_FMT, SV_ARG(what));
+	for (size_t i = 0; i < p->set.caps.n; i++)
+		if (cap_host_of(&p->set.caps.v[i].cap))
+			buf_fmt(ret, "\n" SV_FMT, SV_ARG(p->set.caps.v[i].cap.text));
+	return buf_check(ret, err);
+}
+
 /* "read:./x" or "read" "./x" as a rule with the physical path. */
-static int live_rule(struct args *a, struct sv text, struct buf *ret, struct writ_err *err)
+static int live_rule(struct args *a, const struct place_info *w, struct sv text, struct buf *ret,
+		     struct writ_err *err)
 {
 	struct sv rest = text;
 	const size_t colon = sv_find(text, ':'), blank = sv_find(text, ' ');
@@ -111,9 +142,11 @@ static int live_rule(struct args *a, struct sv text, struct buf *ret, struct wri
 	char real[PATH_MAX];
 
 	rest = sv_trim(rest);
+	if (sv_is(verb, "net"))
+		return live_net(a, w, rest, ret, err);
 	if (!sv_is(verb, "read") && !sv_is(verb, "write"))
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 "only read and write can be granted live, as in read:./data");
+				 "only read, write and net can be granted live, as in read:./data");
 	if (sv_starts(rest, SV("~/")) && getenv("HOME"))
 		path = arena_fmt(a->arena, "%s/" SV_FMT, getenv("HOME"), SV_ARG(sv_skip(rest, 2)));
 	else
@@ -135,14 +168,14 @@ static int denied_rule(struct args *a, const struct place_info *w, struct sv id,
 	int r = ask ? session_ask(w->state, id, sv_from(ask), &b, err) : writ_nomem(err);
 
 	if (r == 0)
-		r = live_rule(a, sv_skip(buf_view(&b), 3), ret, err);
+		r = live_rule(a, w, sv_skip(buf_view(&b), 3), ret, err);
 	buf_clear(&b);
 	return r;
 }
 
 static bool is_plain(struct sv rule)
 {
-	static const char fine[] = "/._+@=,-";
+	static const char fine[] = "/._+@=,-:*";
 
 	rule = sv_skip(rule, sv_find(rule, ' ') + 1);
 	for (size_t i = 0; i < rule.n; i++) {
@@ -215,12 +248,15 @@ int cmd_allow(struct args *a)
 				? a->operands.v[1]
 				: arena_fmt(a->arena, "%s %s", a->operands.v[1], a->operands.v[2]);
 
-		r = text ? live_rule(a, sv_from(text), &rule, &err) : writ_nomem(&err);
+		r = text ? live_rule(a, &w, sv_from(text), &rule, &err) : writ_nomem(&err);
 	}
 	request = r < 0 ? NULL : arena_fmt(a->arena, "allow " SV_FMT, SV_ARG(buf_view(&rule)));
 	if (r == 0)
 		r = request ? session_ask(w.state, id, sv_from(request), &b, &err)
 			    : writ_nomem(&err);
+	/* What a person reads ends with the line. */
+	if (r == 0 && sv_find(buf_view(&rule), '\n') != SIZE_MAX)
+		rule.n = sv_find(buf_view(&rule), '\n');
 	if (r == 0)
 		note("granted " SV_FMT "; take it back with: writ revoke " SV_FMT " " SV_FMT,
 		     SV_ARG(buf_view(&rule)), SV_ARG(id), SV_ARG(sv_skip(buf_view(&b), 3)));

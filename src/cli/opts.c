@@ -70,13 +70,17 @@ const struct cli_verb cli_verbs[] = {
 	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },
 	{ "stop", "[SESSION]", "end a session and everything in it", O(ALL), "writ stop 7f3a",
 	  "SESSION is an id or its beginning. With --all every session of this user is ended.", cmd_stop, false, false },
-	{ "allow", "SESSION#N | SESSION read:PATH | SESSION write:PATH", "grant one more thing to a running session",
+	{ "allow", "SESSION#N | SESSION read:PATH | SESSION write:PATH | SESSION net:HOST", "grant one more thing to a running session",
 	  O(ALWAYS), "writ allow 7f3a#1",
-	  "Grants what denial N of the session was about, or a read or write rule of your own, without restarting anything. "
+	  "Grants what denial N of the session was about, or a read, write or net rule of your own, without restarting anything. "
 	  "With --always the rule is also written into your own policy for this project, and shown.",
 	  cmd_allow, false, false },
 	{ "revoke", "SESSION NUMBER", "take a live grant back", 0, "writ revoke 7f3a 1",
 	  "What is open already stays open; nothing new can be opened. A grant that cannot be taken back ends the session.", cmd_revoke, false, false },
+	{ "net", "tail SESSION | summary SESSION", "what a session did on the network",
+	  O(JSON), "writ net summary 7f3a",
+	  "summary counts connections, requests, denials and bytes for each host; tail shows each decision, those to come as well "
+	  "while the session runs. Works for sessions that have ended, too.", cmd_net, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
 	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "

@@ -77,13 +77,21 @@ struct egress_event {
 	char method[20], path[512], credential[64];
 };
 
+/* A port of the session's that the host's own loopback has, too. */
+struct egress_port {
+	uint16_t port;
+	int fd; /* listens there */
+};
+
 struct egress_options {
 	const struct cap_set *set;
 	struct sv realm, session;
 	const struct reach_listener *listeners; /* as reach_start() gave them */
 	size_t listeners_n;
 	const struct reach *names; /* the ones given addresses so far */
-	bool has_reader;
+	const struct egress_port *ports; /* published outside */
+	size_t ports_n;
+	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 
 /* Runs until the supervisor goes away. */

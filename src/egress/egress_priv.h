@@ -23,6 +23,7 @@ enum {
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
+	EXPECTED_MAX = 512,
 	PIPES = 64,	     /* kept for the next one */
 };
 
@@ -35,6 +36,7 @@ enum kind {
 	KIND_RESOLVER,
 	KIND_READER,
 	KIND_LOOKUP, /* a connection that asks for names */
+	KIND_ROUTE,  /* the mediator, where the network is shared */
 	KIND_DEAD,   /* to be freed after this round */
 };
 
@@ -44,6 +46,17 @@ struct listener {
 	struct reach_listener l;
 	uint8_t way; /* enum reach_way */
 	bool publish; /* outside, for `listen` */
+	bool shared;  /* on the host's loopback: only for who is expected */
+};
+
+/* A connection that the mediator has announced. */
+struct expected {
+	uint32_t id;
+	uint16_t from; /* the port it comes from; 0: not known yet */
+	uint16_t port;
+	uint8_t way;
+	struct sv host;
+	uint64_t due_ms;
 };
 
 enum flow_state {
@@ -139,6 +152,10 @@ struct egress {
 	struct asker *askers;
 	size_t tcp_lookups;
 	VEC(struct answer) answers;
+	int route_socket; /* to the mediator, where the network is shared; else 0 */
+	enum kind route_kind;
+	struct listener *shared[3];
+	struct expected expected[EXPECTED_MAX];
 	int pipes[PIPES][2];
 	size_t pipes_n;
 	char chunk[CHUNK];
@@ -158,6 +175,14 @@ void egress_event(struct egress *e, const struct egress_event *ev);
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
 void copy_text(char *to, size_t room, struct sv from);
+
+struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd);
+
+/* shared.c: sessions without a network of their own */
+void shared_open(struct egress *e);
+void shared_heard(struct egress *e);
+must_check bool shared_take(struct egress *e, uint16_t from, struct expected *ret);
+void shared_forget(struct egress *e, uint32_t id);
 
 /* flow.c */
 void flow_accept(struct egress *e, struct listener *l);

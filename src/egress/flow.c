@@ -301,8 +301,22 @@ static void accept_published(struct egress *e, struct flow *f, const struct list
 	egress_tell(e, EGRESS_BIND, f->id, &b, sizeof(b));
 }
 
+/* SECURITY: on the host's loopback anybody may knock. */
+static bool is_expected(struct egress *e, int fd, struct expected *ret)
+{
+	struct sockaddr_in from;
+	socklen_t n = sizeof(from);
+
+	if (getpeername(fd, (struct sockaddr *)&from, &n) < 0 || from.sin_family != AF_INET ||
+	    !shared_take(e, ntohs(from.sin_port), ret))
+		return false;
+	shared_forget(e, ret->id);
+	return true;
+}
+
 static void accept_one(struct egress *e, const struct listener *l, int fd)
 {
+	struct expected x = { 0 };
 	struct flow *f = e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd)
 									      : NULL;
 
@@ -310,9 +324,14 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 		close_side(fd, true);
 		return;
 	}
-	f->host = l->l.host;
-	f->port = l->l.port;
-	f->way = l->way;
+	if (l->shared && !is_expected(e, fd, &x)) {
+		f->fd[0] = fd;
+		bury(e, f, true);
+		return;
+	}
+	f->host = l->shared ? x.host : l->l.host;
+	f->port = l->shared ? x.port : l->l.port;
+	f->way = l->shared ? x.way : l->way;
 	f->proxy = l->l.what == REACH_PROXY;
 	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, f);
 	if (l->publish)

@@ -99,6 +99,14 @@ static void open_listener(struct egress *e, struct listener *l, int fd)
 	egress_watch(e, fd, EPOLLIN, l);
 }
 
+struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd)
+{
+	struct listener *new = add_listener(e, l);
+
+	open_listener(e, new, fd);
+	return new;
+}
+
 /* Has @host a listener at @port, or has one been asked for? */
 static bool has_listener(const struct egress *e, struct sv host, uint16_t port)
 {
@@ -114,6 +122,9 @@ bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 	struct reach_listener l;
 	struct egress_bind b = { .port = port };
 
+	/* Where the network is shared, one port serves all. */
+	if (e->route_socket > 0)
+		return false;
 	if (has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
 	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
 		return false;
@@ -301,6 +312,9 @@ static void dispatch(struct egress *e, const struct epoll_event *ev)
 	case KIND_LOOKUP:
 		name_ready(e, what, ev->events);
 		break;
+	case KIND_ROUTE:
+		shared_heard(e);
+		break;
 	case KIND_DEAD:
 		break;
 	}
@@ -378,10 +392,18 @@ static void raise_files(void)
 	}
 }
 
-/* Ports of `listen`: on the host's loopback, and nowhere else. */
-static void publish(struct egress *e)
+/* Ports of `listen`. */
+static void publish(struct egress *e, const struct egress_options *opt)
 {
-	(void)e;
+	for (size_t i = 0; i < opt->ports_n; i++) {
+		const struct reach_listener l = { .what = REACH_HOST,
+						  .host = SV("localhost"),
+						  .port = opt->ports[i].port };
+		struct listener *new = add_listener(e, &l);
+
+		new->publish = true;
+		open_listener(e, new, opt->ports[i].fd);
+	}
 }
 
 _Noreturn void egress_main(const struct egress_options *opt, int boss)
@@ -400,6 +422,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	e->boss = boss;
 	e->session = opt->session;
 	e->resolver = e->reader = -1;
+	e->route_socket = opt->route;
 	e->boss_kind = KIND_BOSS;
 	e->resolver_kind = KIND_RESOLVER;
 	e->reader_kind = KIND_READER;
@@ -413,7 +436,9 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	look_at_clock(e);
 	for (size_t i = 0; i < opt->listeners_n; i++)
 		(void)add_listener(e, &opt->listeners[i]);
-	publish(e);
+	publish(e, opt);
+	if (e->route_socket > 0)
+		shared_open(e);
 	egress_watch(e, boss, EPOLLIN, &e->boss_kind);
 	/* SECURITY: not one byte from outside before this. */
 	if (confine_self(calls, ARRAY_LEN(calls), CONFINE_TCP, &err) < 0)

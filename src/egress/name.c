@@ -233,9 +233,12 @@ void name_datagram(struct egress *e, struct listener *l)
 					   (struct sockaddr *)&peer, &peer_n);
 		const struct question from = { l->fd, &peer, peer_n, { bytes, (size_t)n } };
 
+		struct expected x;
+
 		if (n < 0)
 			return;
-		answer(e, &from, false);
+		if (!l->shared || shared_take(e, ntohs(peer.sin_port), &x))
+			answer(e, &from, false);
 	}
 }
 

@@ -45,6 +45,7 @@ struct mediate_options {
 	 */
 	const struct sv *read_roots;
 	size_t read_roots_n;
+	int route; /* to egress, where the network is shared with the host; 0: nothing is */
 	bool umask_trapped; /* umask() comes to us, so a task's is worth remembering */
 };
 

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "mediate/route.h"
 #include "mediate/send.h"
 
 #include "base/banned.h"
@@ -106,7 +107,28 @@ static int sock_type(int sock)
 	return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 ? -1 : type;
 }
 
-static int decide_inet(struct call *c, int sock, const struct peer *p)
+/* Many hosts have their own name server on the loopback. */
+static bool is_name_server(const struct peer *p)
+{
+	return ntohs(p->a.sa.sa_family == AF_INET6 ? p->a.in6.sin6_port : p->a.in.sin_port) == 53;
+}
+
+/* The decision is egress', which also has it on record; @p is then where it listens. */
+static int route(struct call *c, int sock, struct peer *p)
+{
+	struct sockaddr_storage wanted, to;
+	int r;
+
+	if (only_watching(c))
+		return 0;
+	memcpy(&wanted, p->a.raw, sizeof(p->a.raw));
+	r = route_to(c->m, sock, sock_type(sock) != SOCK_STREAM, &wanted, &to, &p->n);
+	if (r == 0)
+		memcpy(p->a.raw, &to, sizeof(p->a.raw));
+	return r;
+}
+
+static int decide_inet(struct call *c, int sock, struct peer *p)
 {
 	struct cap_verdict v = { .rule = RULE_NONE };
 	char text[96];
@@ -114,6 +136,8 @@ static int decide_inet(struct call *c, int sock, const struct peer *p)
 
 	if (!inet_resource(p, text, &local))
 		return -EINVAL;
+	if (c->m->opt.route > 0 && (!local || is_name_server(p)))
+		return route(c, sock, p);
 	if (sock_type(sock) != SOCK_STREAM)
 		return deny(c, sv_from(text), RULE_NONE, "only TCP reaches the network");
 	v = decide_text(c->m, "net.connect", sv_from(text));

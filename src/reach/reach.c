@@ -328,3 +328,9 @@ bool reach_is_tls(const struct reach *r, struct sv host, uint16_t port)
 	}
 	return false;
 }
+
+bool reach_is_open(const struct cap *c)
+{
+	return c->url.tls && c->any_method && !c->no_query && c->n == 0 && c->rate_n == 0 &&
+	       c->url.path.n == 0 && c->url.path.tail;
+}

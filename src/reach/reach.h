@@ -104,6 +104,9 @@ enum reach_way reach_way(const struct reach *r, struct sv host, uint16_t port);
 /* Do requests to @host and @port come inside TLS? */
 bool reach_is_tls(const struct reach *r, struct sv host, uint16_t port);
 
+/* Does @c let TLS to its host through without reading it? */
+bool reach_is_open(const struct cap *c);
+
 /* May requests to @host and @port go to the special address @to? */
 bool reach_private(const struct reach *r, struct sv host, uint16_t port,
 		   const struct cap_net_addr *to);

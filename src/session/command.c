@@ -81,6 +81,17 @@ static bool put_set(struct session *s, struct jail_writer *w, struct names *seen
 	return here && put_env(s, w, seen, name, sv_from(here));
 }
 
+/* Programs are told whom to trust in as many ways as there are programs. */
+static bool put_trust(struct session *s, struct jail_writer *w, struct names *seen)
+{
+	struct sv name, value;
+	bool ok = true;
+
+	for (size_t i = 0; ok && read_trust_name(s, i, &name, &value); i++)
+		ok = put_env(s, w, seen, name, value);
+	return ok;
+}
+
 /* What the session itself decides, then what a person wrote, then what profiles bring. */
 static bool put_environment(struct session *s, struct jail_writer *w, char *const *envp)
 {
@@ -95,6 +106,14 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 		  put_env(s, w, &seen, SV("WRIT_POLICY"), sv_from(policy)) &&
 		  put_env(s, w, &seen, SV("GIT_TEMPLATE_DIR"), SV(""));
 
+	for (size_t i = 0; ok && i < p->secrets.n; i++) {
+		struct sv value;
+
+		ok = secret_shown(s, i, &value) &&
+		     put_env(s, w, &seen, p->secrets.v[i].name, value);
+	}
+	if (ok && s->reads)
+		ok = put_trust(s, w, &seen);
 	if (ok && s->view.own_mounts)
 		ok = put_env(s, w, &seen, SV("XDG_RUNTIME_DIR"), sv_from(runtime));
 	/* git gives up on a file that is there and cannot be read. */

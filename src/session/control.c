@@ -153,6 +153,31 @@ static const char *cannot_grant(const struct session *s, struct sv path)
 	return NULL;
 }
 
+/* The rule, and below it the capabilities: all of them are what egress decides by. */
+static void grant_net(struct session *s, size_t client, struct sv rule)
+{
+	struct grant *g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
+	struct sv caps = rule;
+	const struct sv text = sv_cut(&caps, '\n');
+
+	if (!g || text.n >= sizeof(g->rule) || caps.n == 0 || caps.n >= sizeof(g->path)) {
+		control_answer(s, client, "error that rule cannot be granted");
+		return;
+	}
+	*g = (struct grant){ .number = (uint32_t)s->grants.n, .net = true };
+	memcpy(g->path, caps.p, caps.n);
+	memcpy(g->rule, text.p, text.n);
+	if (!net_grant(s, g, true)) {
+		g->number = 0;
+		control_answer(s, client, "error this session cannot be given that: %s",
+			       s->view.listeners.n ? "its requests would have to be read"
+						   : "it has no network of its own");
+		return;
+	}
+	record_grant(s, g, "allow");
+	control_answer(s, client, "ok %u", g->number);
+}
+
 /* "read /x" or "write /x", with a physical path: the client made sure of that. */
 static void grant_more(struct session *s, size_t client, struct sv rule)
 {
@@ -164,6 +189,12 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	const bool write = sv_is(verb, "write");
 	const char *why;
 
+	if (sv_is(verb, "net")) {
+		if (g)
+			s->grants.n--;
+		grant_net(s, client, rule);
+		return;
+	}
 	if (!g || (!write && !sv_is(verb, "read")) || rest.n == 0 || rest.n >= sizeof(g->path) ||
 	    rest.p[0] != '/' || rule.n >= sizeof(g->rule)) {
 		control_answer(s, client, "error only read and write of a path can be granted live");
@@ -232,6 +263,13 @@ static void take_back(struct session *s, size_t client, struct sv what)
 		return;
 	}
 	g = &s->grants.v[n - 1];
+	if (g->net) {
+		(void)net_grant(s, g, false);
+		record_grant(s, g, "revoke");
+		g->number = 0;
+		control_answer(s, client, "ok");
+		return;
+	}
 	if (s->view.traps && tell_mediator(s, g, false, &err) < 0) {
 		control_answer(s, client, "error %s", err.what);
 		return;
@@ -311,8 +349,11 @@ static void denied(struct session *s, size_t client, struct sv number)
 		       SV_ARG(number));
 		return;
 	}
-	control_answer(s, client, "ok %s %s", s->denials.v[n - 1].op == MEDIATE_READ ? "read" : "write",
-	       s->denials.v[n - 1].object);
+	control_answer(s, client, "ok %s %s",
+		       s->denials.v[n - 1].op == MEDIATE_NET	? "net"
+		       : s->denials.v[n - 1].op == MEDIATE_READ ? "read"
+								: "write",
+		       s->denials.v[n - 1].object);
 }
 
 static void status(struct session *s, size_t client)

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +19,20 @@
  */
 
 /* Without a rule it is started when somebody first asks for a name: to say no, and on record. */
+enum { READER_DEATHS = 16 };
+
 bool net_wanted(const struct session *s)
 {
-	return s->view.listeners.n && reach_any(&s->opt->policy->set);
+	return (s->view.listeners.n || s->view.traps) && reach_any(&s->opt->policy->set);
 }
 
-/* Everything but @socket goes: terminal, jail, record. */
-static void leave_behind(int socket, pid_t parent)
+/*
+ * Everything goes but @socket, which becomes 0, and what is @kept, which becomes
+ * 1 and so on: terminal, jail, record.
+ */
+static void leave_behind(int socket, int *kept, size_t n, pid_t parent)
 {
+	const int above = (int)n + 1;
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -34,34 +41,119 @@ static void leave_behind(int socket, pid_t parent)
 		_exit(1);
 	(void)setsid();
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(socket, 0) < 0 || close_range(1, ~0u, 0) < 0 || fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
+	/* Out of the way first: any may stand where another is to go. */
+	socket = fcntl(socket, F_DUPFD_CLOEXEC, above);
+	for (size_t i = 0; i < n; i++)
+		kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, above);
+	if (dup3(socket, 0, O_CLOEXEC) < 0)
 		_exit(1);
+	for (size_t i = 0; i < n; i++) {
+		if (dup3(kept[i], (int)i + 1, O_CLOEXEC) < 0)
+			_exit(1);
+		kept[i] = (int)i + 1;
+	}
+	if (close_range((unsigned)above, ~0u, 0) < 0)
+		_exit(1);
+}
+
+/* --- ports of `listen`, on the host's loopback and nowhere else --- */
+
+static int publish_one(uint16_t port, int *ret_fd, struct writ_err *err)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+					.sin_port = htons(port),
+					.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const int on = 1;
+	scoped_fd fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 128) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "listen %u: 127.0.0.1:%u of this host",
+				 port, port);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int publish(struct session *s, struct writ_err *err)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		for (uint32_t port = c->port_lo; c->action == CAP_NET_BIND && r == 0 &&
+						 port <= c->port_hi;
+		     port++) {
+			struct egress_port *p =
+				s->ports_n < PORTS_MAX ? &s->ports[s->ports_n] : NULL;
+
+			if (!p)
+				return writ_fail(err, WRIT_E_LIMIT, 0,
+						 "more than %d ports to listen on", PORTS_MAX);
+			p->port = (uint16_t)port;
+			r = publish_one(p->port, &p->fd, err);
+			s->ports_n += r == 0;
+		}
+	}
+	return r;
+}
+
+static void unpublish(struct session *s)
+{
+	for (size_t i = 0; i < s->ports_n; i++)
+		close(s->ports[i].fd);
+	s->ports_n = 0;
 }
 
 _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 {
+	int kept[PORTS_MAX + 1];
+	const size_t n = s->ports_n + (s->route[0] > 0);
 	const struct egress_options opt = { .set = &s->opt->policy->set,
 					    .realm = s->opt->realm,
 					    .session = sv_from(s->id),
 					    .listeners = s->view.listeners.v,
 					    .listeners_n = s->view.listeners.n,
-					    .names = &s->view.reach };
+					    .names = &s->view.reach,
+					    .ports = s->ports,
+					    .ports_n = s->ports_n,
+					    .route = s->route[0] > 0 ? (int)n : 0 };
 
-	leave_behind(socket, parent);
+	for (size_t i = 0; i < s->ports_n; i++)
+		kept[i] = s->ports[i].fd;
+	kept[s->ports_n] = s->route[0];
+	leave_behind(socket, kept, n, parent);
+	for (size_t i = 0; i < s->ports_n; i++)
+		s->ports[i].fd = kept[i];
 	egress_main(&opt, 0);
 }
 
 int net_start(struct session *s, struct writ_err *err)
 {
 	const pid_t parent = getpid();
-	int p[2];
+	int p[2], r = publish(s, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	/* Without a network of its own, the mediator and egress have to agree. */
+	if (r == 0 && s->view.listeners.n == 0 &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->route) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r < 0) {
+		unpublish(s);
+		return r;
+	}
 	s->egress_pid = fork();
 	if (s->egress_pid == 0)
 		egress_child(s, p[1], parent);
 	close(p[1]);
+	unpublish(s);
+	if (s->route[0] > 0)
+		close(s->route[0]);
+	s->route[0] = 0;
 	if (s->egress_pid < 0) {
 		close(p[0]);
 		return writ_fail(err, WRIT_E_SYS, errno, "start egress");
@@ -145,7 +237,7 @@ _Noreturn static void resolve_child(const struct session *s, int socket, pid_t p
 		.servers = s->opt->resolver.n ? s->opt->resolver.p : NULL, .hosts = "/etc/hosts"
 	};
 
-	leave_behind(socket, parent);
+	leave_behind(socket, NULL, 0, parent);
 	resolve_main(&opt, 0);
 }
 
@@ -251,58 +343,127 @@ static bool take_event(const struct egress_message *m, struct egress_event *ret)
 	       ret->way < ARRAY_LEN(way_names);
 }
 
-void net_event(struct session *s)
+/* One message of egress or of the reader. False: it is gone. */
+static bool heard(struct session *s, int from)
 {
 	struct egress_message m;
 	struct egress_event e;
 	int fds[EGRESS_FDS];
 	size_t n;
-	const int r = egress_receive(s->egress, &m, fds, &n);
+	const int r = egress_receive(from, &m, fds, &n);
 
 	for (size_t i = 0; r > 0 && i < n; i++)
 		close(fds[i]);
-	if (r < 0)
-		return;
-	if (r == 0) {
-		/* SECURITY: no listener is left either, so nothing gets out. */
-		scope_close(&s->egress);
-		s->egress = -1;
-		if (s->state < SESSION_ENDING)
-			session_end(s, "the way to the network is gone", SESSION_FAILED);
-		return;
-	}
-	if (m.type == EGRESS_BIND) {
+	if (r <= 0)
+		return r < 0;
+	if (m.type == EGRESS_BIND && from == s->egress) {
 		bind_more(s, &m);
-	} else if (m.type == EGRESS_WANT_RESOLVER) {
+	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
 		start_resolver(s);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
 		record_net(s, &e);
 		if (e.answer == CAP_DENY)
 			note_denial(s, &e);
+	} else if (m.type == EGRESS_READY && from == s->reader) {
+		struct writ_err err = { 0 };
+
+		if (read_trust(s, (struct sv){ m.text, m.text_n }, &err) < 0)
+			session_end(s, "the authority cannot be told", SESSION_FAILED);
 	} else if (m.type == EGRESS_ASK) {
-		/* Nobody is there to ask yet. */
-		m = (struct egress_message){ .type = EGRESS_ANSWER, .id = m.id };
-		tell(s, &m, NULL, 0);
+		char object[MEDIATE_TEXT];
+
+		if (!take_event(&m, &e))
+			return false;
+		object_of(&e, object, sizeof(object));
+		ask_add(s, m.id, from == s->reader, object);
 	}
+	return true;
 }
 
-/* A capability that was granted or taken back while the session runs. */
-void net_rule(struct session *s, bool grant, struct sv cap)
+void net_event(struct session *s)
 {
-	struct egress_message m = { .type = grant ? EGRESS_GRANT : EGRESS_REVOKE };
+	if (heard(s, s->egress))
+		return;
+	/* SECURITY: no listener is left either, so nothing gets out. */
+	scope_close(&s->egress);
+	s->egress = -1;
+	if (s->state < SESSION_ENDING)
+		session_end(s, "the way to the network is gone", SESSION_FAILED);
+}
 
-	m.text_n = (uint32_t)(cap.n < sizeof(m.text) ? cap.n : 0);
-	memcpy(m.text, cap.p, m.text_n);
-	if (m.text_n)
+/* What it read ends with it; raw tunnels go on, and another one takes its place. */
+void net_read_event(struct session *s)
+{
+	struct writ_err err = { 0 };
+	struct buf b = BUF_INIT(4096);
+
+	if (heard(s, s->reader))
+		return;
+	scope_close(&s->reader);
+	s->reader = -1;
+	if (s->reader_pid > 0)
+		(void)waitpid(s->reader_pid, NULL, 0);
+	s->reader_pid = 0;
+	if (s->state >= SESSION_ENDING)
+		return;
+	record_begin(s, &b, "reader");
+	record_str(&b, "what", SV("the process that reads requests ended, and is started again"));
+	record_end(s, &b);
+	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0)
+		session_end(s, "nobody can read requests any more", SESSION_FAILED);
+}
+
+/* SECURITY: what comes over the control socket is read as any capability is. */
+static bool is_fit(const struct session *s, struct sv caps)
+{
+	scoped_arena a = ARENA_INIT(1 << 20);
+	struct cap_set one = { 0 };
+	struct writ_err err = { 0 };
+	struct reach r;
+
+	while (caps.n) {
+		struct cap_entry *e = vec_push(&a, &one.caps);
+
+		if (!e || cap_parse(&a, CAP_GRANT, sv_cut(&caps, '\n'), &e->cap, &err) < 0 ||
+		    !cap_host_of(&e->cap) || !sv_eq(e->cap.realm, s->opt->realm))
+			return false;
+		e->rule = RULE_NONE;
+	}
+	if (reach_init(&a, &one, s->opt->realm, &r, &err) < 0)
+		return false;
+	for (size_t i = 0; i < one.caps.n; i++)
+		if (one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
+		    !reach_is_open(&one.caps.v[i].cap))
+			return false;
+	return one.caps.n > 0;
+}
+
+/* Rules that were granted or taken back while the session runs. */
+bool net_grant(struct session *s, const struct grant *g, bool on)
+{
+	struct sv caps = sv_from(g->path);
+
+	if (s->view.listeners.n == 0 || !is_fit(s, caps))
+		return false;
+	net_first(s);
+	while (caps.n) {
+		struct egress_message m = { .type = on ? EGRESS_GRANT : EGRESS_REVOKE };
+		const struct sv cap = sv_cut(&caps, '\n');
+
+		m.text_n = (uint32_t)cap.n;
+		memcpy(m.text, cap.p, cap.n);
 		tell(s, &m, NULL, 0);
+	}
+	return s->egress >= 0;
 }
 
 void net_clear(struct session *s)
 {
-	pid_t *const pids[] = { &s->egress_pid, &s->resolver_pid };
+	pid_t *const pids[] = { &s->egress_pid, &s->resolver_pid, &s->reader_pid };
 
 	scope_close(&s->egress);
-	s->egress = -1;
+	scope_close(&s->reader);
+	s->egress = s->reader = -1;
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		scope_close(&s->early[i]);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {

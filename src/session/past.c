@@ -106,17 +106,47 @@ static bool read_line(const struct reading *r, struct sv line)
 	return r->each(r->ctx, &d);
 }
 
-int session_denials(struct sv state, struct sv id,
-		    bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
-		    struct writ_err *err)
+/* Is somebody still writing it? */
+static bool is_running(struct sv state, struct sv id)
 {
-	struct reading r = { .each = each, .ctx = ctx };
 	struct buf status = BUF_INIT(8192);
 	struct writ_err gone = { 0 };
-	char name[SESSION_ID + 1], *line = NULL;
+	const bool yes = session_ask(state, id, SV("status"), &status, &gone) == 0;
+
+	buf_clear(&status);
+	return yes;
+}
+
+/* Reads lines until there are none and none will come. */
+static void read_lines(FILE *f, struct sv state, struct sv id, bool follow,
+		       bool (*each)(void *ctx, struct sv line), void *ctx)
+{
+	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
-	int fd = open_record(state, id, name, err);
+	bool more = follow;
+
+	for (;;) {
+		while ((n = getline(&line, &room, f)) > 0)
+			if (n > LINE_MAX_BYTES || !each(ctx, (struct sv){ line, (size_t)n }))
+				goto out;
+		if (!more)
+			break;
+		/* Asked before the last look, so that nothing is missed. */
+		more = is_running(state, id);
+		if (more)
+			(void)usleep(100000);
+		clearerr(f);
+	}
+out:
+	free(line);
+}
+
+int session_lines(struct sv state, struct sv id, bool follow,
+		  bool (*each)(void *ctx, struct sv line), void *ctx, struct writ_err *err)
+{
+	char name[SESSION_ID + 1];
+	const int fd = open_record(state, id, name, err);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (fd < 0)
@@ -125,13 +155,28 @@ int session_denials(struct sv state, struct sv id,
 		close(fd);
 		return writ_nomem(err);
 	}
-	r.id = sv_from(name);
-	r.running = session_ask(state, r.id, SV("status"), &status, &gone) == 0;
-	buf_clear(&status);
-	while ((n = getline(&line, &room, f)) > 0 && n <= LINE_MAX_BYTES &&
-	       read_line(&r, (struct sv){ line, (size_t)n }))
-		;
-	free(line);
+	read_lines(f, state, sv_from(name), follow, each, ctx);
 	(void)fclose(f);
 	return 0;
+}
+
+static bool each_denial(void *ctx, struct sv line)
+{
+	return read_line(ctx, line);
+}
+
+int session_denials(struct sv state, struct sv id,
+		    bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
+		    struct writ_err *err)
+{
+	struct reading r = { .each = each, .ctx = ctx };
+	char name[SESSION_ID + 1];
+	const int fd = open_record(state, id, name, err);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	r.id = sv_from(name);
+	r.running = is_running(state, r.id);
+	return session_lines(state, r.id, false, each_denial, &r, err);
 }

@@ -40,6 +40,8 @@ enum {
 	POLL_KEEPER,
 	POLL_MEDIATOR,
 	POLL_EGRESS,
+	POLL_READER,
+	POLL_ASK,
 	POLL_CONTROL,
 	POLL_EARLY, /* until there is egress */
 	POLL_MOUNTS = POLL_EARLY + EARLY_MAX,
@@ -82,7 +84,7 @@ static size_t add(struct polled *w, struct pollfd p)
 
 static void fill(struct session *s, struct polled *w)
 {
-	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress,
+	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress, s->reader, s->asking_tty,
 			      s->control,  s->early[0],	    s->early[1],    s->early[2] };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
@@ -129,6 +131,10 @@ static void step(struct session *s)
 		watch_event(s);
 	if (w.p[POLL_EGRESS].revents)
 		net_event(s);
+	if (w.p[POLL_READER].revents)
+		net_read_event(s);
+	if (w.p[POLL_ASK].revents)
+		ask_key(s);
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		if (w.p[POLL_EARLY + i].revents)
 			net_first(s);
@@ -265,6 +271,9 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
+	s->reads = read_needed(s);
+	if (r == 0 && s->reads)
+		r = read_prepare(s, err);
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
@@ -272,6 +281,7 @@ static int start(struct session *s, struct writ_err *err)
 				     .user = environ_get(s->opt->environ, SV("USER")),
 				     .workspace = s->opt->workspace,
 				     .realm = s->opt->realm,
+				     .trust = s->reads,
 				     .own = { s->opt->state, s->opt->config } };
 	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
 		place.user = SV("agent");
@@ -290,6 +300,10 @@ static int start(struct session *s, struct writ_err *err)
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
 		r = net_start(s, err);
+	if (r == 0)
+		r = secrets_fetch(s, err);
+	if (r == 0 && s->reads)
+		r = read_start(s, err);
 	/* The keeper takes hold of the jail's mounts while it still can. */
 	if (r == 0 && s->jail.keeper >= 0)
 		r = wait_for_keeper(s, err);
@@ -303,6 +317,8 @@ static int start(struct session *s, struct writ_err *err)
 		hear_message(s);
 	if (r == 0 && s->failed)
 		return 0;
+	if (r == 0 && s->reads)
+		r = read_wait(s, err);
 	if (r == 0)
 		r = first_command(s, err);
 	if (r == 0 && s->view.traps)
@@ -416,6 +432,7 @@ static void clear(struct session *s)
 			;
 	}
 	net_clear(s);
+	secrets_wipe(s);
 	if (s->cgroup.n)
 		cgroup_close(&s->cgroup);
 	if (s->relay)
@@ -446,6 +463,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .jail = JAIL_INIT,
 			     .mediator = -1,
 			     .egress = -1,
+			     .reader = -1,
+			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .signals = -1,
 			     .control = -1,

@@ -99,6 +99,14 @@ void session_denial_text(const struct session_denial *d, struct buf *b);
 void session_denial_json(const struct session_denial *d, struct buf *b);
 
 /*
+ * past.c: calls @each for every line of the record of the session that @id is the
+ * beginning of; @follow: also those that are still to come. @each returns false to stop.
+ */
+must_check int session_lines(struct sv state, struct sv id, bool follow,
+			     bool (*each)(void *ctx, struct sv line), void *ctx,
+			     struct writ_err *err);
+
+/*
  * past.c: calls @each for everything that was refused in the session that @id is the
  * beginning of, whether it runs or has ended; @each returns false to stop.
  */

@@ -11,7 +11,9 @@
 #include "adapter/host.h"
 #include "base/fd.h"
 #include "codec/json.h"
+#include "crypto/crypto.h"
 #include "egress/egress.h"
+#include "l7/settings.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
 #include "session/front.h"
@@ -26,7 +28,7 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-enum { EARLY_MAX = 3 /* names twice, and the proxy */ };
+enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64, QUESTIONS_MAX = 64 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -46,10 +48,17 @@ struct denial {
 /* A live grant; zero is an empty place. */
 struct grant {
 	uint32_t number;
-	bool write;
+	bool write, net;
 	bool attached; /* a mount was made for it */
 	char path[JAIL_PATH];
 	char rule[JAIL_PATH + 16];
+};
+
+/* What a person is asked. */
+struct question {
+	uint32_t id;
+	bool reader; /* it asks, not egress */
+	char object[MEDIATE_TEXT];
 };
 
 /* A command that is running. */
@@ -99,8 +108,21 @@ struct session {
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
 	int mediator; /* socket; -1: nothing is mediated */
-	pid_t egress_pid, resolver_pid;
+	pid_t egress_pid, resolver_pid, reader_pid;
+	int reader; /* socket of the process that reads requests; -1: none */
+	bool reads; /* there is to be one */
+	uint32_t reader_deaths;
+	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
+	size_t questions_n;
+	uint64_t question_ms; /* since when; 0: not yet */
+	int asking_tty;	      /* -1: no question stands there */
+	struct sv *secrets;   /* values, by index of the policy's */
+	char *secret_room;    /* where they are */
+	char placeholder[33]; /* what makes those of this session different */
 	int egress; /* socket; -1: nothing has asked for the network yet */
+	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
+	size_t ports_n;
+	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
@@ -171,9 +193,31 @@ must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
+void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
-void net_rule(struct session *s, bool grant, struct sv cap);
+must_check bool net_grant(struct session *s, const struct grant *g, bool on);
 void net_clear(struct session *s);
+
+/* read.c: the process that reads requests */
+bool read_needed(const struct session *s);
+must_check int read_prepare(struct session *s, struct writ_err *err);
+must_check int read_start(struct session *s, struct writ_err *err);
+must_check int read_wait(struct session *s, struct writ_err *err);
+must_check int read_trust(struct session *s, struct sv pem, struct writ_err *err);
+/* The @i-th variable that tells programs whom to trust. False: there are no more. */
+must_check bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name,
+				struct sv *ret_value);
+
+/* ask.c: a person decides */
+void ask_add(struct session *s, uint32_t id, bool reader, const char *object);
+void ask_next(struct session *s);
+void ask_key(struct session *s);
+int ask_timeout(struct session *s, int least);
+
+/* secret.c */
+must_check int secrets_fetch(struct session *s, struct writ_err *err);
+must_check bool secret_shown(struct session *s, size_t i, struct sv *ret);
+void secrets_wipe(struct session *s);
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);

@@ -81,6 +81,7 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.read_roots = s->view.read_roots.v,
 		.read_roots_n = s->view.read_roots.n,
 		.own_mounts = s->view.own_mounts,
+		.route = s->route[1] > 0 ? 1 : 0,
 		.no_exec = runs_nothing(&s->opt->policy->set),
 	};
 	const struct sv closed[] = { s->opt->state, s->opt->config };
@@ -123,7 +124,13 @@ _Noreturn static void watch_child(struct session *s, int socket, pid_t parent)
 		_exit(1);
 	(void)setsid();
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(socket, 0) < 0 || close_range(1, ~0u, 0) < 0 || fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
+	if (s->route[1] > 0) {
+		socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
+		if (dup2(s->route[1], 1) < 0 || fcntl(1, F_SETFD, FD_CLOEXEC) < 0)
+			_exit(1);
+	}
+	if (dup2(socket, 0) < 0 || close_range(s->route[1] > 0 ? 2 : 1, ~0u, 0) < 0 ||
+	    fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	watch_main(s, 0);
@@ -140,6 +147,8 @@ int watch_start(struct session *s, struct writ_err *err)
 	if (s->mediator_pid == 0)
 		watch_child(s, p[1], parent);
 	close(p[1]);
+	if (s->route[1] > 0)
+		close(s->route[1]);
 	if (s->mediator_pid < 0) {
 		close(p[0]);
 		return writ_fail(err, WRIT_E_SYS, errno, "start the mediator");

@@ -19,6 +19,7 @@ struct relay {
 	uint64_t output, activity;
 	bool full, closed; /* told */
 	bool last;	   /* relay_finish() runs: nothing waits for the session */
+	bool held;	   /* keys are for somebody else */
 	struct writ_err failure;
 	char chunk[CHUNK];
 };
@@ -311,12 +312,17 @@ size_t relay_poll(struct relay *r, struct pollfd *ret_fds)
 	struct stream *s = &r->in;
 	size_t n = 0;
 
-	if (!r->last && !s->ended && (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
+	if (!r->last && !s->ended && !(r->held && s->src.tty) && (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
 		want(ret_fds, &n, s);
 	for (int i = 0; i < OUTPUTS; i++)
 		if (!r->last || r->out[i].waits_dst)
 			want(ret_fds, &n, &r->out[i]);
 	return n;
+}
+
+void relay_hold_keys(struct relay *r, bool hold)
+{
+	r->held = hold;
 }
 
 static bool all_done(const struct relay *r)

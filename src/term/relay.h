@@ -79,6 +79,9 @@ void relay_resize(struct relay *r);
 void relay_suspend(struct relay *r); /* terminal back, before we stop ourselves */
 void relay_resume(struct relay *r);
 
+/* Somebody else reads the keys of the terminal for a while. */
+void relay_hold_keys(struct relay *r, bool hold);
+
 /*
  * The command has ended: gives back unread input, then delivers what is left inside. It
  * does not wait for more from there, but it does for whoever reads our output; an owner

@@ -1,0 +1,279 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "l7/settings.h"
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * The process that reads requests, for sessions whose policy needs it: it opens
+ * TLS with an authority of the session's own, which programs inside are told to
+ * trust.
+ */
+
+enum { READY_MS = 10000, READER_FDS = 4 };
+
+/* Where distributions keep the authorities they trust, all in one file. */
+static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
+				       "/etc/pki/tls/certs/ca-bundle.crt",
+				       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+				       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem", NULL };
+
+bool read_needed(const struct session *s)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if (c->action == CAP_SECRET_USE && !sv_is(c->as, "env"))
+			return true;
+		if (c->action == CAP_HTTP_REQUEST && !c->tls_pass &&
+		    (set->net_level == NET_LEVEL_SIGNED || !reach_is_open(c)))
+			return true;
+	}
+	/* A denied request can only be told apart by reading it. */
+	for (size_t i = 0; i < set->nots.n; i++)
+		if (set->nots.v[i].cap.action == CAP_HTTP_REQUEST)
+			return true;
+	return false;
+}
+
+/* Beside us, installed or as built. */
+static int open_reader(struct writ_err *err)
+{
+	static const char *const tails[] = { "/../libexec/writ/writ-l7", "/writ-l7" };
+	char path[PATH_MAX + 64];
+	const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+	char *slash;
+
+	if (n > 0 && n < PATH_MAX) {
+		path[n] = 0;
+		slash = strrchr(path, '/');
+		for (size_t i = 0; slash && i < ARRAY_LEN(tails); i++) {
+			int fd;
+
+			memcpy(slash, tails[i], strlen(tails[i]) + 1);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (fd >= 0)
+				return fd;
+		}
+	}
+	return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
+			 "requests have to be read, and writ-l7 is not installed");
+}
+
+static bool add_secret(struct session *s, struct l7_settings *to, size_t i)
+{
+	const struct policy_secret *p = &s->opt->policy->secrets.v[i];
+	struct l7_secret *one;
+
+	if (sv_is(p->form, "env"))
+		return true;
+	one = vec_push(s->a, &to->secrets);
+	if (one)
+		*one = (struct l7_secret){ p->name, p->form, p->url, s->secrets[i] };
+	return one != NULL;
+}
+
+static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
+{
+	struct l7_settings to = { .realm = s->opt->realm,
+				  .session = sv_from(s->id),
+				  .id = sv_from(s->placeholder),
+				  .set = s->opt->policy->set };
+	struct buf b = BUF_INIT(L7_SETTINGS_MAX);
+	scoped_fd fd = memfd_create("writ-l7", MFD_CLOEXEC);
+	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create") : 0;
+
+	if (!s->placeholder[0])
+		to.id = SV("00000000000000000000000000000000");
+	for (size_t i = 0; r == 0 && i < s->opt->policy->secrets.n; i++)
+		if (!add_secret(s, &to, i))
+			r = writ_nomem(err);
+	if (r == 0)
+		r = l7_settings_encode(&to, &b, err);
+	if (r == 0)
+		r = fd_write_all(fd, buf_view(&b), err);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
+	if (b.p)
+		explicit_bzero(b.p, b.n);
+	buf_clear(&b);
+	if (r == 0)
+		*ret_fd = take_fd(&fd);
+	return r;
+}
+
+/* The host's own authorities; empty if it has none that we know of. */
+static int open_roots(void)
+{
+	for (size_t i = 0; bundles[i]; i++) {
+		const int fd = open(bundles[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd >= 0)
+			return fd;
+	}
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* @fds become 3, 4, 5 and 6. */
+_Noreturn static void exec_reader(int program, const int fds[READER_FDS], pid_t parent)
+{
+	static char name[] = "writ-l7";
+	static char *const argv[] = { name, NULL }, *const env[] = { NULL };
+	int above[READER_FDS];
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	(void)setsid();
+	program = fcntl(program, F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < READER_FDS; i++)
+		above[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < READER_FDS; i++)
+		if (dup2(above[i], 3 + i) < 0)
+			_exit(1);
+	(void)close_range(3 + READER_FDS, ~0u, CLOSE_RANGE_CLOEXEC);
+	fexecve(program, argv, env);
+	_exit(127);
+}
+
+int read_start(struct session *s, struct writ_err *err)
+{
+	const struct egress_message m = { .type = EGRESS_READER };
+	const pid_t parent = getpid();
+	scoped_fd program = open_reader(err), settings = -1, roots = open_roots();
+	int boss[2] = { -1, -1 }, link[2] = { -1, -1 };
+	int r = program < 0 ? WRIT_E_UNENFORCEABLE : make_settings(s, &settings, err);
+
+	if (r == 0 && (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boss) < 0 ||
+		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0))
+		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r == 0) {
+		const int fds[READER_FDS] = { boss[1], link[1], settings, roots };
+
+		s->reader_pid = fork();
+		if (s->reader_pid == 0)
+			exec_reader(program, fds, parent);
+		if (s->reader_pid < 0)
+			r = writ_fail(err, WRIT_E_SYS, errno, "start writ-l7");
+	}
+	if (r == 0 && egress_send(s->egress, &m, &link[0], 1) != 1)
+		r = writ_fail(err, WRIT_E_SYS, errno, "speak to egress");
+	if (r == 0)
+		s->reader = take_fd(&boss[0]);
+	for (int i = 0; i < 2; i++) {
+		scope_close(&boss[i]);
+		scope_close(&link[i]);
+	}
+	return r;
+}
+
+/* --- trust --- */
+
+static int write_info(struct session *s, const char *name, struct sv text, struct writ_err *err)
+{
+	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.info), name);
+	scoped_fd fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+
+	if (!path)
+		return writ_nomem(err);
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", path) : fd_write_all(fd, text, err);
+}
+
+/* The files are there before the jail is built, so that they can be mounted. */
+int read_prepare(struct session *s, struct writ_err *err)
+{
+	const int r = write_info(s, "ca.pem", SV(""), err);
+
+	return r < 0 ? r : write_info(s, "ca-bundle.pem", SV(""), err);
+}
+
+int read_trust(struct session *s, struct sv pem, struct writ_err *err)
+{
+	struct buf b = BUF_INIT(16 << 20);
+	scoped_fd roots = open_roots();
+	int r = roots < 0 ? 0 : fd_read_all(roots, &b, err);
+
+	if (r == 0) {
+		buf_ch(&b, '\n');
+		buf_sv(&b, pem);
+		r = buf_check(&b, err);
+	}
+	if (r == 0)
+		r = write_info(s, "ca.pem", pem, err);
+	if (r == 0)
+		r = write_info(s, "ca-bundle.pem", buf_view(&b), err);
+	buf_clear(&b);
+	return r;
+}
+
+/* Nothing runs before its authority is known. */
+int read_wait(struct session *s, struct writ_err *err)
+{
+	struct pollfd p = { s->reader, POLLIN, 0 };
+	struct egress_message m;
+	int fds[EGRESS_FDS];
+	size_t n = 0;
+	int r;
+
+	do {
+		r = poll(&p, 1, READY_MS);
+	} while (r < 0 && errno == EINTR);
+	r = r <= 0 ? 0 : egress_receive(s->reader, &m, fds, &n);
+	for (size_t i = 0; r > 0 && i < n; i++)
+		close(fds[i]);
+	if (r <= 0 || m.type != EGRESS_READY)
+		return writ_fail(err, WRIT_E_SYS, 0, "writ-l7 did not start");
+	return read_trust(s, (struct sv){ m.text, m.text_n }, err);
+}
+
+/* --- what programs look at to find authorities --- */
+
+static const struct {
+	const char *name;
+	bool alone; /* only ours: the program adds it to its own */
+} trust_names[] = {
+	{ "SSL_CERT_FILE", false },
+	{ "CURL_CA_BUNDLE", false },
+	{ "GIT_SSL_CAINFO", false },
+	{ "REQUESTS_CA_BUNDLE", false },
+	{ "PIP_CERT", false },
+	{ "AWS_CA_BUNDLE", false },
+	{ "NODE_EXTRA_CA_CERTS", true },
+	{ "NPM_CONFIG_CAFILE", false },
+	{ "DENO_CERT", true },
+	{ "CARGO_HTTP_CAINFO", false },
+	{ "NIX_SSL_CERT_FILE", false },
+	{ "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", false },
+	{ "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", false },
+	{ "BUNDLE_SSL_CA_CERT", false },
+	{ "PERL_LWP_SSL_CA_FILE", false },
+};
+
+bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value)
+{
+	const char *path;
+
+	if (i >= ARRAY_LEN(trust_names))
+		return false;
+	path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->view.info),
+			 trust_names[i].alone ? "ca.pem" : "ca-bundle.pem");
+	*ret_name = sv_from(trust_names[i].name);
+	*ret_value = sv_from(path);
+	return path != NULL;
+}
