@@ -23,6 +23,7 @@ enum {
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
+	BINDS_MAX = 32,	     /* listeners asked for and not there yet */
 	EXPECTED_MAX = 512,
 	PIPES = 64,	     /* kept for the next one */
 };
@@ -46,6 +47,7 @@ struct listener {
 	struct reach_listener l;
 	uint8_t way; /* enum reach_way */
 	bool publish; /* outside, for `listen` */
+	bool wanted;  /* the supervisor is, or will be, asked for it */
 	bool shared;  /* on the host's loopback: only for who is expected */
 };
 
@@ -143,6 +145,7 @@ struct egress {
 	enum kind boss_kind, resolver_kind, reader_kind;
 	int route[2]; /* sockets that tell which way an address lies: IPv4, IPv6 */
 	VEC(struct listener *) listeners;
+	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
 	size_t flows_n, waiting_n;
 	uint32_t ids;
@@ -172,6 +175,8 @@ struct answer {
 void egress_watch(struct egress *e, int fd, uint32_t events, void *what);
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
+/* Has @host a listener at @port, or will it get one? */
+must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
 void copy_text(char *to, size_t room, struct sv from);
