@@ -364,23 +364,25 @@ void flow_accept(struct egress *e, struct listener *l)
 /* --- going on --- */
 
 /* The agent's first bytes that we read ourselves go first. */
-static bool send_head(struct egress *e, struct flow *f)
+static const char *send_head(struct egress *e, struct flow *f)
 {
 	struct setup *s = f->setup;
 	struct transfer *t;
 
 	if (s->head_n == 0)
-		return true;
+		return NULL;
+	if (f->entry != UINT32_MAX && quota_left(&e->quota, f->entry, true) < s->head_n)
+		return "the limit of bytes is used up";
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return false;
+		return "memory";
 	*t = (struct transfer){ .bytes = s->head, .n = s->head_n, .pipe = { -1, -1 } };
 	f->moving[0] = t;
 	f->bytes[0] += s->head_n;
 	if (f->entry != UINT32_MAX)
 		quota_pass(&e->quota, f->entry, true, s->head_n);
 	s->head = NULL;
-	return true;
+	return NULL;
 }
 
 void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
@@ -388,6 +390,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	struct egress_event ev = { .what = f->publish ? EGRESS_PUBLISH : EGRESS_OPEN,
 				   .answer = CAP_ALLOW };
 	struct buf b = BUF_INIT(64);
+	const char *spent;
 
 	if (f->for_reader) {
 		reader_dialled(e, f, fd, to, NULL);
@@ -402,8 +405,9 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	egress_event(e, &ev);
 	f->fd[1] = fd;
 	head_accepted(f);
-	if (!send_head(e, f)) {
-		flow_close(e, f, true, "memory");
+	spent = send_head(e, f);
+	if (spent) {
+		flow_close(e, f, true, spent);
 		return;
 	}
 	drop_setup(e, f);
