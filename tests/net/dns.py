@@ -202,15 +202,15 @@ def many_ports(w):
     for port in (8000, 8063):
         w.serve("echo", port)
     got = w.inside(["tcp://*.pkg.test:8000-8063"], """
-def one(out):
-    a = ask("x.pkg.test")
-    out.append(talk(a[1][0], 8063) if a and a[1] else a)
-out = []
-threads = [threading.Thread(target=one, args=(out,)) for _ in range(6)]
-[t.start() for t in threads], [t.join() for t in threads]
-show(out)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(DNS)
+for i in range(4): s.send(query("x.pkg.test", number=i))
+fakes = [parse(s.recv(512))[1][0]]
+first = talk(fakes[0], 8063)
+fakes += [parse(s.recv(512))[1][0] for _ in range(3)]
+show([first, len(set(fakes))])
 """)
-    w.same(got, ["ping"] * 6, "an answer means that every port is there")
+    w.same(got, ["ping", 1], "whichever answer comes first, every port is there by then")
 
 
 @test("a flood of questions for names with many ports stops nothing", seconds=180)

@@ -219,8 +219,8 @@ class Net(host.World):
 
     def rules(self, *lines):
         """Options of a run whose workspace may be written and that may go where @lines say."""
-        return ["--policy", self.policy("allow write .", *(f"allow net {l}" if " net " not in f" {l}" else l
-                                                           for l in lines))]
+        return ["--policy", self.policy("allow write .", *(l if l.startswith(("allow ", "deny ", "ask ", "net ")) else
+                                                           f"allow net {l}" for l in lines))]
 
     def inside(self, rules, script, *args, timeout=60, **kw):
         opts = rules if rules and rules[0] == "--policy" else self.rules(*rules)
@@ -239,16 +239,18 @@ class Net(host.World):
         return [e for e in self.events("net") if what in (None, e["what"]) and
                 all(e.get(k) == v for k, v in fields.items())]
 
-    def helpers(self):
-        """Processes of the session under way: the one that relays, and the one that looks names up, if there."""
-        found = {}
-        for pid in host.descendants(os.getpid()):
-            try:
-                text = Path(f"/proc/{pid}/status").read_text()
-            except OSError:
-                continue
-            found[pid] = text
-        return found
+
+def read(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def helpers_of(pid):
+    """Processes of a session's supervisor @pid that deal with the network; the one that relays comes first."""
+    return sorted(c for c in host.children(pid) if "Name:\twrit\n" in (s := read(f"/proc/{c}/status")) and "Seccomp:\t2" in s)
 
 
 def host_listener(address="127.0.0.1", answer=b"host", count=64):

@@ -108,7 +108,7 @@ def read_all(s, n):
 api = b"api.example.test:7000"
 one = socket.create_connection(PROXY, 5)
 one.sendall(b"CONNECT " + api + b" HTTP/1.1\r\nHost: " + api + b"\r\n\r\nCONNECT evil.test:7000 HTTP/1.1\r\nHost: evil.test:7000\r\n\r\n")
-first = read_all(one, 39 + 60).decode()
+first = read_all(one, 39 + 57).decode()
 two = socket.create_connection(PROXY, 5)
 two.sendall(b"\5\1\0\5\1\0\3\x10api.example.test" + struct.pack("!H", 7000) + b"hello")
 second = read_all(two, 2 + 10 + 5)[-5:].decode()
@@ -119,15 +119,17 @@ show([first, second])
     w.same([c["to"] for c in w.accepted()], [net.FIRST] * 2, "nobody else was connected to")
 
 
-@test("a plain request through the proxy for a host whose bytes are free is answered by that host")
+@test("a plain request needs a rule for requests: the next one on that connection may be for another host")
 def absolute(w):
     w.zone("web.example.test", net.FIRST)
     w.serve("http", 7000)
     got = w.inside(["tcp://web.example.test:7000"], r"""
 r = talk("198.18.0.1", 1080, b"GET http://web.example.test:7000/x HTTP/1.1\r\nHost: web.example.test:7000\r\nConnection: close\r\n\r\n")
-show([r.split("\r\n")[0], r[-80:]])
+show([r.split("\r\n")[0], r[-80:], through("connect", "web.example.test", 7000, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")[1][:15]])
 """)
-    w.ok(got[0] == "HTTP/1.1 200 OK" and "hello from the world" in got[1], "and by nobody else", got)
+    w.ok(got[0] == "HTTP/1.1 403 Forbidden", "it is refused in the words of a proxy", got)
+    w.same(got[2], "HTTP/1.1 200 OK", "while a tunnel to the same host is free")
+    w.same(len(w.accepted()), 1, "and only that was dialled")
 
 
 @test("slow clients are given up, and others are served meanwhile", seconds=60)
