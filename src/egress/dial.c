@@ -233,6 +233,23 @@ void dial_ask_all(struct egress *e)
 	}
 }
 
+/* The resolver is gone. Another one is asked, but not for ever: an answer may be what ends it. */
+void dial_ask_again(struct egress *e)
+{
+	struct flow *next;
+
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state != FLOW_NAME || !f->setup->sent)
+			continue;
+		f->setup->sent = false;
+		if (++f->setup->lost > LOST_MAX)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+		else
+			ask(e, f);
+	}
+}
+
 void dial_start(struct egress *e, struct flow *f)
 {
 	static const struct cap_net_addr loop[] = { { { 127, 0, 0, 1 }, 32, false },

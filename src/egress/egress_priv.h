@@ -23,6 +23,7 @@ enum {
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
+	LOST_MAX = 2,	     /* resolvers that one name may cost */
 	BINDS_MAX = 32,	     /* listeners asked for and not there yet */
 	EXPECTED_MAX = 512,
 	PIPES = 64,	     /* kept for the next one */
@@ -100,6 +101,7 @@ struct setup {
 	bool told;	/* that it may go ahead */
 	char host[256]; /* as it was asked for, while nobody knows it */
 	bool sent;	/* the resolver was asked */
+	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
 };
 
@@ -216,6 +218,7 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events);
 void dial_timer(struct egress *e, struct flow *f);
 void dial_stop(struct flow *f);
 void dial_ask_all(struct egress *e);
+void dial_ask_again(struct egress *e);
 
 /* head.c: what a client says before it is known where it goes */
 void head_read(struct egress *e, struct flow *f);

@@ -282,11 +282,9 @@ static void hear_resolver(struct egress *e)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n != (ssize_t)sizeof(a)) {
-		/* It is gone; the next one who needs it gets another. */
 		close(e->resolver);
 		e->resolver = -1;
-		for (struct flow *f = e->waiting; f; f = f->next)
-			f->setup->sent = false;
+		dial_ask_again(e);
 		return;
 	}
 	dial_resolved(e, &a);
