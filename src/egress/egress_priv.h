@@ -23,6 +23,7 @@ enum {
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
+	REST_MS = 50,
 	LOST_MAX = 2,	     /* resolvers that one name may cost */
 	BINDS_MAX = 32,	     /* listeners asked for and not there yet */
 	EXPECTED_MAX = 512,
@@ -48,6 +49,7 @@ struct listener {
 	struct reach_listener l;
 	uint8_t way; /* enum reach_way */
 	bool publish; /* outside, for `listen` */
+	bool resting; /* nobody is accepted for a moment */
 	bool wanted;  /* the supervisor is, or will be, asked for it */
 	bool shared;  /* on the host's loopback: only for who is expected */
 };
@@ -181,6 +183,8 @@ void egress_event(struct egress *e, const struct egress_event *ev);
 must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
+/* There is no room for one more: those who come to @l wait in the kernel. */
+void egress_rest(struct egress *e, struct listener *l);
 void copy_text(char *to, size_t room, struct sv from);
 
 struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd);

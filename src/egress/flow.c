@@ -351,13 +351,11 @@ void flow_accept(struct egress *e, struct listener *l)
 			accept_one(e, l, fd);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			/* They wait in the kernel until there is room. */
-			e->starved = true;
-			egress_wake(e, e->now_ms + 50);
-		}
-		if (errno != ECONNABORTED && errno != EINTR)
-			return;
+		if (errno == ECONNABORTED || errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			egress_rest(e, l);
+		return;
 	}
 }
 

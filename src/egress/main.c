@@ -99,6 +99,28 @@ static void open_listener(struct egress *e, struct listener *l, int fd)
 	egress_watch(e, fd, EPOLLIN, l);
 }
 
+void egress_rest(struct egress *e, struct listener *l)
+{
+	struct epoll_event ev = { .events = 0, .data = { .ptr = l } };
+
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+	l->resting = e->starved = true;
+	egress_wake(e, e->now_ms + REST_MS);
+}
+
+static void end_rest(struct egress *e)
+{
+	e->starved = false;
+	for (size_t i = 0; i < e->listeners.n; i++) {
+		struct listener *l = e->listeners.v[i];
+		struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = l } };
+
+		if (l->resting)
+			(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+		l->resting = false;
+	}
+}
+
 struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd)
 {
 	struct listener *new = add_listener(e, l);
@@ -389,7 +411,8 @@ static void loop(struct egress *e)
 		run_queue(e);
 		if (e->now_ms >= e->due_ms) {
 			e->due_ms = UINT64_MAX;
-			e->starved = false;
+			if (e->starved)
+				end_rest(e);
 			flow_timers(e);
 			name_timers(e);
 		}

@@ -265,8 +265,11 @@ void name_accept(struct egress *e, struct listener *l)
 	const int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct asker *a;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			egress_rest(e, l);
 		return;
+	}
 	a = e->tcp_lookups < TCP_LOOKUPS ? calloc(1, sizeof(*a)) : NULL;
 	if (!a) {
 		close(fd);
