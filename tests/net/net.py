@@ -1,6 +1,7 @@
 """net.py - what the tests of the network boundary share: a host with writ on it, and the world around it."""
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -269,3 +270,7 @@ def host_listener(address="127.0.0.1", answer=b"host", count=64):
                 c.sendall(answer)
     threading.Thread(target=serve, daemon=True).start()
     return s.getsockname()[1], got
+
+
+def select_ready(stream, seconds):
+    return bool(select.select([stream], [], [], seconds)[0])

@@ -189,7 +189,7 @@ s.sendall(b"x")
 print("there", flush=True)
 sys.stdin.readline()
 """)
-    p.stdout.readline()
+    w.ok(net.host.wait_for(lambda: w.world()["holding"] == 1), "a tunnel is there")
     helpers = net.helpers_of(p.pid)
     w.same(len(helpers), 2, "two helpers run: one that relays, one that looks names up", helpers)
     for c in helpers:
