@@ -251,7 +251,9 @@ def read(path):
 
 def helpers_of(pid):
     """Processes of a session's supervisor @pid that deal with the network; the one that relays comes first."""
-    return sorted(c for c in host.children(pid) if "Name:\twrit\n" in (s := read(f"/proc/{c}/status")) and "Seccomp:\t2" in s)
+    name = read(f"/proc/{pid}/comm")
+    return sorted(c for c in host.children(pid) if read(f"/proc/{c}/comm") == name and
+                  "Seccomp:\t2" in read(f"/proc/{c}/status"))
 
 
 def host_listener(address="127.0.0.1", answer=b"host", count=64):
