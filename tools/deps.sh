@@ -7,7 +7,7 @@ set -eu
 
 pkgs='meson ninja-build pkg-config gcc libc6-dev python3
 libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp-dev
-libc-ares-dev'
+libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
 case ${1:?usage: deps.sh build|test|fuzz|format} in
 build) ;;
 test) pkgs="$pkgs git clang clang-tidy mandoc" ;;

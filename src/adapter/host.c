@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { COPY_MAX = 128 << 10 };
+enum { COPY_MAX = 16 << 10 };
 
 /* --- what this adapter cannot carry out yet, or ever --- */
 
@@ -23,69 +23,31 @@ static int refuse(struct compile *c, uint32_t rule, const char *why)
 			 SV_ARG(sv_sub(c->set->rules.v[rule].text, 0, 60)), why);
 }
 
-static const char *cannot(const struct cap *cap)
+static int check_entries(struct compile *c, const struct cap_entry *v, size_t n)
 {
-	switch (cap->action) {
-	case CAP_NET_CONNECT:
-	case CAP_NET_BIND:
-	case CAP_HTTP_REQUEST:
-		break;
-	case CAP_GIT_USE:
-		return "this version has no way out to the network";
-	case CAP_SECRET_USE:
-		break;
-	case CAP_TOOL_CALL:
-	case CAP_AGENT_SPAWN:
-		return "this version starts no tools or agents";
-	case CAP_FS_READ:
-	case CAP_FS_WRITE:
-	case CAP_FS_PUT:
-		return cap->approve_n || cap->n || cap->rate_n
-			       ? "this version cannot ask or count yet"
-			       : NULL;
-	case CAP_NONE:
-	case CAP_PROC_EXEC:
-	case CAP_UNIX_CONNECT:
-	case CAP_ENV_PASS:
-	case CAP_DEV_USE:
-	case CAP_KERNEL_USE:
-	case CAP_STATE_USE:
-	case CAP_ACTION_COUNT:
-		break;
-	}
-	return NULL;
-}
+	for (size_t i = 0; i < n; i++) {
+		const char *why = plan_lacks_for(&v[i].cap);
 
-static int check(struct compile *c)
-{
-	if (c->plan->opt.adapter != ADAPTER_HOST)
-		return refuse(c, RULE_NONE, "this version runs on the host adapter only");
-	if (c->set->workspace == WORKSPACE_COW)
-		return refuse(c, c->set->workspace_rule,
-			      "this version has no copy-on-write workspaces");
-	for (size_t i = 0; i < c->set->caps.n; i++) {
-		const struct cap_entry *e = &c->set->caps.v[i];
-		const char *why = cannot(&e->cap);
-
-		if (why && !c->set->rules.v[e->rule].built_in)
-			return refuse(c, e->rule, why);
+		if (why && !c->set->rules.v[v[i].rule].built_in)
+			return refuse(c, v[i].rule, why);
 	}
 	return 0;
 }
 
-/* --- switches --- */
-
-static bool asks_kernel(const struct cap_set *set, const char *name)
+/* The plan says all of this before: here so that no other way leads past it. */
+static int check(struct compile *c)
 {
-	for (size_t i = 0; i < set->caps.n; i++) {
-		const struct cap *c = &set->caps.v[i].cap;
+	int r;
 
-		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
-		    sv_is(c->path.segs[0].pre, name))
-			return true;
-	}
-	return false;
+	if (c->plan->opt.adapter != ADAPTER_HOST)
+		return refuse(c, RULE_NONE, "this is not the host adapter");
+	if (c->set->workspace == WORKSPACE_COW && plan_lacks(FEATURE_COW))
+		return refuse(c, c->set->workspace_rule, plan_lacks(FEATURE_COW));
+	r = check_entries(c, c->set->caps.v, c->set->caps.n);
+	return r < 0 ? r : check_entries(c, c->set->prices.v, c->set->prices.n);
 }
+
+/* --- switches --- */
 
 static bool has_exec_list(const struct cap_set *set)
 {
@@ -98,12 +60,20 @@ static bool has_exec_list(const struct cap_set *set)
 	return true;
 }
 
+static bool may_exec(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
+			return true;
+	return false;
+}
+
 static uint32_t switches(const struct compile *c)
 {
 	return (c->a_tier ? 0 : FILTER_TIER_B) |
-	       (asks_kernel(c->set, "nested-userns") ? FILTER_NESTED_USERNS : 0) |
-	       (asks_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
-	       (asks_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
+	       (cap_set_kernel(c->set, "nested-userns") ? FILTER_NESTED_USERNS : 0) |
+	       (cap_set_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
+	       (cap_set_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
 }
 
@@ -112,8 +82,8 @@ static int find_traps(struct compile *c)
 	const struct host_facts *f = c->plan->facts;
 
 	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
-		     f->landlock_abi && !asks_kernel(c->set, "io_uring") &&
-		     !asks_kernel(c->set, "nested-userns");
+		     f->landlock_abi && !cap_set_kernel(c->set, "io_uring") &&
+		     !cap_set_kernel(c->set, "nested-userns");
 	if (!c->mediate)
 		return 0;
 	for (size_t i = 0; i < c->roots.n; i++) {
@@ -317,12 +287,20 @@ static int put_trust(struct compile *c)
 					       "/etc/pki/tls/certs/ca-bundle.crt",
 					       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 					       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
-	const char *ours = arena_fmt(c->a, SV_FMT "/ca-bundle.pem", SV_ARG(c->place->info));
+	static const char *const own[] = { "ca.pem", "ca-bundle.pem" };
+	const char *ours = NULL;
 	struct stat st;
 
-	if (!ours)
-		return writ_nomem(c->err);
-	for (size_t i = 0; c->place->trust && i < ARRAY_LEN(bundles); i++)
+	for (size_t i = 0; c->place->trust.n && i < ARRAY_LEN(own); i++) {
+		const char *to = arena_fmt(c->a, "/run/writ/%s", own[i]);
+
+		ours = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(c->place->trust), own[i]);
+		if (!ours || !to ||
+		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(to), READ_ONLY,
+				    JAIL_TARGET))
+			return writ_nomem(c->err);
+	}
+	for (size_t i = 0; ours && i < ARRAY_LEN(bundles); i++)
 		if (shows(c, sv_from(bundles[i])) && lstat(bundles[i], &st) == 0 &&
 		    S_ISREG(st.st_mode) &&
 		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(bundles[i]),
@@ -465,7 +443,9 @@ static int put_all(struct compile *c)
 	if (r == 0)
 		r = put_network(c);
 	if (r == 0 && c->a_tier)
-		r = skeleton_put(c);
+		r = c->place->prepared ? skeleton_known(c) : skeleton_put(c);
+	if (r == 0 && c->a_tier)
+		r = skeleton_own(c);
 	if (r == 0)
 		r = put_states(c);
 	if (r == 0 && c->a_tier)
@@ -483,6 +463,29 @@ static int put_all(struct compile *c)
 	return r < 0 ? r : put_rlimits(c);
 }
 
+int host_prepare(struct arena *a, const struct host_facts *facts, struct sv user, int *ret_program,
+		 struct writ_err *err)
+{
+	const struct host_place place = { .user = user };
+	const struct filter base = filter_base(0);
+	/* Not what is enforced: a program is not whole without one. */
+	const struct jail_filters filters = { .base = { base.v, base.n } };
+	struct jail_head head = { .flags = JAIL_OWN_NAMESPACES };
+	struct compile c = { .a = a,
+			     .facts = facts,
+			     .place = &place,
+			     .err = err,
+			     .w = JAIL_WRITER_INIT(a),
+			     .a_tier = true };
+	int r = skeleton_put(&c);
+
+	head.hostname = jail_put(&c.w, SV(""));
+	if (r == 0)
+		r = jail_seal_program(&c.w, &head, &filters, ret_program, err);
+	jail_writer_clear(&c.w);
+	return r;
+}
+
 int host_compile(struct arena *a, const struct plan *plan, const struct policy *policy,
 		 const struct host_place *place, uint32_t fail_at, struct host_view *ret_view,
 		 int *ret_program, struct writ_err *err)
@@ -490,6 +493,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct host_view view = { 0 };
 	struct compile c = { .a = a,
 			     .plan = plan,
+			     .facts = plan->facts,
 			     .policy = policy,
 			     .set = &policy->set,
 			     .place = place,
@@ -503,11 +507,18 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	struct jail_filters filters;
 	int r;
 
-	c.exec_list = has_exec_list(c.set);
 	r = put_all(&c);
-	head.flags = (view.listeners.n ? JAIL_POOL : 0) | (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
-		     (view.traps ? JAIL_TRAPS : 0) | (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
-	if (r == 0 && plan->facts->landlock_abi && !asks_kernel(c.set, "nested-userns")) {
+	/*
+	 * SECURITY: where nothing may be run, one program still is, and it is the mediator that
+	 * refuses every other: Landlock would stop the first one too.
+	 */
+	c.exec_list = has_exec_list(c.set) && !(c.mediate && !may_exec(c.set));
+	head.flags = (view.listeners.n ? JAIL_POOL : 0) |
+		     (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
+		     (view.traps ? JAIL_TRAPS : 0) |
+		     (view.traps & TRAP_NET ? JAIL_SEND_TRAPPED : 0) |
+		     (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);
+	if (r == 0 && plan->facts->landlock_abi && !cap_set_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);
 	}

@@ -20,12 +20,14 @@
 struct host_place {
 	struct sv home;	 /* the private HOME, kept per workspace */
 	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
-	struct sv info;	 /* shown read-only at /run/writ */
+	struct sv info;	 /* tier B: what /run/writ is in tier A; else empty */
+	struct sv rules; /* text for the agent: what it may do */
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;
-	bool trust;	  /* @info has ca-bundle.pem: programs inside are to trust it */
+	struct sv trust;  /* has ca.pem and ca-bundle.pem, which programs inside are to trust; or empty */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
+	bool prepared;	  /* writ-init has what host_prepare() made */
 };
 
 /* What the rest of a session needs to know about the jail that was made. */
@@ -43,6 +45,13 @@ struct host_view {
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };
+
+/*
+ * What every root has on this machine, whatever the policy: a program that writ-init
+ * may carry out while the policy is still read. host_compile() then leaves it out.
+ */
+must_check int host_prepare(struct arena *a, const struct host_facts *facts, struct sv user,
+			    int *ret_program, struct writ_err *err);
 
 /*
  * The program for @plan, as a sealed memfd. Fails with WRIT_E_UNENFORCEABLE if

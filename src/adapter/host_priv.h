@@ -27,6 +27,7 @@ struct root {
 struct compile {
 	struct arena *a;
 	const struct plan *plan;
+	const struct host_facts *facts;
 	const struct policy *policy;
 	const struct cap_set *set;
 	const struct host_place *place;
@@ -50,8 +51,10 @@ enum {
 must_check int host_roots_find(struct compile *c);
 bool path_below(struct sv path, struct sv dir); /* or the same */
 
-/* skeleton.c: what every jail has, whatever the policy says */
+/* skeleton.c: what every jail has, whatever the policy says, and what is the session's own */
 must_check int skeleton_put(struct compile *c);
+must_check int skeleton_known(struct compile *c); /* its directories are there already */
+must_check int skeleton_own(struct compile *c);
 must_check int skeleton_dirs(struct compile *c, struct sv path); /* its parents, not itself */
 bool skeleton_made(struct sv path);				 /* is a file of ours there? */
 bool skeleton_holds(struct sv path); /* does a part of the skeleton lie at or below it? */

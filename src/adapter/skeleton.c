@@ -64,7 +64,7 @@ int skeleton_dirs(struct compile *c, struct sv path)
 /* clang-format off */
 static const struct { const char *path; unsigned mode; } dirs[] = {
 	{ "/dev", 0755 }, { "/etc", 0755 }, { "/etc/ssh", 0755 }, { "/home", 0755 }, { "/proc", 0555 },
-	{ "/run", 0755 }, { "/run/user", 0755 }, { "/var", 0755 }, { "/var/agent", 0755 },
+	{ "/run", 0755 }, { "/run/user", 0755 }, { "/run/writ", 0755 }, { "/var", 0755 }, { "/var/agent", 0755 },
 	{ "/var/agent/state", 0755 }, { "/var/agent/tmp", 0755 },
 };
 
@@ -80,7 +80,7 @@ static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/
 static const struct { const char *target, *path; } dev_links[] = {
 	{ "/proc/self/fd", "/dev/fd" }, { "/proc/self/fd/0", "/dev/stdin" },
 	{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
-	{ "pts/ptmx", "/dev/ptmx" },
+	{ "pts/ptmx", "/dev/ptmx" }, { "/var/agent/tmp/shm", "/dev/shm" },
 };
 
 /*
@@ -142,10 +142,10 @@ static int put_dev(struct compile *c)
 
 static int put_proc(struct compile *c)
 {
-	const bool root = c->plan->facts->root;
+	const bool root = c->facts->root;
 	int r = 0;
 
-	if (c->plan->facts->proc_mount)
+	if (c->facts->proc_mount)
 		r = put(c, JAIL_OP_PROC, "", "/proc", 0, 0);
 	else
 		r = put(c, JAIL_OP_BIND, "/proc", "/proc",
@@ -153,9 +153,10 @@ static int put_proc(struct compile *c)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(procs); i++) {
 		if (procs[i].root && !root)
 			continue;
-		r = procs[i].mask ? put(c, JAIL_OP_MASK, "", procs[i].path, 0, JAIL_OPTIONAL)
+		r = procs[i].mask ? put(c, JAIL_OP_MASK, "", procs[i].path, 0,
+					JAIL_OPTIONAL | JAIL_KERNEL)
 				  : put(c, JAIL_OP_SELF, procs[i].path, procs[i].path,
-					READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_OPTIONAL);
+					READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_OPTIONAL | JAIL_KERNEL);
 	}
 	return r;
 }
@@ -176,7 +177,7 @@ static int put_var_tmp(struct compile *c)
 }
 
 /* One memory file system for everything that is thrown away at the end. */
-static int put_private(struct compile *c)
+int skeleton_own(struct compile *c)
 {
 	const uint64_t disk = c->set->limits[LIMIT_DISK];
 	const char *options =
@@ -196,16 +197,14 @@ static int put_private(struct compile *c)
 	if (r == 0)
 		r = put(c, JAIL_OP_SELF, "/var/agent/tmp/tmp", "/tmp", READ_WRITE, JAIL_TARGET);
 	if (r == 0)
-		r = put(c, JAIL_OP_LINK, "/var/agent/tmp/shm", "/dev/shm", 0, 0);
-	if (r == 0)
 		r = put_var_tmp(c);
 	if (r == 0)
 		r = put(c, JAIL_OP_BIND, c->place->home.p, "/var/agent/home", READ_WRITE,
 			JAIL_TARGET);
-	if (r == 0)
-		r = put(c, JAIL_OP_BIND, c->place->info.p, "/run/writ",
-			READ_ONLY | MOUNT_ATTR_NOEXEC, JAIL_TARGET);
-	return r;
+	if (r == 0 &&
+	    !jail_put_mount(&c->w, JAIL_OP_FILE, c->place->rules, SV("/run/writ/policy"), 0444, 0))
+		r = writ_nomem(c->err);
+	return r < 0 ? r : put(c, JAIL_OP_FEED, "", "/run/writ/denials.jsonl", 0, 0);
 }
 
 /* --- /etc, written for this user --- */
@@ -240,14 +239,12 @@ static int put_users(struct compile *c)
 	return put_file(c, "/etc/group", &b, 0444);
 }
 
-static const char resolv_conf[] = "/etc/resolv.conf";
-
 /* clang-format off */
 static const struct { const char *path, *text; } etc_files[] = {
 	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n" },
 	{ "/etc/hosts",         "127.0.0.1 localhost agent\n::1 localhost\n" },
 	{ "/etc/hostname",      "agent\n" },
-	{ resolv_conf,          "# This session has no name server.\n" },
+	{ "/etc/resolv.conf",   "nameserver 198.18.0.1\noptions timeout:5 attempts:2\n" },
 	{ "/etc/ssh/ssh_config", "# No settings, and nothing included.\n" },
 	{ "/etc/machine-id",    "00000000000000000000000000000001\n" },
 	{ "/etc/shells",        "/bin/sh\n/bin/bash\n" },
@@ -271,13 +268,22 @@ static int put_etc(struct compile *c)
 	int r = put_users(c);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(etc_files); i++) {
-		if (etc_files[i].path == resolv_conf && c->view->listeners.n)
-			buf_str(&b, "nameserver 198.18.0.1\noptions timeout:5 attempts:2\n");
-		else
-			buf_str(&b, etc_files[i].text);
+		buf_str(&b, etc_files[i].text);
 		r = put_file(c, etc_files[i].path, &b, 0444);
 	}
 	return r;
+}
+
+int skeleton_known(struct compile *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		struct sv *m = vec_push(c->a, &c->made);
+
+		if (!m)
+			return writ_nomem(c->err);
+		*m = sv_from(dirs[i].path);
+	}
+	return 0;
 }
 
 int skeleton_put(struct compile *c)
@@ -291,8 +297,6 @@ int skeleton_put(struct compile *c)
 		r = put_links(c);
 	if (r == 0)
 		r = put_etc(c);
-	if (r == 0)
-		r = put_private(c);
 	if (r == 0)
 		r = put_dev(c);
 	if (r == 0)

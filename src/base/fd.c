@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,4 +101,41 @@ int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
 	if (r < 0)
 		(void)unlink(tmp);
 	return r;
+}
+
+int fd_make_dirs(const char *path, struct writ_err *err)
+{
+	char p[PATH_MAX];
+	const size_t n = strlen(path);
+
+	if (n >= sizeof(p))
+		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
+	memcpy(p, path, n + 1);
+	if (mkdir(p, 0700) == 0 || errno == EEXIST)
+		return 0;
+	for (size_t i = 1; i <= n; i++) {
+		if (p[i] != '/' && p[i] != 0)
+			continue;
+		p[i] = 0;
+		if (mkdir(p, 0700) < 0 && errno != EEXIST)
+			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
+		p[i] = i == n ? 0 : '/';
+	}
+	return 0;
+}
+
+int fd_put_at(int dir, const char *file, const char *text)
+{
+	scoped_fd fd = openat(dir, file, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	const size_t n = strlen(text);
+	ssize_t wrote;
+
+	if (fd < 0)
+		return errno;
+	do {
+		wrote = write(fd, text, n);
+	} while (wrote < 0 && errno == EINTR);
+	if (wrote < 0)
+		return errno;
+	return (size_t)wrote == n ? 0 : EIO;
 }

@@ -31,4 +31,10 @@ must_check int fd_read_file(const char *path, struct buf *b, struct writ_err *er
 must_check int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
 			       struct writ_err *err);
 
+/* Makes the directory @path and those above it, for us alone; fine if it is there. */
+must_check int fd_make_dirs(const char *path, struct writ_err *err);
+
+/* One write() of a short text to @file in @dir, which must be there: 0 or an errno. */
+must_check int fd_put_at(int dir, const char *file, const char *text);
+
 #endif

@@ -96,6 +96,21 @@ struct sv sv_cut(struct sv *in, char sep)
 	return head;
 }
 
+bool sv_has_word(struct sv list, char sep, struct sv word)
+{
+	while (list.n)
+		if (sv_eq(sv_cut(&list, sep), word))
+			return true;
+	return false;
+}
+
+bool sv_below(struct sv path, struct sv dir)
+{
+	if (dir.n == 0 || !sv_starts(path, dir))
+		return false;
+	return path.n == dir.n || dir.p[dir.n - 1] == '/' || path.p[dir.n] == '/';
+}
+
 bool sv_to_u64(struct sv s, uint64_t max, uint64_t *ret_v)
 {
 	uint64_t v = 0;
@@ -124,6 +139,11 @@ int sv_hex(char c)
 	if (c >= 'A' && c <= 'F')
 		return c - 'A' + 10;
 	return -1;
+}
+
+int sv_hex_lower(char c)
+{
+	return c >= 'A' && c <= 'F' ? -1 : sv_hex(c);
 }
 
 bool sv_is_graph(struct sv s)

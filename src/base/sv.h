@@ -43,11 +43,18 @@ size_t sv_rfind(struct sv s, char c);
 /* Returns the part of *@in before @sep and moves *@in past it. */
 struct sv sv_cut(struct sv *in, char sep);
 
+/* Is @word one of the words of @list, which @sep separates? */
+bool sv_has_word(struct sv list, char sep, struct sv word);
+
+/* Is @path the absolute path @dir or below it? Both are plain; nothing is below "". */
+bool sv_below(struct sv path, struct sv dir);
+
 /* Decimal, no sign, no blanks, no leading zero; *@ret_v set on success only. */
 must_check bool sv_to_u64(struct sv s, uint64_t max, uint64_t *ret_v);
 
 /* The value of a hexadecimal digit of either case, or -1. */
 int sv_hex(char c);
+int sv_hex_lower(char c); /* upper case is no digit: where one text per value is wanted */
 
 /* True if every byte is printable ASCII without blanks (0x21..0x7e). */
 bool sv_is_graph(struct sv s);

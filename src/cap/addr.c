@@ -77,23 +77,14 @@ static bool v4_parse(struct sv s, uint8_t b[static 4])
 	return true;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* One group at the start of *@s, which moves past it. */
 static bool group_parse(struct sv *s, uint16_t *ret_group)
 {
 	unsigned v = 0;
 	size_t n = 0;
 
-	for (; n < s->n && n < 4 && hex_value(s->p[n]) >= 0; n++)
-		v = v << 4 | (unsigned)hex_value(s->p[n]);
+	for (; n < s->n && n < 4 && sv_hex_lower(s->p[n]) >= 0; n++)
+		v = v << 4 | (unsigned)sv_hex_lower(s->p[n]);
 	*s = sv_skip(*s, n);
 	*ret_group = (uint16_t)v;
 	return n > 0;

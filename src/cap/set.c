@@ -272,3 +272,67 @@ int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set 
 	*ret = s;
 	return 0;
 }
+
+bool cap_set_kernel(const struct cap_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap *c = &set->caps.v[i].cap;
+
+		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
+		    sv_is(c->path.segs[0].pre, name))
+			return true;
+	}
+	return false;
+}
+
+/* Segments of @s before its first star. */
+static size_t literal_head(const struct cap_seq *s)
+{
+	size_t n = 0;
+
+	while (n < s->n && n < s->hole && !s->segs[n].star)
+		n++;
+	return n;
+}
+
+/* Is @c in the workspace as a whole? */
+static bool in_workspace(const struct cap_set *s, const struct cap *c)
+{
+	const struct cap_seq *root = &s->root.path;
+
+	if (s->root.action == CAP_NONE || literal_head(&c->path) < root->n)
+		return false;
+	for (size_t i = 0; i < root->n; i++)
+		if (!sv_eq(c->path.segs[i].pre, root->segs[i].pre))
+			return false;
+	return true;
+}
+
+bool cap_set_of_base(const struct cap_set *s, const struct cap_entry *e)
+{
+	return e->cap.action == CAP_FS_READ && s->rules.v[e->rule].built_in &&
+	       !in_workspace(s, &e->cap);
+}
+
+bool cap_set_passes_over(const struct cap_set *s, const struct cap *d)
+{
+	const size_t head = literal_head(&d->path);
+	bool over = false;
+
+	if (d->action != CAP_FS_READ || (head == d->path.n && d->path.hole == SIZE_MAX))
+		return false;
+	for (size_t i = 0; i < s->caps.n; i++) {
+		const struct cap_seq *tree = &s->caps.v[i].cap.path;
+		size_t same = 0;
+
+		if (!cap_set_of_base(s, &s->caps.v[i]))
+			continue;
+		while (same < head && same < tree->n &&
+		       sv_eq(tree->segs[same].pre, d->path.segs[same].pre))
+			same++;
+		if (same == tree->n)
+			return false;
+		over = over || same == head;
+	}
+	return over;
+}

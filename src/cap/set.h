@@ -141,6 +141,17 @@ must_check
 int cap_set_digest(const struct cap_set *s, struct digest *ret_digest,
 		   struct writ_err *err);
 
+/* Does some grant ask for the kernel switch @name, "io_uring" say? */
+bool cap_set_kernel(const struct cap_set *s, const char *name);
+
+/* Is @e a system tree that base shows, outside the workspace? */
+bool cap_set_of_base(const struct cap_set *s, const struct cap_entry *e);
+/*
+ * Does the denial @d match in such trees and leave them alone? A pattern takes
+ * nothing from them unless its literal beginning leads into one.
+ */
+bool cap_set_passes_over(const struct cap_set *s, const struct cap *d);
+
 /* The canonical JSON text that cap_set_digest() hashes. */
 must_check int cap_set_encode(const struct cap_set *s, struct buf *b, struct writ_err *err);
 

@@ -9,10 +9,10 @@
 #define WRIT_CLI_CLI_H
 
 #include "cli/opts.h"
+#include "find/find.h"
 #include "host/advisory.h"
 #include "host/facts.h"
 #include "plan/plan.h"
-#include "policy/policy.h"
 
 enum {
 	EXIT_DONE = 0,
@@ -25,40 +25,19 @@ enum {
 
 enum { OUT_MAX = 64 << 20 };
 
-/* Everything a verb needs to know about where it runs. */
-struct place_info {
-	struct sv cwd, home, config, state; /* physical or as the environment says */
-	struct sv real_home;		    /* of this uid, whatever HOME says; may be empty */
-	struct sv workspace;		    /* empty: none */
-	const char *no_workspace;	    /* why there is none */
-	struct sv realm;
-};
-
 struct loaded {
-	struct place_info where;
-	struct policy_env env;
-	struct sv own[2]; /* config and state: never writable inside */
-	size_t own_n;
+	struct find_input in;
+	struct find_world world; /* points to @in: neither moves */
 	struct diags diags;
-	struct policy *policy;	  /* NULL if the diagnostics hold errors */
-	struct sv workspace_file; /* agent.writ that was read, or empty */
-	bool workspace_trusted;
-	struct sv program;	  /* where the command really lies, or empty */
+	struct policy *policy; /* NULL if the diagnostics hold errors */
 };
 
-/* Where are we? @make_realm writes the realm file at first use. */
-must_check int where_find(struct arena *a, const char *cwd, bool make_realm, struct place_info *ret,
+/* Goes to @cwd and looks around. @make_realm writes the realm file at first use. */
+must_check int where_find(struct arena *a, const char *cwd, bool make_realm, struct find_where *ret,
 			  struct writ_err *err);
 
-/*
- * Where a shell would find @name, physically, and the tree it is installed in: a
- * directory that may be shown with it. Empty if it lies where everything is shown.
- */
-must_check int program_find(struct arena *a, const struct place_info *w, const char *name,
-			    struct sv *ret_file, struct sv *ret_tree);
-
-/* The real file system behind struct policy_ops. */
-extern const struct policy_ops world_ops;
+/* No policy yet, and the world as the environment and --var say. */
+void input_init(const struct args *a, bool missing_ok, struct find_input *ret);
 
 /*
  * Loads what the rule flags and operands say. Prints diagnostics. Returns 0 or
@@ -77,19 +56,16 @@ must_check int load_facts_kept(struct args *a, struct sv state, struct host_fact
 must_check int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 			 const struct host_facts *f, struct plan **ret);
 
+/* Why !plan_runs(@p), one line each: the same words that explain has. */
+void show_refused(const struct plan *p);
+
 /* The advisory table: the installed one if it is newer than ours. */
-must_check int load_advisories(struct args *a, const struct place_info *w, struct advisory_db *ret,
+must_check int load_advisories(struct args *a, const struct find_where *w, struct advisory_db *ret,
 			       struct writ_err *err);
 
-/* Names of files that trust/ and init/ keep: config/projects/ID.writ and so on. */
-must_check bool project_file(struct arena *a, const struct place_info *w, const char *folder,
-			     const char *suffix, const char **ret);
-
+/* find_text(), and standard input for "-". */
 must_check int read_text(struct arena *a, const char *path, struct source *ret,
 			 struct writ_err *err);
-
-/* Replaces one of our own files (mode 0600), making its directories (0700). */
-must_check int keep_file(struct arena *a, const char *path, struct sv text, struct writ_err *err);
 
 /* Writes @b to standard output; returns @code, or EXIT_FAILED if that failed. */
 must_check int out(struct buf *b, int code);

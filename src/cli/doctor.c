@@ -13,13 +13,13 @@ static uint32_t today(void)
 	return (uint32_t)(time(NULL) / 86400);
 }
 
-static const char *advisory_file(struct args *a, const struct place_info *w)
+static const char *advisory_file(struct args *a, const struct find_where *w)
 {
 	return w->state.n ? arena_fmt(a->arena, SV_FMT "/advisories.txt", SV_ARG(w->state)) : NULL;
 }
 
 /* The table that was installed with --update if there is a good one, else ours. */
-int load_advisories(struct args *a, const struct place_info *w, struct advisory_db *ret,
+int load_advisories(struct args *a, const struct find_where *w, struct advisory_db *ret,
 		    struct writ_err *err)
 {
 	const char *path = advisory_file(a, w);
@@ -41,7 +41,7 @@ int load_advisories(struct args *a, const struct place_info *w, struct advisory_
 	return 0;
 }
 
-static int update(struct args *a, const struct place_info *w)
+static int update(struct args *a, const struct find_where *w)
 {
 	const char *path = advisory_file(a, w);
 	struct writ_err err = { 0 };
@@ -59,7 +59,7 @@ static int update(struct args *a, const struct place_info *w)
 		old.text = SV("");
 	if (advisory_check(src.text, old.text, today(), &err) < 0)
 		return fail(&err, a->value[OPT_UPDATE]);
-	if (keep_file(a->arena, path, src.text, &err) < 0)
+	if (find_keep(a->arena, path, src.text, &err) < 0)
 		return fail(&err, NULL);
 	note("advisory table replaced");
 	return EXIT_DONE;
@@ -81,12 +81,10 @@ static int plan_for_doctor(struct args *a, struct loaded *l, const struct host_f
 	struct writ_err err = { 0 };
 
 	l->diags.arena = a->arena;
-	l->env = (struct policy_env){ .ops = &world_ops,
-				      .workspace = SV(""),
-				      .home = SV(""),
-				      .realm = SV("l-unset"),
-				      .missing_ok = true };
-	if (policy_new(&l->env, &in, &l->diags, &l->policy, &err) < 0)
+	l->in.where.realm = SV("l-unset");
+	l->in.missing_ok = true;
+	find_world_init(&l->world, a->arena, &l->in);
+	if (policy_new(&l->world.env, &in, &l->diags, &l->policy, &err) < 0)
 		return fail(&err, NULL);
 	return load_plan(a, l, &l->policy->set, f, ret);
 }
@@ -200,7 +198,7 @@ int cmd_doctor(struct args *a)
 	struct writ_err err = { 0 };
 	struct loaded l = { 0 };
 	struct advisory_db db;
-	struct place_info w;
+	struct find_where w;
 	struct host_facts f;
 	struct plan *plan;
 	int code;

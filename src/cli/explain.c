@@ -27,45 +27,17 @@ static int show_protected(struct args *a)
 	return out(&b, EXIT_DONE);
 }
 
-static void put_json(const struct plan *main, const struct policy *p, struct plan *const *agents,
-		     struct buf *b)
-{
-	buf_ch(b, '{');
-	plan_json_members(main, b);
-	buf_str(b, ",\"agents\":[");
-	for (size_t i = 0; i < p->agents.n; i++) {
-		buf_str(b, i ? ",{\"name\":" : "{\"name\":");
-		json_put_str(b, p->agents.v[i].name);
-		buf_str(b, ",\"plan\":");
-		plan_json(agents[i], b);
-		buf_ch(b, '}');
-	}
-	buf_str(b, "]}\n");
-}
-
-static void put_text(struct args *a, const struct plan *main, const struct policy *p,
-		     struct plan *const *agents, struct buf *b)
+int cmd_explain(struct args *a)
 {
 	const struct explain_style style = { .colour = use_colour(STDOUT_FILENO),
 					     .all = a->given[OPT_ALL],
 					     .verbose = a->given[OPT_VERBOSE] };
-
-	plan_explain(main, &style, b);
-	for (size_t i = 0; i < p->agents.n; i++) {
-		buf_str(b, "\nagent ");
-		diag_put_safe(b, p->agents.v[i].name);
-		buf_ch(b, '\n');
-		plan_explain(agents[i], &style, b);
-	}
-}
-
-int cmd_explain(struct args *a)
-{
 	struct buf b = BUF_INIT(OUT_MAX);
-	struct plan *plan, **agents;
+	struct plan_agent *agents;
+	struct plan *plan;
 	struct host_facts f;
 	struct loaded l;
-	size_t refused;
+	bool runs;
 	int code;
 
 	if (a->given[OPT_PROTECTED])
@@ -81,23 +53,26 @@ int cmd_explain(struct args *a)
 		code = load_plan(a, &l, &l.policy->set, &f, &plan);
 	if (code)
 		return code;
-	refused = plan->refused;
-	agents = arena_array(a->arena, struct plan *, l.policy->agents.n + 1);
+	runs = plan_runs(plan);
+	agents = arena_array(a->arena, struct plan_agent, l.policy->agents.n + 1);
 	for (size_t i = 0; agents && i < l.policy->agents.n; i++) {
-		code = load_plan(a, &l, &l.policy->agents.v[i].set, &f, &agents[i]);
+		agents[i].name = l.policy->agents.v[i].name;
+		code = load_plan(a, &l, &l.policy->agents.v[i].set, &f, &agents[i].plan);
 		if (code)
 			return code;
-		refused += agents[i]->refused;
+		runs = runs && plan_runs(agents[i].plan);
 	}
 	if (!agents)
 		return EXIT_FAILED;
-	if (l.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
-		note("no workspace: %s", l.where.no_workspace);
-	if (a->given[OPT_JSON])
-		put_json(plan, l.policy, agents, &b);
-	else
-		put_text(a, plan, l.policy, agents, &b);
-	return out(&b, refused ? EXIT_GUARANTEE : EXIT_DONE);
+	if (l.in.where.no_workspace && !a->given[OPT_JSON] && a->operands.n == 0)
+		note("no workspace: %s", l.in.where.no_workspace);
+	if (a->given[OPT_JSON]) {
+		plan_json_all(plan, agents, l.policy->agents.n, &b);
+		buf_ch(&b, '\n');
+	} else {
+		plan_explain(plan, agents, l.policy->agents.n, &style, &b);
+	}
+	return out(&b, runs ? EXIT_DONE : EXIT_GUARANTEE);
 }
 
 /* --- why --- */
@@ -224,7 +199,7 @@ static int ask(struct args *a, const struct loaded *l, const struct source *src,
 	struct diags d = { .arena = a->arena };
 	struct writ_err err = { 0 };
 
-	if (policy_ask(&l->env, src, &d, ret, &err) == 0)
+	if (policy_ask(&l->world.env, src, &d, ret, &err) == 0)
 		return 0;
 	if (d.errors == 0)
 		return fail(&err, NULL);

@@ -16,7 +16,7 @@ struct threat {
 /* clang-format off */
 static const struct threat threats[] = {
 	{ "prototype", "I try things out on my own code and watch it",
-	  "# You watch the agent and the code is your own: it may write the project, and asks before it uses the network.\n"
+	  "# You watch the agent and the code is your own: it may write all of the project.\n"
 	  "net level hosts\n"
 	  "isolation >= process\n"
 	  "workspace direct\n"
@@ -124,7 +124,39 @@ static const struct threat *choose(struct args *a)
 	return t;
 }
 
-static void write_policy(struct args *a, const struct place_info *w, const struct threat *t,
+/* Lines that a version without these has to leave out. */
+static const struct {
+	const char *line;
+	enum plan_feature needs[2];
+} gated[] = {
+	{ "ask net *", { FEATURE_NET, FEATURE_ASK } },
+};
+
+static const char *lacks_line(struct sv line)
+{
+	for (size_t i = 0; i < ARRAY_LEN(gated); i++)
+		for (size_t k = 0; k < 2 && sv_is(line, gated[i].line); k++)
+			if (plan_lacks(gated[i].needs[k]))
+				return plan_lacks(gated[i].needs[k]);
+	return NULL;
+}
+
+static void put_head(struct buf *b, const char *head)
+{
+	struct sv rest = sv_from(head);
+
+	while (rest.n) {
+		const struct sv line = sv_cut(&rest, '\n');
+		const char *lacks = lacks_line(line);
+
+		if (lacks)
+			buf_fmt(b, "# " SV_FMT "   # %s\n", SV_ARG(line), lacks);
+		else
+			buf_fmt(b, SV_FMT "\n", SV_ARG(line));
+	}
+}
+
+static void write_policy(struct args *a, const struct find_where *w, const struct threat *t,
 			 struct buf *b)
 {
 	bool used[ARRAY_LEN(signs)] = { false };
@@ -149,7 +181,38 @@ static void write_policy(struct args *a, const struct place_info *w, const struc
 			(int)(12 - strlen(signs[i].profile)), "", signs[i].file);
 	}
 	buf_ch(b, '\n');
-	buf_str(b, t->head);
+	put_head(b, t->head);
+}
+
+/* Whoever chose a policy hears now what it needs, and not when it is run. */
+static int say_what_it_needs(struct args *a, const struct find_where *w, struct sv text)
+{
+	struct source src = { .name = SV("init"), .dir = SV("") };
+	struct loaded l = { .diags.arena = a->arena };
+	struct writ_err err = { 0 };
+	struct host_facts f;
+	struct plan *p;
+	int r;
+
+	input_init(a, true, &l.in);
+	l.in.where = *w;
+	if (!arena_sv(a->arena, text, &src.text) ||
+	    find_add_source(a->arena, &l.in, &src, &err) < 0)
+		return fail(&err, "out of memory");
+	find_world_init(&l.world, a->arena, &l.in);
+	if (find_policy(&l.world, &l.diags, &l.policy, &err) < 0) {
+		show_diags(&l.diags);
+		return EXIT_FAILED;
+	}
+	r = load_facts_kept(a, w->state, &f);
+	if (r == 0)
+		r = load_plan(a, &l, &l.policy->set, &f, &p);
+	if (r == 0 && !plan_runs(p)) {
+		show_refused(p);
+		note("a run with this policy ends with 122 here: change these lines, or run it "
+		     "where they hold");
+	}
+	return r;
 }
 
 int cmd_init(struct args *a)
@@ -157,8 +220,9 @@ int cmd_init(struct args *a)
 	struct buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	const struct threat *t;
-	struct place_info w;
+	struct find_where w;
 	const char *path;
+	int code;
 
 	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return fail(&err, NULL);
@@ -171,21 +235,27 @@ int cmd_init(struct args *a)
 	if (!t)
 		return EXIT_FAILED;
 	write_policy(a, &w, t, &b);
-	if (a->given[OPT_PRINT])
-		return out(&b, EXIT_DONE);
-	if (!project_file(a->arena, &w, "projects", ".writ", &path) || buf_check(&b, &err) < 0)
+	if (buf_check(&b, &err) < 0)
 		return fail(&err, NULL);
+	if (a->given[OPT_PRINT]) {
+		code = say_what_it_needs(a, &w, buf_view(&b));
+		return out(&b, code);
+	}
+	path = find_project_file(a->arena, &w, "projects");
+	if (!path)
+		return fail(&err, "out of memory");
 	if (access(path, F_OK) == 0 && !a->given[OPT_FORCE]) {
 		note("%s is already there; edit it, or replace it with --force", path);
 		buf_clear(&b);
 		return EXIT_NO;
 	}
-	if (keep_file(a->arena, path, buf_view(&b), &err) < 0) {
+	if (find_keep(a->arena, path, buf_view(&b), &err) < 0) {
 		buf_clear(&b);
 		return fail(&err, NULL);
 	}
-	buf_clear(&b);
 	note("wrote %s", path);
+	code = say_what_it_needs(a, &w, buf_view(&b));
+	buf_clear(&b);
 	note("next: writ explain");
-	return EXIT_DONE;
+	return code;
 }

@@ -27,12 +27,14 @@ static int read_any(struct args *a, const char *path, struct sv *ret, struct wri
 }
 
 /* A writ policy: its errors are shown as check does, its dangers as findings. */
-static int lint_writ(struct args *a, const struct place_info *w, const char *path, struct sv text,
+static int lint_writ(struct args *a, const struct find_where *w, const char *path, struct sv text,
 		     struct lint_findings *f, struct writ_err *err)
 {
 	const size_t slash = sv_rfind(sv_from(path), '/');
 	struct source *src = arena_new(a->arena, struct source);
 	struct diags d = { .arena = a->arena };
+	struct find_input in;
+	struct find_world world;
 	struct policy *p;
 	int r;
 
@@ -41,27 +43,22 @@ static int lint_writ(struct args *a, const struct place_info *w, const char *pat
 	*src = (struct source){ .name = sv_from(path),
 				.dir = sv_sub(sv_from(path), 0, slash == SIZE_MAX ? 0 : slash + 1),
 				.text = text };
-	{
-		const struct policy_env env = { .ops = &world_ops,
-						.workspace = w->workspace.n ? w->workspace
-									    : SV("/workspace"),
-						.home = w->home,
-						.realm = w->realm,
-						.vars = a->vars.v,
-						.vars_n = a->vars.n,
-						.missing_ok = true };
-		const struct policy_input in = { .files = src, .files_n = 1 };
-
-		r = policy_new(&env, &in, &d, &p, err);
-		if (d.errors)
-			show_diags(&d);
-		if (r == WRIT_E_SYNTAX)
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "not a right policy, see above");
-		return r < 0 ? r : lint_policy(a->arena, p, src, &env, f, err);
-	}
+	input_init(a, true, &in);
+	in.where = *w;
+	if (in.where.workspace.n == 0)
+		in.where.workspace = SV("/workspace");
+	find_world_init(&world, a->arena, &in);
+	r = find_add_source(a->arena, &in, src, err);
+	if (r == 0)
+		r = find_policy(&world, &d, &p, err);
+	if (d.errors)
+		show_diags(&d);
+	if (r == WRIT_E_SYNTAX)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "not a right policy, see above");
+	return r < 0 ? r : lint_policy(a->arena, p, src, &world.env, f, err);
 }
 
-static int lint_one(struct args *a, const struct place_info *w, const char *path,
+static int lint_one(struct args *a, const struct find_where *w, const char *path,
 		    struct results *res)
 {
 	const struct sv name = sv_from(path);
@@ -107,7 +104,7 @@ int cmd_lint(struct args *a)
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct results res = { 0 };
 	struct writ_err err = { 0 };
-	struct place_info w;
+	struct find_where w;
 	size_t all = 0;
 	int code;
 

@@ -48,7 +48,7 @@ int cmd_ps(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct listing l = { .b = &b, .json = a->given[OPT_JSON] };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 
 	if (where_find(a->arena, NULL, false, &w, &err) < 0)
@@ -79,7 +79,7 @@ static bool stop_one(void *ctx, const struct session_info *i)
 int cmd_stop(struct args *a)
 {
 	struct buf b = BUF_INIT(4096);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	struct listing l = { 0 };
 	int r;
@@ -105,13 +105,14 @@ int cmd_stop(struct args *a)
  * "net:api.test": the rule, and below it the capabilities that it means. Read by
  * the same code as any policy.
  */
-static int live_net(struct args *a, const struct place_info *w, struct sv what, struct buf *ret,
+static int live_net(struct args *a, const struct find_where *w, struct sv what, struct buf *ret,
 		    struct writ_err *err)
 {
 	const char *text = arena_fmt(a->arena, "net:" SV_FMT, SV_ARG(what));
 	const struct source none = { .name = SV("live"), .text = SV("version 1\nuse none\n") };
 	const struct policy_arg rule = { ARG_ALLOW, { .name = SV("rule"), .text = sv_from(text) } };
-	const struct policy_env env = { .ops = &world_ops, .realm = w->realm, .home = w->home };
+	struct find_input found = { .where = *w };
+	struct find_world world = { 0 };
 	const struct policy_input in = {
 		.files = &none, .files_n = 1, .args = &rule, .args_n = 1
 	};
@@ -120,7 +121,8 @@ static int live_net(struct args *a, const struct place_info *w, struct sv what, 
 
 	if (!text || sv_find(what, '\n') != SIZE_MAX)
 		return text ? writ_fail(err, WRIT_E_SYNTAX, 0, "not a rule") : writ_nomem(err);
-	if (policy_new(&env, &in, &d, &p, err) < 0)
+	find_world_init(&world, a->arena, &found);
+	if (policy_new(&world.env, &in, &d, &p, err) < 0)
 		return d.list.n ? writ_fail(err, WRIT_E_SYNTAX, 0, "net " SV_FMT ": " SV_FMT,
 					    SV_ARG(sv_sub(what, 0, 60)), SV_ARG(d.list.v[0].text))
 				: WRIT_E_SYNTAX;
@@ -132,7 +134,7 @@ static int live_net(struct args *a, const struct place_info *w, struct sv what, 
 }
 
 /* "read:./x" or "read" "./x" as a rule with the physical path. */
-static int live_rule(struct args *a, const struct place_info *w, struct sv text, struct buf *ret,
+static int live_rule(struct args *a, const struct find_where *w, struct sv text, struct buf *ret,
 		     struct writ_err *err)
 {
 	struct sv rest = text;
@@ -160,7 +162,7 @@ static int live_rule(struct args *a, const struct place_info *w, struct sv text,
 }
 
 /* What a denial was about, as a rule. */
-static int denied_rule(struct args *a, const struct place_info *w, struct sv id, struct sv number,
+static int denied_rule(struct args *a, const struct find_where *w, struct sv id, struct sv number,
 		       struct buf *ret, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(8192);
@@ -190,7 +192,7 @@ static bool is_plain(struct sv rule)
 }
 
 /* Appends the rule to the operator's own policy for this project. */
-static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
+static int keep_rule(struct args *a, const struct find_where *w, struct sv rule,
 		     struct writ_err *err)
 {
 	const char *path;
@@ -208,9 +210,10 @@ static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 			err, WRIT_E_SYNTAX, 0,
 			"granted, but this name is not written into a policy for you: it has "
 			"unusual characters");
-	if (!project_file(a->arena, w, "projects", ".writ", &path))
+	path = find_project_file(a->arena, w, "projects");
+	if (!path)
 		return writ_nomem(err);
-	(void)!read_text(a->arena, path, &src, &none);
+	(void)!find_text(a->arena, path, &src, &none);
 	text = arena_fmt(a->arena, "\nallow " SV_FMT "\n", SV_ARG(rule));
 	if (text && memmem(src.text.p, src.text.n, text, strlen(text)))
 		return 0;
@@ -219,13 +222,13 @@ static int keep_rule(struct args *a, const struct place_info *w, struct sv rule,
 	if (!text)
 		return writ_nomem(err);
 	note("adding to %s: allow " SV_FMT, path, SV_ARG(rule));
-	return keep_file(a->arena, path, sv_from(text), err);
+	return find_keep(a->arena, path, sv_from(text), err);
 }
 
 int cmd_allow(struct args *a)
 {
 	struct buf rule = BUF_INIT(8192), b = BUF_INIT(8192);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	struct sv id, number;
 	const char *request;
@@ -270,7 +273,7 @@ int cmd_allow(struct args *a)
 int cmd_revoke(struct args *a)
 {
 	struct buf b = BUF_INIT(8192);
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	const char *request;
 	int r;

@@ -5,108 +5,26 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "host/probe.h"
 
 #include "base/banned.h"
 
-/* The rule flags of a command line and the files they bring. */
-struct inputs {
-	VEC(struct source) files;
-	struct source narrow;
-	bool has_narrow;
-};
-
-static int add_file(struct args *a, struct inputs *in, const char *path, bool optional,
-		    bool *ret_there, struct writ_err *err)
+int where_find(struct arena *a, const char *cwd, bool make_realm, struct find_where *ret,
+	       struct writ_err *err)
 {
-	struct source src;
-	struct source *slot;
-	int r = read_text(a->arena, path, &src, err);
-
-	*ret_there = r == 0;
-	if (r == WRIT_E_SYS && optional && (err->sys == ENOENT || err->sys == ENOTDIR))
-		return 0;
-	if (r < 0)
-		return r;
-	slot = vec_push(a->arena, &in->files);
-	if (!slot)
-		return writ_nomem(err);
-	*slot = src;
-	return 0;
-}
-
-/* Was exactly this text trusted? The pin is a copy, so that a diff can be shown. */
-static bool is_trusted(struct args *a, const struct place_info *w, const struct source *src)
-{
-	struct writ_err err = { 0 };
-	struct source pin;
-	const char *path;
-	struct digest x, y;
-
-	if (!project_file(a->arena, w, "trusted", ".writ", &path) ||
-	    read_text(a->arena, path, &pin, &err) < 0)
-		return false;
-	x = crypto_sha256(src->text);
-	y = crypto_sha256(pin.text);
-	return digest_eq(&x, &y);
-}
-
-static int add_workspace_file(struct args *a, struct inputs *in, struct loaded *l,
-			      struct writ_err *err)
-{
-	const char *path = arena_fmt(a->arena, SV_FMT "/agent.writ", SV_ARG(l->where.workspace));
-	struct source src;
-	struct source *slot;
+	const struct find_options opt = { .environ = environ, .make_realm = make_realm };
 	int r;
 
-	if (!path)
-		return writ_nomem(err);
-	r = read_text(a->arena, path, &src, err);
-	if (r == WRIT_E_SYS && err->sys == ENOENT)
-		return 0;
-	if (r < 0)
-		return r;
-	src.alone = true;
-	l->workspace_file = sv_from(path);
-	l->workspace_trusted = is_trusted(a, &l->where, &src);
-	if (!l->workspace_trusted) {
-		in->narrow = src;
-		in->has_narrow = true;
-		return 0;
-	}
-	slot = vec_push(a->arena, &in->files);
-	if (!slot)
-		return writ_nomem(err);
-	*slot = src;
-	return 0;
+	if (cwd && chdir(cwd) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "cd %s", cwd);
+	r = find_where(a, &opt, ret, err);
+	return r < 0 ? r : find_workspace(a, NULL, ret, err);
 }
 
-/* What a run here would use when nobody names a policy. */
-static int discover(struct args *a, struct inputs *in, struct loaded *l, bool *ret_any,
-		    struct writ_err *err)
+int read_text(struct arena *a, const char *path, struct source *ret, struct writ_err *err)
 {
-	const char *own = arena_fmt(a->arena, SV_FMT "/policy.writ", SV_ARG(l->where.config));
-	const char *project = NULL;
-	bool there = false;
-	int r = 0;
-
-	*ret_any = false;
-	if (!own)
-		return writ_nomem(err);
-	if (l->where.config.n) {
-		r = add_file(a, in, own, true, &there, err);
-		*ret_any = there;
-	}
-	if (r == 0 && l->where.config.n && l->where.workspace.n &&
-	    project_file(a->arena, &l->where, "projects", ".writ", &project)) {
-		r = add_file(a, in, project, true, &there, err);
-		*ret_any = *ret_any || there;
-	}
-	if (r == 0 && l->where.workspace.n)
-		r = add_workspace_file(a, in, l, err);
-	*ret_any = *ret_any || l->workspace_trusted;
-	return r;
+	return strcmp(path, "-") == 0 ? find_text_fd(a, STDIN_FILENO, path, ret, err)
+				      : find_text(a, path, ret, err);
 }
 
 void show_diags(const struct diags *d)
@@ -119,48 +37,51 @@ void show_diags(const struct diags *d)
 	buf_clear(&b);
 }
 
-static int gather(struct args *a, const char *operand, struct inputs *in, struct loaded *l,
-		  bool *ret_default_write, struct writ_err *err)
+void input_init(const struct args *a, bool missing_ok, struct find_input *ret)
 {
-	bool there, any = false;
-	int r = 0;
-
-	*ret_default_write = false;
-	if (operand)
-		r = add_file(a, in, operand, false, &there, err);
-	for (size_t i = 0; r == 0 && i < a->policies.n; i++)
-		r = add_file(a, in, a->policies.v[i], false, &there, err);
-	if (r < 0 || operand || a->policies.n)
-		return r;
-	if (a->rules.n) {
-		/* With any rule of one's own, exactly what is written. */
-		for (size_t i = 0; i < a->rules.n; i++)
-			any = any ||
-			      (a->rules.v[i].kind != ARG_LIMIT && a->rules.v[i].kind != ARG_ENV);
-		if (any)
-			return 0;
-	}
-	r = discover(a, in, l, &any, err);
-	*ret_default_write = !any;
-	return r;
+	*ret = (struct find_input){ .path = find_env(environ, "PATH"), .missing_ok = missing_ok };
+	ret->vars.v = a->vars.v;
+	ret->vars.n = ret->vars.room = a->vars.n;
 }
 
-static int add_workspace_mode(struct args *a, struct inputs *in, struct writ_err *err)
+static int add_file(struct args *a, struct find_input *in, const char *path, struct writ_err *err)
 {
-	struct source *s;
+	struct source src;
+	const int r = read_text(a->arena, path, &src, err);
+
+	return r < 0 ? r : find_add_source(a->arena, in, &src, err);
+}
+
+static int add_workspace_mode(struct args *a, struct find_input *in, struct writ_err *err)
+{
+	struct source src = { .name = SV("--workspace"), .dir = SV("") };
+	const char *mode = a->value[OPT_WORKSPACE];
 
 	if (!a->given[OPT_WORKSPACE])
 		return 0;
-	if (!sv_is(sv_from(a->value[OPT_WORKSPACE]), "direct") &&
-	    !sv_is(sv_from(a->value[OPT_WORKSPACE]), "cow"))
+	if (strcmp(mode, "direct") != 0 && strcmp(mode, "cow") != 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "--workspace is direct or cow");
-	s = vec_push(a->arena, &in->files);
-	if (!s)
-		return writ_nomem(err);
-	*s = (struct source){ .name = SV("--workspace"), .dir = SV("") };
-	s->text =
-		sv_from(arena_fmt(a->arena, "version 1\nworkspace %s\n", a->value[OPT_WORKSPACE]));
-	return 0;
+	src.text = sv_from(arena_fmt(a->arena, "version 1\nworkspace %s\n", mode));
+	return src.text.n ? find_add_source(a->arena, in, &src, err) : writ_nomem(err);
+}
+
+/* What the command line says, or what holds here if it says nothing. */
+static int gather(struct args *a, const char *operand, const char *program, struct find_input *in,
+		  struct writ_err *err)
+{
+	int r = 0;
+
+	in->args.v = a->rules.v;
+	in->args.n = in->args.room = a->rules.n;
+	if (operand)
+		r = add_file(a, in, operand, err);
+	for (size_t i = 0; r == 0 && i < a->policies.n; i++)
+		r = add_file(a, in, a->policies.v[i], err);
+	if (r == 0)
+		r = find_policies(a->arena, in, err);
+	if (r == 0)
+		r = add_workspace_mode(a, in, err);
+	return r == 0 && program ? find_program(a->arena, program, in, err) : r;
 }
 
 int load_policy(struct args *a, const char *operand, bool missing_ok, struct loaded *l)
@@ -172,40 +93,17 @@ int load_policy_for(struct args *a, const char *operand, bool missing_ok, const 
 		    struct loaded *l)
 {
 	struct writ_err err = { 0 };
-	struct inputs in = { 0 };
-	struct policy_input input = { 0 };
 	int r;
 
-	memset(l, 0, sizeof(*l));
-	l->diags.arena = a->arena;
-	r = where_find(a->arena, a->value[OPT_CWD], a->verb->run == cmd_caps, &l->where, &err);
+	*l = (struct loaded){ .diags.arena = a->arena };
+	input_init(a, missing_ok, &l->in);
+	r = where_find(a->arena, a->value[OPT_CWD], a->verb->run == cmd_caps, &l->in.where, &err);
 	if (r == 0)
-		r = gather(a, operand, &in, l, &input.default_write, &err);
-	if (r == 0)
-		r = add_workspace_mode(a, &in, &err);
+		r = gather(a, operand, program, &l->in, &err);
 	if (r < 0)
 		return fail(&err, NULL);
-	input.files = in.files.v;
-	input.files_n = in.files.n;
-	input.narrow = in.has_narrow ? &in.narrow : NULL;
-	input.args = a->rules.v;
-	input.args_n = a->rules.n;
-	if (l->where.config.n)
-		l->own[l->own_n++] = l->where.config;
-	if (l->where.state.n)
-		l->own[l->own_n++] = l->where.state;
-	l->env = (struct policy_env){ .ops = &world_ops,
-				      .own = l->own,
-				      .own_n = l->own_n,
-				      .workspace = l->where.workspace,
-				      .home = l->where.home,
-				      .realm = l->where.realm,
-				      .vars = a->vars.v,
-				      .vars_n = a->vars.n,
-				      .missing_ok = missing_ok };
-	if (program && program_find(a->arena, &l->where, program, &l->program, &l->env.program) < 0)
-		return fail(&(struct writ_err){ .what = "out of memory" }, NULL);
-	r = policy_new(&l->env, &input, &l->diags, &l->policy, &err);
+	find_world_init(&l->world, a->arena, &l->in);
+	r = find_policy(&l->world, &l->diags, &l->policy, &err);
 	if (!a->given[OPT_JSON] || (l->diags.errors && a->verb->run != cmd_check))
 		show_diags(&l->diags);
 	if (r == WRIT_E_SYNTAX)
@@ -236,6 +134,17 @@ int load_facts(struct args *a, bool tools, struct host_facts *ret)
 	return r < 0 ? fail(&err, "cannot look at this machine") : 0;
 }
 
+int load_facts_kept(struct args *a, struct sv state, struct host_facts *ret)
+{
+	struct writ_err err = { 0 };
+
+	if (a->given[OPT_FACTS])
+		return load_facts(a, false, ret);
+	return find_facts(a->arena, state, "facts", ret, &err) < 0
+		       ? fail(&err, "cannot look at this machine")
+		       : 0;
+}
+
 int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 	      const struct host_facts *f, struct plan **ret)
 {
@@ -262,10 +171,29 @@ int load_plan(struct args *a, const struct loaded *l, const struct cap_set *set,
 		const struct advisory *why;
 		struct advisory_db db;
 
-		if (load_advisories(a, &l->where, &db, &err) < 0)
+		if (load_advisories(a, &l->in.where, &db, &err) < 0)
 			return fail(&err, NULL);
 		opt.overlay_advisory =
 			advisory_primitive_open(&db, f, SV("overlayfs"), &why) == ADVISORY_OPEN;
 	}
 	return plan_new(a->arena, set, f, &opt, ret, &err) < 0 ? fail(&err, NULL) : 0;
+}
+
+void show_refused(const struct plan *p)
+{
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct plan_rule *r = &p->rules.v[i];
+
+		if (r->refused)
+			note(SV_FMT ": %s here: %s", SV_ARG(p->set->rules.v[r->rule].text),
+			     level_name(r->hold.level), r->hold.by);
+	}
+	for (unsigned i = 0; i < G_COUNT; i++)
+		if (p->guarantees[i].refused)
+			note("%s is required and %s here: %s", guarantee_name((enum guarantee)i),
+			     level_name(p->guarantees[i].level), p->guarantees[i].by);
+	if (p->tier == TIER_NONE)
+		note("nothing here can hold a process: %s", p->tier_why ? p->tier_why : "unknown");
+	if (p->lacks)
+		note("%s", p->lacks);
 }

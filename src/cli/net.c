@@ -181,7 +181,7 @@ int cmd_net(struct args *a)
 {
 	const struct sv what = sv_from(a->operands.n ? a->operands.v[0] : "");
 	struct summary s = { .a = a->arena };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	struct buf b = BUF_INIT(OUT_MAX);
 	int r;

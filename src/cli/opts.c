@@ -109,9 +109,9 @@ const struct cli_verb cli_verbs[] = {
 	  "Tries each mechanism instead of reading about it, and says what is missing and how to get it. Keeps a table of "
 	  "kernel and runtime advisories.", cmd_doctor, false },
 	{ "init", "", "write a first policy for this project",
-	  O(THREAT) | O(FORCE) | O(PRINT) | O(CWD), "writ init --threat developer",
+	  O(THREAT) | O(FORCE) | O(PRINT) | O(CWD) | O(FACTS), "writ init --threat developer",
 	  "Asks a few questions, or takes --threat, and writes a commented policy where your policies live, outside the "
-	  "project, so that nothing in the project can change it.", cmd_init, false },
+	  "project, so that nothing in the project can change it. Says at once which of its lines do not hold here.", cmd_init, false },
 	{ "trust", "[FILE]", "let this workspace's agent.writ widen your policy",
 	  O(YES) | O(CWD), "writ trust",
 	  "Shows what has changed since you last trusted it, asks, and pins its hash. Until then, and after any change, the "

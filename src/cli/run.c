@@ -10,24 +10,6 @@
 
 #include "base/banned.h"
 
-/* What does not hold here, one line each: the same lines that explain shows. */
-static int refused(const struct loaded *l, const struct plan *p)
-{
-	for (size_t i = 0; i < p->rules.n; i++)
-		if (p->rules.v[i].refused) {
-			const struct cap_rule *r = &l->policy->set.rules.v[p->rules.v[i].rule];
-
-			note(SV_FMT ": %s here: %s", SV_ARG(r->text),
-			     level_name(p->rules.v[i].hold.level), p->rules.v[i].hold.by);
-		}
-	for (unsigned i = 0; i < G_COUNT; i++)
-		if (p->guarantees[i].refused)
-			note("%s is required and %s here: %s", guarantee_name((enum guarantee)i),
-			     level_name(p->guarantees[i].level), p->guarantees[i].by);
-	note("nothing was started; writ explain says more");
-	return EXIT_GUARANTEE;
-}
-
 static int parse_status_fd(const struct args *a, int *ret)
 {
 	uint64_t n;
@@ -54,12 +36,12 @@ static void banner(const struct args *a, const struct loaded *l, const struct pl
 		return;
 	for (unsigned i = 0; i < G_COUNT; i++)
 		weak += p->guarantees[i].level < LEVEL_STRICTER && !p->guarantees[i].unasked;
-	if (l->where.workspace.n == 0)
-		note("no workspace: %s; it starts in a private home", l->where.no_workspace);
+	if (l->in.where.workspace.n == 0)
+		note("no workspace: %s; it starts in a private home", l->in.where.no_workspace);
 	note("tier %s, %s%s%s", plan_tier_name(p->tier),
 	     weak ? "some guarantees are weaker here (writ explain -v)" : "all exact",
-	     l->where.workspace.n ? " · workspace " : "",
-	     l->where.workspace.n ? arena_str(a->arena, l->where.workspace) : "");
+	     l->in.where.workspace.n ? " · workspace " : "",
+	     l->in.where.workspace.n ? arena_str(a->arena, l->in.where.workspace) : "");
 }
 
 /* What a verb wants of the session it starts. */
@@ -86,19 +68,20 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 	char **argv = command_of(a, wish->detach ? 1 : 0);
 	struct session_options opt = { .policy = l->policy,
 				       .plan = p,
-				       .realm = l->where.realm,
-				       .state = l->where.state,
-				       .config = l->where.config,
-				       .workspace = l->where.workspace,
-				       .cwd = l->where.cwd,
-				       .home = l->where.home,
+				       .realm = l->in.where.realm,
+				       .state = l->in.where.state,
+				       .config = l->in.where.config,
+				       .workspace = l->in.where.workspace,
+				       .cwd = l->in.where.cwd,
+				       .home = l->in.where.home,
 				       .resolver = sv_from(getenv("WRIT_RESOLVER")),
-				       .program = l->program,
+				       .program = l->in.program,
 				       .argv = argv,
 				       .environ = environ,
 				       .early = early,
 				       .status_fd = wish->status_fd,
 				       .ready_fd = wish->ready_fd,
+				       .named = wish->detach,
 				       .detach = wish->detach,
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
@@ -127,29 +110,37 @@ static int start(struct args *a, const struct wish *wish)
 {
 	struct jail early = JAIL_INIT;
 	struct host_facts facts;
-	struct place_info where;
+	struct find_where where;
 	struct writ_err err = { 0 };
 	struct loaded l;
 	struct plan *p;
 	const size_t first = wish->detach ? 1 : 0;
 	int r;
 
-	if (where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0)
+	/* Namespaces take as long as reading the policy: both at once. */
+	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
+	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail(&err, NULL) : 0;
 	/* We are there now; where_find() is not to go again. */
 	a->value[OPT_CWD] = NULL;
-	r = load_facts_kept(a, where.state, &facts);
-	if (r)
+	if (r == 0)
+		r = load_facts_kept(a, where.state, &facts);
+	if (r == 0 && early.pid > 0 &&
+	    session_early(a->arena, &facts, environ, &early, &err) < 0)
+		r = fail(&err, NULL);
+	if (r) {
+		jail_close(&early);
 		return r;
-	/* Namespaces take as long as reading the policy: both at once. */
-	if (facts.ns_user && !a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
-		return fail(&err, NULL);
+	}
 	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
 			    &l);
 	if (r == 0)
 		r = load_plan(a, &l, &l.policy->set, &facts, &p);
-	if (r == 0 && (p->refused || p->tier == TIER_NONE))
-		r = refused(&l, p);
+	if (r == 0 && !plan_runs(p)) {
+		show_refused(p);
+		note("nothing was started; writ explain says more");
+		r = EXIT_GUARANTEE;
+	}
 	if (r == 0 && p->tier != TIER_A)
 		jail_close(&early);
 	if (r == 0) {
@@ -227,7 +218,7 @@ static int session_exec_verb(struct args *a)
 {
 	struct session_look look = { .neutral = a->given[OPT_NEUTRAL],
 				     .detach = a->given[OPT_DETACH] };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	char **argv = command_of(a, 2);
 	struct buf b = BUF_INIT(64);
@@ -254,7 +245,7 @@ static int session_exec_verb(struct args *a)
 static int session_attach_verb(struct args *a)
 {
 	struct session_look look = { .neutral = a->given[OPT_NEUTRAL] };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 	uint64_t number = 0;
 	int code = EXIT_FAILED;
@@ -296,7 +287,7 @@ static int session_denials_verb(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct denial_list l = { .b = &b, .json = a->given[OPT_JSON] };
-	struct place_info w;
+	struct find_where w;
 	struct writ_err err = { 0 };
 
 	if (a->operands.n != 2) {

@@ -83,19 +83,21 @@ static bool says_yes(void)
 }
 
 /* A policy with errors is never worth trusting: show them instead. */
-static bool is_right(struct args *a, const struct place_info *w, const struct source *src)
+static bool is_right(struct args *a, const struct find_where *w, const struct source *src)
 {
 	struct diags d = { .arena = a->arena };
-	const struct policy_env env = { .ops = &world_ops,
-					.workspace = w->workspace,
-					.home = w->home,
-					.realm = w->realm,
-					.missing_ok = true };
-	const struct policy_input in = { .files = src, .files_n = 1 };
+	struct find_input in;
+	struct find_world world;
 	struct writ_err err = { 0 };
 	struct policy *p;
-	const int r = policy_new(&env, &in, &d, &p, &err);
+	int r;
 
+	input_init(a, true, &in);
+	in.where = *w;
+	r = find_add_source(a->arena, &in, src, &err);
+	find_world_init(&world, a->arena, &in);
+	if (r == 0)
+		r = find_policy(&world, &d, &p, &err);
 	show_diags(&d);
 	return r == 0;
 }
@@ -120,7 +122,7 @@ static int show_change(struct args *a, const struct source *src, const char *pin
 int cmd_trust(struct args *a)
 {
 	struct writ_err err = { 0 };
-	struct place_info w;
+	struct find_where w;
 	struct source src;
 	const char *file, *pin;
 	int code;
@@ -138,8 +140,8 @@ int cmd_trust(struct args *a)
 		note("a workspace has one policy of its own: %s", file);
 		return EXIT_FAILED;
 	}
-	if (!file || !project_file(a->arena, &w, "trusted", ".writ", &pin) ||
-	    read_text(a->arena, file, &src, &err) < 0)
+	pin = find_project_file(a->arena, &w, "trusted");
+	if (!file || !pin || find_text(a->arena, file, &src, &err) < 0)
 		return fail(&err, NULL);
 	src.alone = true;
 	if (!is_right(a, &w, &src))
@@ -156,7 +158,7 @@ int cmd_trust(struct args *a)
 		if (!says_yes())
 			return EXIT_NO;
 	}
-	if (keep_file(a->arena, pin, src.text, &err) < 0)
+	if (find_keep(a->arena, pin, src.text, &err) < 0)
 		return fail(&err, NULL);
 	note("trusted; any change to it has to be trusted again");
 	return EXIT_DONE;

@@ -46,16 +46,6 @@ void digest_hex(const struct digest *d, struct buf *b)
 	buf_add(b, hex, sizeof(hex));
 }
 
-/* Lower case only: one text per digest. -1 if @c is no digit. */
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 bool digest_parse(struct sv hex, struct digest *ret_d)
 {
 	struct digest d;
@@ -63,8 +53,8 @@ bool digest_parse(struct sv hex, struct digest *ret_d)
 	if (hex.n != 2 * sizeof(d.b))
 		return false;
 	for (size_t i = 0; i < sizeof(d.b); i++) {
-		const int hi = hex_value(hex.p[2 * i]);
-		const int lo = hex_value(hex.p[2 * i + 1]);
+		const int hi = sv_hex_lower(hex.p[2 * i]);
+		const int lo = sv_hex_lower(hex.p[2 * i + 1]);
 
 		if (hi < 0 || lo < 0)
 			return false;

@@ -97,33 +97,40 @@ static void finish(struct egress *e, struct flow *f, int fd, const struct cap_ne
 	flow_connected(e, f, fd, to);
 }
 
-/* Starts on the next address. False: there is none left, or no room. */
+/* Starts to connect; false: that failed at once. */
+static bool try_one(struct egress *e, struct flow *f, struct attempt *a)
+{
+	struct sockaddr_storage to;
+	const socklen_t n = to_sockaddr(&a->to, f->port, &to);
+
+	a->fd = socket(a->to.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0);
+	if (a->fd < 0)
+		return false;
+	if (connect(a->fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS) {
+		close(a->fd);
+		a->fd = -1;
+		return false;
+	}
+	a->kind = KIND_ATTEMPT;
+	a->flow = f;
+	egress_watch(e, a->fd, EPOLLOUT, a);
+	return true;
+}
+
+/* Starts on the next address that can be tried. False: there is none, or no room. */
 static bool try_next(struct egress *e, struct flow *f)
 {
 	struct setup *s = f->setup;
+	struct attempt *a = NULL;
 
-	for (size_t i = 0; i < ATTEMPTS && s->next < s->addrs_n; i++) {
-		struct attempt *a = &s->attempts[i];
-		struct sockaddr_storage to;
-		socklen_t n;
-
-		if (a->fd >= 0)
-			continue;
+	for (size_t i = 0; i < ATTEMPTS && !a; i++)
+		if (s->attempts[i].fd < 0)
+			a = &s->attempts[i];
+	while (a && s->next < s->addrs_n) {
 		a->to = s->addrs[s->next++];
-		n = to_sockaddr(&a->to, f->port, &to);
-		a->fd = socket(a->to.v6 ? AF_INET6 : AF_INET,
-			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (a->fd < 0)
-			return false;
-		if (connect(a->fd, (struct sockaddr *)&to, n) == 0 || errno == EINPROGRESS) {
-			a->kind = KIND_ATTEMPT;
-			a->flow = f;
-			egress_watch(e, a->fd, EPOLLOUT, a);
+		if (try_one(e, f, a))
 			return true;
-		}
-		close(a->fd);
-		a->fd = -1;
-		i = (size_t)-1;
 	}
 	return false;
 }

@@ -30,6 +30,7 @@ enum egress_type {
 	/* to the supervisor */
 	EGRESS_BIND, /* @text is a struct egress_bind */
 	EGRESS_WANT_RESOLVER,
+	EGRESS_WANT_READER,
 	EGRESS_ASK,   /* @text is a struct egress_event: what a person is asked */
 	EGRESS_EVENT, /* @text is a struct egress_event */
 	EGRESS_READY, /* from the reader: @text is the certificate of its authority, PEM */

@@ -70,6 +70,7 @@ enum flow_state {
 	FLOW_NAME,     /* its addresses are being looked up */
 	FLOW_DIAL,
 	FLOW_INSIDE,   /* waits for a socket that can connect inside */
+	FLOW_UNREAD,   /* waits for somebody who reads its requests */
 	FLOW_TUNNEL,
 	FLOW_DEAD,
 };
@@ -154,7 +155,7 @@ struct egress {
 	size_t flows_n, waiting_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
-	bool wants_resolver, starved; /* out of descriptors: accept later */
+	bool wants_resolver, wants_reader, starved; /* out of descriptors: accept later */
 	VEC(struct lookup) lookups;
 	struct asker *askers;
 	size_t tcp_lookups;
@@ -239,6 +240,7 @@ void name_timers(struct egress *e);
 /* reader.c: flows whose requests are read */
 void reader_pass(struct egress *e, struct flow *f);
 void reader_heard(struct egress *e);
+void reader_came(struct egress *e);
 void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
 		    const char *why);
 

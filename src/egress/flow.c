@@ -452,8 +452,8 @@ static void ready_early(struct egress *e, struct flow *f, uint32_t events)
 		head_read(e, f);
 		return;
 	}
-	if ((events & (EPOLLHUP | EPOLLERR)))
-		flow_close(e, f, true, NULL);
+	if (events & (EPOLLHUP | EPOLLERR))
+		flow_forget(e, f);
 }
 
 void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events)
@@ -483,6 +483,8 @@ void flow_timers(struct egress *e)
 			dial_timer(e, f);
 		else if (f->state == FLOW_HEAD)
 			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it did not say where to in time");
+		else if (f->state == FLOW_UNREAD)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "nobody is there to read its requests");
 		else if (f->state != FLOW_ASKED)
 			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
 	}

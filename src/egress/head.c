@@ -138,6 +138,9 @@ static void go_to(struct egress *e, struct flow *f, const struct wire_host *h, u
 	f->host = host_text(e, h, f->setup);
 	f->port = port;
 	f->way = (uint8_t)reach_way(&e->reach, f->host, port);
+	/* Somebody has to write the request anew. */
+	if (f->way == REACH_RAW && f->setup->stage == HEAD_TLS)
+		f->way = REACH_READ;
 	if (f->way != REACH_CLOSED) {
 		kept = lasting(e, f->host);
 		if (kept.n == 0) {
@@ -313,7 +316,7 @@ void head_read(struct egress *e, struct flow *f)
 	const bool got = read_more(f);
 
 	if (!got && (f->side[0] & HUNG_UP)) {
-		flow_close(e, f, true, NULL);
+		flow_forget(e, f);
 		return;
 	}
 	if (!got || s->head_n == 0)

@@ -275,6 +275,7 @@ static void obey(struct egress *e)
 			_exit(1);
 		e->reader = fds[0];
 		egress_watch(e, e->reader, EPOLLIN, &e->reader_kind);
+		reader_came(e);
 		return;
 	case EGRESS_ANSWER:
 		flow_answered(e, m.id, m.count);
@@ -287,6 +288,7 @@ static void obey(struct egress *e)
 	case EGRESS_NOTHING:
 	case EGRESS_BIND:
 	case EGRESS_WANT_RESOLVER:
+	case EGRESS_WANT_READER:
 	case EGRESS_ASK:
 	case EGRESS_EVENT:
 	case EGRESS_READY:

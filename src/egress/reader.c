@@ -32,6 +32,29 @@ static bool send_reader(const struct egress *e, const struct reader_message *m, 
 	return sendmsg(e->reader, &h, MSG_NOSIGNAL) == (ssize_t)(sizeof(*m) + m->bytes_n);
 }
 
+/* There is none where no rule needs it; somebody who asks the proxy may. */
+static void wait_for_reader(struct egress *e, struct flow *f)
+{
+	f->state = FLOW_UNREAD;
+	f->setup->limit_ms = e->now_ms + HEAD_MS;
+	flow_set_due(e, f, f->setup->limit_ms);
+	if (!e->wants_reader)
+		egress_tell(e, EGRESS_WANT_READER, 0, NULL, 0);
+	e->wants_reader = true;
+}
+
+void reader_came(struct egress *e)
+{
+	struct flow *next;
+
+	e->wants_reader = false;
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state == FLOW_UNREAD)
+			reader_pass(e, f);
+	}
+}
+
 /* From here on the connection is the reader's. */
 void reader_pass(struct egress *e, struct flow *f)
 {
@@ -42,8 +65,12 @@ void reader_pass(struct egress *e, struct flow *f)
 				    .tls = reach_is_tls(&e->reach, f->host, f->port),
 				    .bytes_n = (uint32_t)f->setup->head_n };
 
+	if (e->reader < 0) {
+		wait_for_reader(e, f);
+		return;
+	}
 	copy_text(m.host, sizeof(m.host), f->host);
-	if (e->reader < 0 || !send_reader(e, &m, f->setup->head, f->fd[0])) {
+	if (!send_reader(e, &m, f->setup->head, f->fd[0])) {
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
 		return;
 	}
@@ -57,7 +84,7 @@ static void on_dial(struct egress *e, const struct reader_message *m)
 	struct flow *f = flow_for_reader(e, m->id);
 	struct sv kept = SV("");
 
-	if (f && reach_way(&e->reach, host, m->port) == REACH_READ)
+	if (f && reach_way(&e->reach, host, m->port) != REACH_CLOSED)
 		for (size_t i = 0; i < e->listeners.n && kept.n == 0; i++)
 			if (sv_eq(e->listeners.v[i]->l.host, host))
 				kept = e->listeners.v[i]->l.host;

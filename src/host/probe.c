@@ -8,6 +8,7 @@
 
 #include "host/probe_priv.h"
 #include "host/probe_tmp.h"
+#include "base/clock.h"
 
 #include "base/banned.h"
 
@@ -107,7 +108,7 @@ static void signals_release(const struct signals *s)
 
 int host_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err)
 {
-	struct probe p = { .deadline_ms = probe_now_ms() + PROBE_TOTAL_MS };
+	struct probe p = { .deadline_ms = monotonic_ms() + PROBE_TOTAL_MS };
 	struct host_facts f = { 0 };
 	struct signals signals;
 

@@ -11,14 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include "base/banned.h"
 
-enum { V1_MEMORY = 0, V1_PIDS, V1_CPU, V1_COUNT };
+enum { LIMITS = V1_CPU + 1 }; /* memory, pids, cpu: not the freezer */
 enum { WAIT_MS = 1000 }; /* for the kernel to do what was written */
-
-static const char *const v1_names[V1_COUNT] = { "memory", "pids", "cpu" };
 
 /* What the trial found, one bit each. */
 enum {
@@ -30,127 +29,6 @@ enum {
 };
 _Static_assert(CAN_MEMORY == 1 << V1_MEMORY && CAN_PIDS == 1 << V1_PIDS && CAN_CPU == 1 << V1_CPU,
 	       "a limit's bit is its number");
-
-/* ---- where we are ---- */
-
-/* Is @word one of the comma-separated words of @list? */
-static bool in_list(struct sv list, struct sv word)
-{
-	while (list.n)
-		if (sv_eq(sv_cut(&list, ','), word))
-			return true;
-	return false;
-}
-
-struct cgroup_mount {
-	struct sv root, point;
-};
-
-/* Finds the cgroup2 mount, or the version 1 mount with controller @name. */
-static bool find_mount(struct sv mountinfo, const char *name, struct cgroup_mount *ret_m)
-{
-	while (mountinfo.n) {
-		struct sv line = sv_cut(&mountinfo, '\n');
-		struct cgroup_mount m;
-		struct sv type;
-
-		for (int i = 0; i < 3; i++) /* id, parent, device */
-			(void)sv_cut(&line, ' ');
-		m.root = sv_cut(&line, ' ');
-		m.point = sv_cut(&line, ' ');
-		while (line.n && !sv_is(sv_cut(&line, ' '), "-"))
-			;
-		type = sv_cut(&line, ' ');
-		(void)sv_cut(&line, ' '); /* source */
-		if (sv_find(m.point, '\\') != SIZE_MAX)
-			continue; /* escaped blanks: nobody mounts cgroups there */
-		if (name ? sv_is(type, "cgroup") && in_list(line, sv_from(name)) :
-			   sv_is(type, "cgroup2")) {
-			*ret_m = m;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Our own path in the unified hierarchy, or in that of controller @name. */
-static bool find_own(struct sv self, const char *name, struct sv *ret_path)
-{
-	while (self.n) {
-		struct sv line = sv_cut(&self, '\n');
-		const struct sv id = sv_cut(&line, ':');
-		const struct sv list = sv_cut(&line, ':');
-
-		if (name ? in_list(list, sv_from(name)) : sv_is(id, "0") && list.n == 0) {
-			*ret_path = line;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The directory of our own cgroup, "" if it is not visible from here. */
-static void own_dir(struct sv mountinfo, struct sv self, const char *name, char ret_dir[512])
-{
-	struct cgroup_mount m;
-	struct sv path;
-	int n;
-
-	ret_dir[0] = 0;
-	if (!find_mount(mountinfo, name, &m) || !find_own(self, name, &path))
-		return;
-	/* A mount may show only a part of the hierarchy: cut what lies above it. */
-	if (!sv_is(m.root, "/")) {
-		if (!sv_starts(path, m.root))
-			return;
-		path = sv_skip(path, m.root.n);
-		if (path.n && path.p[0] != '/')
-			return;
-	}
-	if (sv_starts(path, SV("/..")))
-		return;
-	if (sv_is(path, "/"))
-		path = SV("");
-	n = snprintf(ret_dir, 512, SV_FMT SV_FMT, SV_ARG(m.point), SV_ARG(path));
-	if (n < 0 || n >= 512)
-		ret_dir[0] = 0;
-}
-
-/* The parent of the cgroup in @dir, "" at the top of what is mounted. */
-static void parent_dir(struct sv mountinfo, const char *dir, char ret_dir[512])
-{
-	struct cgroup_mount m;
-	struct sv d = sv_from(dir);
-
-	ret_dir[0] = 0;
-	if (d.n == 0 || !find_mount(mountinfo, NULL, &m) || d.n <= m.point.n)
-		return;
-	d.n = sv_rfind(d, '/');
-	memcpy(ret_dir, d.p, d.n);
-	ret_dir[d.n] = 0;
-}
-
-static uint64_t version(struct sv mountinfo)
-{
-	struct cgroup_mount m;
-	const bool v2 = find_mount(mountinfo, NULL, &m);
-	bool v1 = false;
-
-	for (size_t i = 0; i < V1_COUNT; i++)
-		v1 = v1 || find_mount(mountinfo, v1_names[i], &m);
-	if (v1)
-		return v2 ? CGROUP_HYBRID : CGROUP_V1;
-	return v2 ? CGROUP_V2 : CGROUP_NONE;
-}
-
-uint64_t cgroup_locate(struct sv mountinfo, struct sv self, struct cgroup_trial *c)
-{
-	own_dir(mountinfo, self, NULL, c->v2_dir[0]);
-	parent_dir(mountinfo, c->v2_dir[0], c->v2_dir[1]);
-	for (size_t i = 0; i < V1_COUNT; i++)
-		own_dir(mountinfo, self, v1_names[i], c->v1_dir[i]);
-	return version(mountinfo);
-}
 
 /* ---- the trial, in a child ---- */
 
@@ -220,13 +98,6 @@ static bool subject_refused(const struct subject *s)
 	       read(s->from, &c, 1) == 1 && c == 'r';
 }
 
-static void short_sleep(void)
-{
-	const struct timespec ms = { 0, 1000000 };
-
-	(void)nanosleep(&ms, NULL);
-}
-
 /* A dead member may still be on its way out: wait for it, but not for long. */
 static void remove_cgroup(const char *parent, const char *name)
 {
@@ -235,7 +106,7 @@ static void remove_cgroup(const char *parent, const char *name)
 	for (int i = 0; fd >= 0 && i < WAIT_MS; i++) {
 		if (unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
 			return;
-		short_sleep();
+		sleep_ms(1);
 	}
 }
 
@@ -254,20 +125,20 @@ static bool move_into(int dir, pid_t pid)
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	return write_small(dir, "cgroup.procs", text) == 0;
+	return fd_put_at(dir, "cgroup.procs", text) == 0;
 }
 
 static bool set_limit(int dir, int which, bool v2)
 {
 	switch (which) {
 	case V1_MEMORY:
-		return write_small(dir, v2 ? "memory.max" : "memory.limit_in_bytes",
+		return fd_put_at(dir, v2 ? "memory.max" : "memory.limit_in_bytes",
 				   "268435456") == 0;
 	case V1_PIDS:
-		return write_small(dir, "pids.max", "1") == 0;
+		return fd_put_at(dir, "pids.max", "1") == 0;
 	case V1_CPU:
-		return v2 ? write_small(dir, "cpu.max", "50000 100000") == 0 :
-			    write_small(dir, "cpu.cfs_quota_us", "50000") == 0;
+		return v2 ? fd_put_at(dir, "cpu.max", "50000 100000") == 0 :
+			    fd_put_at(dir, "cpu.cfs_quota_us", "50000") == 0;
 	}
 	return false;
 }
@@ -296,7 +167,7 @@ static bool wait_frozen(int dir)
 		text[n] = 0;
 		if (strstr(text, "frozen 1"))
 			return true;
-		short_sleep();
+		sleep_ms(1);
 	}
 	return false;
 }
@@ -307,19 +178,19 @@ static uint64_t try_v2_control(int dir, const struct subject *s)
 	uint64_t can = 0;
 	siginfo_t info;
 
-	if (write_small(dir, "cgroup.freeze", "1") == 0) {
+	if (fd_put_at(dir, "cgroup.freeze", "1") == 0) {
 		if (wait_frozen(dir))
 			can |= CAN_FREEZE;
-		(void)write_small(dir, "cgroup.freeze", "0");
+		(void)!fd_put_at(dir, "cgroup.freeze", "0");
 	}
-	if (write_small(dir, "cgroup.kill", "1") != 0)
+	if (fd_put_at(dir, "cgroup.kill", "1") != 0)
 		return can;
 	for (int i = 0; i < WAIT_MS; i++) {
 		info = (siginfo_t){ 0 };
 		if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		    info.si_pid == s->pid)
 			return can | CAN_KILL;
-		short_sleep();
+		sleep_ms(1);
 	}
 	return can;
 }
@@ -331,10 +202,10 @@ static uint64_t try_v2_control(int dir, const struct subject *s)
  */
 static uint64_t try_v2(const char *parent, const char *name, bool own)
 {
-	static const char *const on[V1_COUNT] = { "+memory", "+pids", "+cpu" };
-	static const char *const off[V1_COUNT] = { "-memory", "-pids", "-cpu" };
+	static const char *const on[LIMITS] = { "+memory", "+pids", "+cpu" };
+	static const char *const off[LIMITS] = { "-memory", "-pids", "-cpu" };
 	scoped_fd above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool switched[V1_COUNT] = { false };
+	bool switched[LIMITS] = { false };
 	struct subject s;
 	uint64_t can = 0;
 
@@ -344,12 +215,12 @@ static uint64_t try_v2(const char *parent, const char *name, bool own)
 	scoped_fd dir = make_cgroup(parent, name);
 
 	if (dir >= 0 && move_into(dir, s.pid)) {
-		for (int i = 0; i < V1_COUNT; i++) {
+		for (int i = 0; i < LIMITS; i++) {
 			if (set_limit(dir, i, true)) {
 				can |= (uint64_t)1 << i;
 				continue;
 			}
-			if (own && write_small(above, "cgroup.subtree_control", on[i]) == 0) {
+			if (own && fd_put_at(above, "cgroup.subtree_control", on[i]) == 0) {
 				switched[i] = true;
 				if (set_limit(dir, i, true))
 					can |= (uint64_t)1 << i;
@@ -361,9 +232,9 @@ static uint64_t try_v2(const char *parent, const char *name, bool own)
 	}
 	subject_end(&s);
 	remove_cgroup(parent, name);
-	for (int i = 0; i < V1_COUNT; i++)
+	for (int i = 0; i < LIMITS; i++)
 		if (switched[i])
-			(void)write_small(above, "cgroup.subtree_control", off[i]);
+			(void)!fd_put_at(above, "cgroup.subtree_control", off[i]);
 	return can;
 }
 
@@ -374,13 +245,13 @@ static uint64_t try_v1(const struct cgroup_trial *c, const char *name)
 
 	if (subject_start(&s) != 0)
 		return 0;
-	for (int i = 0; i < V1_COUNT; i++)
-		if (c->v1_dir[i][0])
-			can |= try_v1_one(c->v1_dir[i], name, i, &s);
+	for (int i = 0; i < LIMITS; i++)
+		if (c->places.v1[i][0])
+			can |= try_v1_one(c->places.v1[i], name, i, &s);
 	subject_end(&s);
-	for (int i = 0; i < V1_COUNT; i++)
-		if (c->v1_dir[i][0])
-			remove_cgroup(c->v1_dir[i], name);
+	for (int i = 0; i < LIMITS; i++)
+		if (c->places.v1[i][0])
+			remove_cgroup(c->places.v1[i], name);
 	return can;
 }
 
@@ -390,9 +261,10 @@ static int try_cgroup(const struct probe *p, int arg, struct report *r)
 	const struct cgroup_trial *c = p->cgroup;
 
 	(void)arg;
-	for (size_t i = 0; i < ARRAY_LEN(c->v2_dir); i++)
-		if (c->v2_dir[i][0] && (r->v[0] & CAN_MEMORY) == 0)
-			r->v[0] |= try_v2(c->v2_dir[i], p->cgroup_name, i == 0);
+	if (c->places.own[0])
+		r->v[0] |= try_v2(c->places.own, p->cgroup_name, true);
+	if (c->places.parent[0] && (r->v[0] & CAN_MEMORY) == 0)
+		r->v[0] |= try_v2(c->places.parent, p->cgroup_name, false);
 	if ((r->v[0] & (CAN_MEMORY | CAN_PIDS | CAN_CPU)) == 0)
 		r->v[0] |= try_v1(c, p->cgroup_name);
 	return 0;
@@ -402,15 +274,12 @@ static int try_cgroup(const struct probe *p, int arg, struct report *r)
 
 void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_trial *ret_c)
 {
-	scoped_buf mounts = BUF_INIT(1024 * 1024);
-	scoped_buf self = BUF_INIT(64 * 1024);
 	struct writ_err err;
 
 	*ret_c = (struct cgroup_trial){ 0 };
-	if (fd_read_file("/proc/self/mountinfo", &mounts, &err) < 0 ||
-	    fd_read_file("/proc/self/cgroup", &self, &err) < 0)
+	if (cgroup_places_read(&ret_c->places, &err) < 0)
 		return;
-	f->cgroup = cgroup_locate(buf_view(&mounts), buf_view(&self), ret_c);
+	f->cgroup = ret_c->places.version;
 	p->cgroup = ret_c;
 	ret_c->started = trial_start(p, try_cgroup, 0, &ret_c->t) == 0;
 	/* Moving a process waits for all processors: a busy machine needs its time. */
@@ -420,12 +289,13 @@ void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_tri
 /* Only what a killed trial could leave; after a good one nothing is there. */
 static void sweep(const struct probe *p, const struct cgroup_trial *c)
 {
-	for (size_t i = 0; i < ARRAY_LEN(c->v2_dir); i++)
-		if (c->v2_dir[i][0])
-			remove_cgroup(c->v2_dir[i], p->cgroup_name);
-	for (size_t i = 0; i < ARRAY_LEN(c->v1_dir); i++)
-		if (c->v1_dir[i][0])
-			remove_cgroup(c->v1_dir[i], p->cgroup_name);
+	if (c->places.own[0])
+		remove_cgroup(c->places.own, p->cgroup_name);
+	if (c->places.parent[0])
+		remove_cgroup(c->places.parent, p->cgroup_name);
+	for (size_t i = 0; i < LIMITS; i++)
+		if (c->places.v1[i][0])
+			remove_cgroup(c->places.v1[i], p->cgroup_name);
 }
 
 void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f)

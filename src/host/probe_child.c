@@ -14,19 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include "base/banned.h"
 
 enum { REPORT_MAGIC = 0x77726974 };
-
-int64_t probe_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* Dies with its parent, even if that died before we could ask for it. */
 static void die_with(pid_t parent)
@@ -55,7 +48,7 @@ static void trial_child(const struct probe *p, trial_fn fn, int arg, int fd, pid
 
 int trial_start(const struct probe *p, trial_fn fn, int arg, struct trial *ret_t)
 {
-	const int64_t now = probe_now_ms();
+	const int64_t now = monotonic_ms();
 	const pid_t parent = getpid();
 	int fds[2];
 	pid_t pid;
@@ -90,7 +83,7 @@ static bool read_report(int fd, int64_t deadline_ms, struct report *ret_r)
 	int64_t left;
 
 	for (;;) {
-		left = deadline_ms - probe_now_ms();
+		left = deadline_ms - monotonic_ms();
 		if (left <= 0)
 			return false;
 		if (poll(&pfd, 1, (int)left) > 0)
@@ -188,32 +181,20 @@ int grandchild_wait(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int write_small(int dirfd, const char *path, const char *text)
-{
-	const size_t n = strlen(text);
-	scoped_fd fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, n) != (ssize_t)n)
-		return errno ? errno : EIO;
-	return 0;
-}
-
 int write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid)
 {
 	char line[64];
 	int r;
 
-	r = write_small(AT_FDCWD, "/proc/self/setgroups", "deny");
+	r = fd_put_at(AT_FDCWD, "/proc/self/setgroups", "deny");
 	if (r != 0)
 		return r;
 	(void)snprintf(line, sizeof(line), "%u %u 1", in_uid, out_uid);
-	r = write_small(AT_FDCWD, "/proc/self/uid_map", line);
+	r = fd_put_at(AT_FDCWD, "/proc/self/uid_map", line);
 	if (r != 0)
 		return r;
 	(void)snprintf(line, sizeof(line), "%u %u 1", in_gid, out_gid);
-	return write_small(AT_FDCWD, "/proc/self/gid_map", line);
+	return fd_put_at(AT_FDCWD, "/proc/self/gid_map", line);
 }
 
 int enter_ns(const struct probe *p, int flags)

@@ -31,7 +31,7 @@ static int make_file(const char *path, const char *text)
 	if (fd < 0)
 		return errno;
 	(void)close(fd);
-	return write_small(AT_FDCWD, path, text);
+	return fd_put_at(AT_FDCWD, path, text);
 }
 
 /*
@@ -55,7 +55,7 @@ static int use_overlay(void)
 	if (mount("overlay", "merged", "overlay", MS_NOSUID | MS_NODEV,
 		  "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
 		return errno;
-	e = write_small(AT_FDCWD, "merged/file", "new"); /* copy up */
+	e = fd_put_at(AT_FDCWD, "merged/file", "new"); /* copy up */
 	if (e != 0)
 		return e;
 	/* Removing and making a lower directory again needs whiteout and the opaque mark. */

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include "host/cgroup.h"
 #include "host/facts.h"
 
 enum { PROBE_CHILD_MS = 2000, PROBE_TOTAL_MS = 8000 };
@@ -45,7 +46,6 @@ struct trial {
 	int64_t deadline_ms;
 };
 
-int64_t probe_now_ms(void);
 must_check int trial_start(const struct probe *p, trial_fn fn, int arg, struct trial *ret_t);
 /* Waits, kills if late, reaps. Returns 0 or an errno; *@ret_r is always filled. */
 int trial_finish(struct trial *t, struct report *ret_r);
@@ -74,8 +74,6 @@ int private_mounts(void);
 ssize_t read_small(const char *path, char *buf, size_t size);
 /* A decimal number alone in a file, or @missing. */
 uint64_t read_number(const char *path, uint64_t missing);
-/* Writes a whole short string with one write(); returns 0 or an errno. */
-int write_small(int dirfd, const char *path, const char *text);
 
 /* One row of a table of trials; what they find goes into the facts. */
 struct trial_row {
@@ -119,14 +117,8 @@ struct sv tool_version(struct sv text);
 struct cgroup_trial {
 	bool started;
 	struct trial t;
-	char v2_dir[2][512]; /* where a child cgroup may have been made: ours, its parent */
-	char v1_dir[3][512]; /* memory, pids, cpu */
+	struct cgroup_places places; /* where a child cgroup may have been made */
 };
-/*
- * Where the caller's own cgroups are, from the texts of /proc/self/mountinfo
- * and /proc/self/cgroup; "" where they cannot be seen. Returns enum fact_cgroup.
- */
-uint64_t cgroup_locate(struct sv mountinfo, struct sv self, struct cgroup_trial *c);
 void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_trial *ret_c);
 void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f);
 

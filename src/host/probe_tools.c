@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/probe_priv.h"
+#include "base/clock.h"
 
 #include "base/banned.h"
 
@@ -178,7 +179,7 @@ static void tools_read(struct run *runs, size_t count, int64_t deadline_ms)
 	struct pollfd pfds[ARRAY_LEN(tools)];
 
 	for (;;) {
-		const int64_t left = deadline_ms - probe_now_ms();
+		const int64_t left = deadline_ms - monotonic_ms();
 		size_t open_count = 0;
 
 		for (size_t i = 0; i < count; i++) {
@@ -220,7 +221,7 @@ int host_probe_tools(struct host_facts *f, struct writ_err *err)
 		runs[i].fd = -1;
 		tool_start(&tools[i], path, &runs[i]);
 	}
-	tools_read(runs, ARRAY_LEN(tools), probe_now_ms() + TOOLS_MS);
+	tools_read(runs, ARRAY_LEN(tools), monotonic_ms() + TOOLS_MS);
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
 		char text[FACT_STR] = { 0 };
 

@@ -20,6 +20,7 @@ struct jail {
 	pid_t init;  /* pid 1 as we see it; 0 until it said hello */
 	int session; /* to pid 1 */
 	int keeper;  /* -1 in tier B */
+	bool prepared; /* it was told of what every root has: host_prepare() */
 };
 #define JAIL_INIT                                                                                  \
 	{                                                                                          \

@@ -44,6 +44,7 @@ enum jail_op {
 	JAIL_OP_PROC,
 	JAIL_OP_DEVPTS,
 	JAIL_OP_MASK, /* nothing readable over @dst, whether file or directory */
+	JAIL_OP_FEED, /* empty file @dst; who may append to it is the supervisor, see JAIL_SEALED */
 	/* keep last */
 	JAIL_OP_COUNT
 };
@@ -52,6 +53,7 @@ enum jail_bind_flag {
 	JAIL_OPTIONAL = 1u << 0, /* skip it if @src (BIND) or @dst (MASK, SELF) does not exist */
 	JAIL_ALONE = 1u << 1,	 /* without the mounts below it */
 	JAIL_TARGET = 1u << 2,	 /* make what it is mounted on, file or directory like the source */
+	JAIL_KERNEL = 1u << 3,	 /* MASK, SELF: a name in procfs, where nobody can put a link */
 };
 
 struct jail_mount {
@@ -104,7 +106,8 @@ enum jail_flag {
 	JAIL_LOOPBACK = 1u << 3,     /* bring lo up */
 	JAIL_EXEC_BY_PATH = 1u << 4, /* the filter refuses AT_EMPTY_PATH */
 	JAIL_TTY_HOST = 1u << 5,     /* terminals come from outside, as descriptors */
-	JAIL_POOL = 1u << 6,	     /* addresses for names on lo */
+	JAIL_SEND_TRAPPED = 1u << 6, /* among what is mediated is sendmsg() */
+	JAIL_POOL = 1u << 7,	     /* addresses for names on lo */
 };
 
 struct jail_head {
@@ -165,6 +168,7 @@ enum jail_step {
 enum jail_type {
 	JAIL_NOTHING = 0,
 	/* from the supervisor */
+	JAIL_PREPARE, /* descriptor: a program of which only the mounts count, to begin with */
 	JAIL_BUILD,  /* descriptor: the program; to pid 1 and to the keeper */
 	JAIL_SPAWN,  /* descriptors: the command, then what it is given; @id (not 0) names it.
 			@value not 0: the session ends with it */
@@ -173,7 +177,7 @@ enum jail_type {
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
 	JAIL_SOCKETS,  /* descriptors: @value listeners, from number @id of the program's table */
-	JAIL_SEALED,   /* the jail is closed; @value has a bit per step */
+	JAIL_SEALED,   /* the jail is closed; @value has a bit per step. Descriptor: the feed, if any */
 	JAIL_LISTENER, /* descriptor: notifications of command @id */
 	JAIL_STARTED,  /* command @id; descriptor: master of its terminal, if it has one */
 	JAIL_FAILED,   /* @step, and the error says what */

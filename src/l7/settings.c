@@ -132,7 +132,8 @@ static int decode_rules(struct decoder *d, const json_t *list)
 
 	if (!json_is_array(list))
 		return bad(d, "rules");
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		struct cap_rule *r;
 		uint64_t n;
 
@@ -157,7 +158,8 @@ static int decode_entries(struct decoder *d, const json_t *list, enum cap_kind k
 
 	if (!json_is_array(list))
 		return bad(d, "capabilities");
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		struct cap_entry *e = vec_push(d->a, to);
 		uint64_t rule;
 		struct sv text;
@@ -246,8 +248,7 @@ static int decode_limits(struct decoder *d, const json_t *o)
 
 	if (!get_number(json_object_get(o, "limits"), "up", UINT64_MAX, &l[LIMIT_UP]) ||
 	    !get_number(json_object_get(o, "limits"), "down", UINT64_MAX, &l[LIMIT_DOWN]) ||
-	    !get_number(json_object_get(o, "limits"), "requests", UINT64_MAX,
-			&l[LIMIT_REQUESTS]) ||
+	    !get_number(json_object_get(o, "limits"), "requests", UINT64_MAX, &l[LIMIT_REQUESTS]) ||
 	    !get_number(o, "level", NET_LEVEL_SIGNED, &level))
 		return bad(d, "limits");
 	d->to->set.net_level = (enum cap_net_level)level;
@@ -279,7 +280,8 @@ static int decode_all(struct decoder *d, const json_t *o)
 	memcpy(&set->caps, &caps, sizeof(caps));
 	memcpy(&set->nots, &nots, sizeof(nots));
 	memcpy(&set->prices, &prices, sizeof(prices));
-	json_array_foreach(secrets, i, s) {
+	json_array_foreach(secrets, i, s)
+	{
 		if (r == 0)
 			r = decode_secret(d, s);
 	}

@@ -42,8 +42,7 @@ struct l7_settings {
 	VEC(struct l7_secret) secrets;
 };
 
-must_check int l7_settings_encode(const struct l7_settings *s, struct buf *b,
-				  struct writ_err *err);
+must_check int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_err *err);
 
 /* Everything is in @a afterwards, the values too: copy them and clear it. */
 must_check int l7_settings_decode(struct arena *a, struct sv bytes, struct l7_settings *ret,

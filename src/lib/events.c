@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "lib/events_priv.h"
 #include "lib/lib_priv.h"
@@ -163,18 +163,10 @@ static void give(struct writ_events *e, struct sv line, struct writ_event *ret)
 	memcpy(ret, &all, ret->size < sizeof(all) ? ret->size : sizeof(all));
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 int writ_events_next(struct writ_events *e, int timeout_ms, struct writ_event *ret,
 		     struct writ_error *err)
 {
-	const int64_t end = now_ms() + timeout_ms;
+	const int64_t end = monotonic_ms() + timeout_ms;
 	struct writ_err why = { 0 };
 	struct sv line;
 
@@ -191,7 +183,7 @@ int writ_events_next(struct writ_events *e, int timeout_ms, struct writ_event *r
 		if (n < 0)
 			return lib_error(err, &why);
 		if (n == 0) {
-			const int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
+			const int64_t left = timeout_ms < 0 ? -1 : end - monotonic_ms();
 
 			if (timeout_ms >= 0 && left <= 0)
 				return 0;

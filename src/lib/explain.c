@@ -1,4 +1,3 @@
-#include "codec/json.h"
 #include "lib/lib_priv.h"
 
 #include "base/banned.h"
@@ -7,7 +6,7 @@
 struct plans {
 	struct host_facts facts;
 	struct plan *main;
-	struct plan **agents;
+	struct plan_agent *agents;
 };
 
 static int make_plans(struct arena *a, struct writ_policy *p, struct plans *ret,
@@ -20,48 +19,22 @@ static int make_plans(struct arena *a, struct writ_policy *p, struct plans *ret,
 		r = lib_plan(a, p->policy, &ret->facts, p->in.tier, &ret->main, err);
 	if (r < 0)
 		return r;
-	ret->agents = arena_array(a, struct plan *, p->policy->agents.n + 1);
+	ret->agents = arena_array(a, struct plan_agent, p->policy->agents.n + 1);
 	if (!ret->agents)
 		return writ_nomem(err);
-	for (size_t i = 0; r == 0 && i < p->policy->agents.n; i++)
-		r = plan_new(a, &p->policy->agents.v[i].set, &ret->facts, &opt, &ret->agents[i],
-			     err);
+	for (size_t i = 0; r == 0 && i < p->policy->agents.n; i++) {
+		ret->agents[i].name = p->policy->agents.v[i].name;
+		r = plan_new(a, &p->policy->agents.v[i].set, &ret->facts, &opt,
+			     &ret->agents[i].plan, err);
+	}
 	return r;
-}
-
-static void put_text(const struct writ_policy *p, const struct plans *plans, uint32_t flags,
-		     struct buf *b)
-{
-	const struct explain_style style = { .all = flags & WRIT_EXPLAIN_ALL,
-					     .verbose = flags & WRIT_EXPLAIN_VERBOSE };
-
-	plan_explain(plans->main, &style, b);
-	for (size_t i = 0; i < p->policy->agents.n; i++) {
-		buf_str(b, "\nagent ");
-		diag_put_safe(b, p->policy->agents.v[i].name);
-		buf_ch(b, '\n');
-		plan_explain(plans->agents[i], &style, b);
-	}
-}
-
-static void put_json(const struct writ_policy *p, const struct plans *plans, struct buf *b)
-{
-	buf_ch(b, '{');
-	plan_json_members(plans->main, b);
-	buf_str(b, ",\"agents\":[");
-	for (size_t i = 0; i < p->policy->agents.n; i++) {
-		buf_str(b, i ? ",{\"name\":" : "{\"name\":");
-		json_put_str(b, p->policy->agents.v[i].name);
-		buf_str(b, ",\"plan\":");
-		plan_json(plans->agents[i], b);
-		buf_ch(b, '}');
-	}
-	buf_str(b, "]}");
 }
 
 static int explain(struct writ_policy *p, bool json, uint32_t flags, char **ret,
 		   struct writ_error *err)
 {
+	const struct explain_style style = { .all = flags & WRIT_EXPLAIN_ALL,
+					     .verbose = flags & WRIT_EXPLAIN_VERBOSE };
 	scoped_arena a = ARENA_INIT(POLICY_ARENA_MAX);
 	struct buf b = BUF_INIT(64 << 20);
 	struct writ_err why = { 0 };
@@ -72,9 +45,9 @@ static int explain(struct writ_policy *p, bool json, uint32_t flags, char **ret,
 		return lib_argument(err, "explain what, and where to?");
 	r = make_plans(&a, p, &plans, &why);
 	if (r == 0 && json)
-		put_json(p, &plans, &b);
+		plan_json_all(plans.main, plans.agents, p->policy->agents.n, &b);
 	else if (r == 0)
-		put_text(p, &plans, flags, &b);
+		plan_explain(plans.main, plans.agents, p->policy->agents.n, &style, &b);
 	if (r == 0)
 		r = lib_text(&b, ret, &why);
 	buf_clear(&b);

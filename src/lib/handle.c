@@ -113,6 +113,10 @@ static int fill(struct writ *w, const struct writ_options *opt, struct writ_err 
 {
 	/* The members are const for the caller's sake; nothing here writes to them. */
 	char *const *env = opt->environ ? (char *const *)(uintptr_t)opt->environ : environ;
+	struct find_options where = { .home = opt->home,
+				      .config = opt->config_dir,
+				      .state = opt->state_dir,
+				      .make_realm = true };
 	int r = crypto_start(err);
 
 	if (r < 0)
@@ -120,7 +124,11 @@ static int fill(struct writ *w, const struct writ_options *opt, struct writ_err 
 	w->environ = copy_environ(&w->arena, env);
 	if (!w->environ)
 		return writ_nomem(err);
-	r = lib_where_find(&w->arena, opt, w->environ, &w->where, err);
+	where.environ = w->environ;
+	r = find_where(&w->arena, &where, &w->where, err);
+	if (r == 0 && w->where.state.n == 0)
+		r = writ_fail(err, WRIT_E_SYS, ENOENT,
+			      "there is no place for state: give state_dir or set HOME");
 	return r < 0 ? r : program_open(&w->program, err);
 }
 

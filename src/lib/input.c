@@ -107,11 +107,16 @@ static struct sv *place_of(struct lib_input *in, enum tag tag)
 		enum tag tag;
 		struct sv *to;
 	} table[] = {
-		{ TAG_HOME, &in->where.home },		 { TAG_REAL_HOME, &in->where.real_home },
-		{ TAG_CONFIG, &in->where.config },	 { TAG_STATE, &in->where.state },
-		{ TAG_REALM, &in->where.realm },	 { TAG_CWD, &in->where.cwd },
-		{ TAG_WORKSPACE, &in->where.workspace }, { TAG_PATH, &in->path },
-		{ TAG_PROGRAM, &in->program },		 { TAG_TREE, &in->tree },
+		{ TAG_HOME, &in->find.where.home },
+		{ TAG_REAL_HOME, &in->find.where.real_home },
+		{ TAG_CONFIG, &in->find.where.config },
+		{ TAG_STATE, &in->find.where.state },
+		{ TAG_REALM, &in->find.where.realm },
+		{ TAG_CWD, &in->find.where.cwd },
+		{ TAG_WORKSPACE, &in->find.where.workspace },
+		{ TAG_PATH, &in->find.path },
+		{ TAG_PROGRAM, &in->find.program },
+		{ TAG_TREE, &in->find.tree },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
@@ -127,31 +132,31 @@ int lib_input_encode(const struct lib_input *from, struct buf *b, struct writ_er
 	for (unsigned tag = TAG_HOME; tag <= TAG_TREE; tag++)
 		put(b, (enum tag)tag, *place_of(&in, (enum tag)tag));
 	put_number(b, TAG_FLAGS,
-		   (in.default_write ? HAS_DEFAULT_WRITE : 0) |
-			   (in.missing_ok ? HAS_MISSING_OK : 0));
+		   (in.find.default_write ? HAS_DEFAULT_WRITE : 0) |
+			   (in.find.missing_ok ? HAS_MISSING_OK : 0));
 	put_number(b, TAG_TIER, (uint32_t)in.tier);
 	put(b, TAG_DIGEST, (struct sv){ (const char *)in.digest.b, sizeof(in.digest.b) });
-	for (size_t i = 0; i < in.vars.n; i++) {
-		put(b, TAG_VAR_NAME, in.vars.v[i].name);
-		put(b, TAG_VAR_VALUE, in.vars.v[i].value);
+	for (size_t i = 0; i < in.find.vars.n; i++) {
+		put(b, TAG_VAR_NAME, in.find.vars.v[i].name);
+		put(b, TAG_VAR_VALUE, in.find.vars.v[i].value);
 	}
-	for (size_t i = 0; i < in.files.n; i++) {
+	for (size_t i = 0; i < in.find.files.n; i++) {
 		put(b, TAG_FILE, SV(""));
-		put_source(b, &in.files.v[i]);
+		put_source(b, &in.find.files.v[i]);
 	}
-	if (in.has_narrow) {
+	if (in.find.has_narrow) {
 		put(b, TAG_NARROW, SV(""));
-		put_source(b, &in.narrow);
+		put_source(b, &in.find.narrow);
 	}
-	for (size_t i = 0; i < in.args.n; i++) {
-		put_number(b, TAG_ARG, (uint32_t)in.args.v[i].kind);
-		put_source(b, &in.args.v[i].src);
+	for (size_t i = 0; i < in.find.args.n; i++) {
+		put_number(b, TAG_ARG, (uint32_t)in.find.args.v[i].kind);
+		put_source(b, &in.find.args.v[i].src);
 	}
-	for (size_t i = 0; i < in.used.n; i++) {
-		put(b, TAG_USED, in.used.v[i].name);
-		put(b, TAG_USED_DIR, in.used.v[i].dir);
-		put(b, TAG_USED_ID, in.used.v[i].id);
-		put_source(b, &in.used.v[i].src);
+	for (size_t i = 0; i < in.find.used.n; i++) {
+		put(b, TAG_USED, in.find.used.v[i].name);
+		put(b, TAG_USED_DIR, in.find.used.v[i].dir);
+		put(b, TAG_USED_ID, in.find.used.v[i].id);
+		put_source(b, &in.find.used.v[i].src);
 	}
 	return buf_check(b, err);
 }
@@ -161,24 +166,24 @@ static struct source *begin_source(struct arena *a, struct lib_input *in, enum t
 				   struct sv bytes)
 {
 	struct policy_arg *arg;
-	struct lib_used *used;
+	struct find_used *used;
 	uint32_t kind;
 
 	if (tag == TAG_FILE)
-		return in->files.n < FEW ? vec_push(a, &in->files) : NULL;
+		return in->find.files.n < FEW ? vec_push(a, &in->find.files) : NULL;
 	if (tag == TAG_NARROW) {
-		in->has_narrow = true;
-		return &in->narrow;
+		in->find.has_narrow = true;
+		return &in->find.narrow;
 	}
 	if (tag == TAG_ARG) {
-		arg = in->args.n < FEW && get_number(bytes, &kind) && kind <= ARG_USE
-			      ? vec_push(a, &in->args)
+		arg = in->find.args.n < FEW && get_number(bytes, &kind) && kind <= ARG_USE
+			      ? vec_push(a, &in->find.args)
 			      : NULL;
 		if (arg)
 			arg->kind = (enum policy_arg_kind)kind;
 		return arg ? &arg->src : NULL;
 	}
-	used = in->used.n < FEW ? vec_push(a, &in->used) : NULL;
+	used = in->find.used.n < FEW ? vec_push(a, &in->find.used) : NULL;
 	if (used)
 		used->name = bytes;
 	return used ? &used->src : NULL;
@@ -187,7 +192,7 @@ static struct source *begin_source(struct arena *a, struct lib_input *in, enum t
 /* What belongs to the source that was begun last. */
 static bool fill_source(struct lib_input *in, struct source *s, enum tag tag, struct sv bytes)
 {
-	struct lib_used *used = in->used.n ? &in->used.v[in->used.n - 1] : NULL;
+	struct find_used *used = in->find.used.n ? &in->find.used.v[in->find.used.n - 1] : NULL;
 
 	if (!s)
 		return false;
@@ -217,19 +222,19 @@ static bool fill_setting(struct arena *a, struct lib_input *in, enum tag tag, st
 	if (place) {
 		*place = bytes;
 	} else if (tag == TAG_FLAGS && get_number(bytes, &n)) {
-		in->default_write = n & HAS_DEFAULT_WRITE;
-		in->missing_ok = n & HAS_MISSING_OK;
+		in->find.default_write = n & HAS_DEFAULT_WRITE;
+		in->find.missing_ok = n & HAS_MISSING_OK;
 	} else if (tag == TAG_TIER && get_number(bytes, &n) && n <= TIER_B) {
 		in->tier = (enum plan_tier)n;
 	} else if (tag == TAG_DIGEST && bytes.n == sizeof(in->digest.b)) {
 		memcpy(in->digest.b, bytes.p, bytes.n);
-	} else if (tag == TAG_VAR_NAME && in->vars.n < FEW) {
-		var = vec_push(a, &in->vars);
+	} else if (tag == TAG_VAR_NAME && in->find.vars.n < FEW) {
+		var = vec_push(a, &in->find.vars);
 		if (!var)
 			return false;
 		*var = (struct policy_var){ bytes, SV("") };
-	} else if (tag == TAG_VAR_VALUE && in->vars.n) {
-		in->vars.v[in->vars.n - 1].value = bytes;
+	} else if (tag == TAG_VAR_VALUE && in->find.vars.n) {
+		in->find.vars.v[in->find.vars.n - 1].value = bytes;
 	} else {
 		return false;
 	}
@@ -240,7 +245,7 @@ static const struct source empty = { .name = SV_INIT(""), .dir = SV_INIT(""), .t
 
 int lib_input_decode(struct arena *a, struct sv bytes, struct lib_input *ret, struct writ_err *err)
 {
-	struct lib_input in = { .narrow = empty };
+	struct lib_input in = { .find.narrow = empty };
 	struct source *last = NULL;
 	struct sv rest, value;
 	enum tag tag;
@@ -259,7 +264,8 @@ int lib_input_decode(struct arena *a, struct sv bytes, struct lib_input *ret, st
 				return damaged(err);
 			*last = empty;
 			if (tag == TAG_USED)
-				in.used.v[in.used.n - 1].dir = in.used.v[in.used.n - 1].id = SV("");
+				in.find.used.v[in.find.used.n - 1].dir =
+					in.find.used.v[in.find.used.n - 1].id = SV("");
 		} else if (!fill_source(&in, last, tag, value)) {
 			return damaged(err);
 		}

@@ -20,42 +20,15 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "find/find.h"
 #include "host/facts.h"
 #include "plan/plan.h"
-#include "policy/policy.h"
-
-/* --- where we are --- */
-
-struct lib_where {
-	struct sv home, real_home; /* the second is of this uid, whatever was said; may be empty */
-	struct sv config, state;   /* may be empty */
-	struct sv realm;
-	struct sv cwd, workspace; /* physical; the second may be empty */
-};
 
 /* --- a policy with everything it was made from --- */
 
-/* A file that another one names: what `use` got, kept so that it is read once. */
-struct lib_used {
-	struct sv dir, name, id;
-	struct source src;
-};
-
-/*
- * All that decides about a policy but the state of the file system. The library
- * fills it, and it goes to writ-supervise as bytes.
- */
+/* The library fills it, and it goes to writ-supervise as bytes. */
 struct lib_input {
-	struct lib_where where;
-	VEC(struct source) files;
-	struct source narrow;
-	bool has_narrow, default_write, missing_ok;
-	VEC(struct policy_arg) args;
-	VEC(struct policy_var) vars;
-	VEC(struct lib_used) used;
-	struct sv path; /* where programs are looked for */
-	struct sv program,
-		tree; /* where the command lies and what is shown with it; may be empty */
+	struct find_input find;
 	enum plan_tier tier;
 	struct digest digest; /* of the set; all zero until it is known */
 };
@@ -70,44 +43,17 @@ must_check int lib_input_decode(struct arena *a, struct sv bytes, struct lib_inp
  * end with NULL.
  */
 struct lib_command {
-	uint32_t flags;	 /* enum writ_run_flag */
+	uint32_t flags;	 /* enum writ_run_flag, and LIB_RUN_NAMED */
 	struct sv id;	 /* of a running session: one more command there; else empty */
 	struct sv state; /* with id */
 	struct sv cwd;
 	VEC(char *) argv, environ;
 };
+/* A flag that callers of the library cannot give: the session is used by its id. */
+enum { LIB_RUN_NAMED = 1u << 16 };
 must_check int lib_command_encode(const struct lib_command *c, struct buf *b, struct writ_err *err);
 must_check int lib_command_decode(struct arena *a, struct sv bytes, struct lib_command *ret,
 				  struct writ_err *err);
-
-/* world.c: the real file system behind struct policy_ops. */
-struct lib_world {
-	struct lib_input *in;
-	struct arena *a;
-	bool replay; /* used files come from @in and from nowhere else */
-};
-must_check int lib_policy_new(struct lib_world *world, struct diags *d, struct policy **ret,
-			      struct writ_err *err);
-must_check int lib_read_text(struct arena *a, const char *path, struct source *ret,
-			     struct writ_err *err);
-struct sv lib_env_get(char *const *env, const char *name);
-
-/* where.c */
-must_check int lib_where_find(struct arena *a, const struct writ_options *opt, char *const *env,
-			      struct lib_where *ret, struct writ_err *err);
-/* Fills cwd and, for @discover or a given @workspace, the workspace. */
-must_check int lib_workspace_find(struct arena *a, struct lib_where *w, const char *cwd,
-				  const char *workspace, bool discover, struct writ_err *err);
-/* config/FOLDER/NAME-HASH.writ of the workspace, or NULL. */
-const char *lib_project_file(struct arena *a, const struct lib_where *w, const char *folder);
-must_check int lib_program_find(struct arena *a, const char *name, struct lib_input *in,
-				struct writ_err *err);
-must_check int lib_keep_file(struct arena *a, const char *path, struct sv text,
-			     struct writ_err *err);
-
-/* facts.c: found by trying, or kept from an earlier time; run by writ-supervise */
-must_check int lib_facts(struct arena *a, struct sv state, struct host_facts *ret,
-			 struct writ_err *err);
 
 /* plan.c: what holds, and the first thing that does not */
 must_check int lib_plan(struct arena *a, const struct policy *p, const struct host_facts *f,
@@ -166,7 +112,7 @@ must_check int super_facts(struct writ *w, struct host_facts *ret, struct writ_e
 
 struct writ {
 	struct arena arena;
-	struct lib_where where;
+	struct find_where where;
 	char **environ;
 	int program;	      /* writ-supervise, ready to be run */
 	pthread_mutex_t lock; /* for the two below */

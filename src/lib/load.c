@@ -1,128 +1,26 @@
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "crypto/crypto.h"
 #include "lib/lib_priv.h"
 
 #include "base/banned.h"
 
-static int add_file(struct writ_policy *p, const char *path, bool optional, bool *ret_there,
-		    struct writ_err *err)
-{
-	struct writ_err why = { 0 };
-	struct source src;
-	struct source *slot;
-	const int r = lib_read_text(&p->arena, path, &src, &why);
-
-	*ret_there = r == 0;
-	if (r == WRIT_E_SYS && optional && (why.sys == ENOENT || why.sys == ENOTDIR))
-		return 0;
-	if (r < 0) {
-		*err = why;
-		return r;
-	}
-	slot = vec_push(&p->arena, &p->in.files);
-	if (!slot)
-		return writ_nomem(err);
-	*slot = src;
-	return 0;
-}
-
 static int add_text(struct writ_policy *p, const char *text, const char *name, struct writ_err *err)
 {
-	struct source *slot = vec_push(&p->arena, &p->in.files);
+	struct source src = { .dir = SV("") };
 
-	if (!slot || !arena_sv(&p->arena, sv_from(text), &slot->text) ||
-	    !arena_sv(&p->arena, sv_from(name ? name : "policy"), &slot->name))
+	if (!arena_sv(&p->arena, sv_from(text), &src.text) ||
+	    !arena_sv(&p->arena, sv_from(name ? name : "policy"), &src.name))
 		return writ_nomem(err);
-	slot->dir = SV("");
-	return 0;
+	return find_add_source(&p->arena, &p->in.find, &src, err);
 }
-
-/* --- what a run in this place would use when nobody says anything --- */
-
-/* Was exactly this text trusted? */
-static bool is_trusted(struct writ_policy *p, const struct source *src)
-{
-	const char *path = lib_project_file(&p->arena, &p->in.where, "trusted");
-	struct writ_err none = { 0 };
-	struct digest x, y;
-	struct source pin;
-
-	if (!path || lib_read_text(&p->arena, path, &pin, &none) < 0)
-		return false;
-	x = crypto_sha256(src->text);
-	y = crypto_sha256(pin.text);
-	return digest_eq(&x, &y);
-}
-
-static int add_workspace_file(struct writ_policy *p, bool *any, struct writ_err *err)
-{
-	const char *path =
-		arena_fmt(&p->arena, SV_FMT "/agent.writ", SV_ARG(p->in.where.workspace));
-	struct writ_err why = { 0 };
-	struct source src;
-	struct source *slot;
-	int r;
-
-	if (!path)
-		return writ_nomem(err);
-	r = lib_read_text(&p->arena, path, &src, &why);
-	if (r == WRIT_E_SYS && why.sys == ENOENT)
-		return 0;
-	if (r < 0) {
-		*err = why;
-		return r;
-	}
-	src.alone = true;
-	if (p->in.where.config.n == 0 || !is_trusted(p, &src)) {
-		p->in.narrow = src;
-		p->in.has_narrow = true;
-		return 0;
-	}
-	slot = vec_push(&p->arena, &p->in.files);
-	if (!slot)
-		return writ_nomem(err);
-	*slot = src;
-	*any = true;
-	return 0;
-}
-
-static int discover(struct writ_policy *p, struct writ_err *err)
-{
-	const struct lib_where *w = &p->in.where;
-	bool there = false, any = false;
-	int r = 0;
-
-	if (w->config.n) {
-		const char *own = arena_fmt(&p->arena, SV_FMT "/policy.writ", SV_ARG(w->config));
-
-		r = own ? add_file(p, own, true, &there, err) : writ_nomem(err);
-		any = there;
-	}
-	if (r == 0 && w->config.n && w->workspace.n) {
-		const char *project = lib_project_file(&p->arena, w, "projects");
-
-		r = project ? add_file(p, project, true, &there, err) : writ_nomem(err);
-		any = any || there;
-	}
-	if (r == 0 && w->workspace.n)
-		r = add_workspace_file(p, &any, err);
-	p->in.default_write = !any;
-	return r;
-}
-
-/* --- what the caller gave --- */
 
 static const char *const flag_names[] = { "allow", "ask", "deny", "limit", "secret", "env", "use" };
 _Static_assert((int)WRIT_RULE_USE == (int)ARG_USE, "kinds of rules differ");
 _Static_assert(ARRAY_LEN(flag_names) == ARG_USE + 1, "each kind has a name");
 
-static int add_rules(struct writ_policy *p, const struct writ_policy_options *opt, bool *ret_grants,
+static int add_rules(struct writ_policy *p, const struct writ_policy_options *opt,
 		     struct writ_err *err)
 {
-	*ret_grants = false;
 	for (size_t i = 0; i < opt->rules_n; i++) {
 		const struct writ_rule *rule = &opt->rules[i];
 		struct policy_arg *arg;
@@ -130,13 +28,12 @@ static int add_rules(struct writ_policy *p, const struct writ_policy_options *op
 		if (!rule->text || rule->kind < 0 || rule->kind > WRIT_RULE_USE)
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "rule %zu has no kind or no text",
 					 i);
-		arg = vec_push(&p->arena, &p->in.args);
+		arg = vec_push(&p->arena, &p->in.find.args);
 		if (!arg || !arena_sv(&p->arena, sv_from(rule->text), &arg->src.text))
 			return writ_nomem(err);
 		arg->kind = (enum policy_arg_kind)rule->kind;
 		arg->src.name = sv_from(flag_names[rule->kind]);
 		arg->src.dir = SV("");
-		*ret_grants |= rule->kind != WRIT_RULE_LIMIT && rule->kind != WRIT_RULE_ENV;
 	}
 	return 0;
 }
@@ -146,7 +43,7 @@ static int add_vars(struct writ_policy *p, const char *const *vars, struct writ_
 	for (; vars && *vars; vars++) {
 		struct sv rest = sv_from(*vars);
 		const struct sv name = sv_cut(&rest, '=');
-		struct policy_var *v = vec_push(&p->arena, &p->in.vars);
+		struct policy_var *v = vec_push(&p->arena, &p->in.find.vars);
 
 		if (!v || !arena_sv(&p->arena, name, &v->name) ||
 		    !arena_sv(&p->arena, rest, &v->value))
@@ -159,29 +56,32 @@ static int gather(struct writ_policy *p, const struct writ_policy_options *opt,
 		  struct writ_err *err)
 {
 	static const enum plan_tier tiers[] = { TIER_NONE, TIER_A, TIER_B };
+	struct find_input *in = &p->in.find;
 	const bool find = opt->flags & WRIT_POLICY_DISCOVER;
-	bool there, grants = false;
 	int r;
 
 	if (opt->tier < 0 || (size_t)opt->tier >= ARRAY_LEN(tiers))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "there are the tiers A and B");
 	p->in.tier = tiers[opt->tier];
-	p->in.missing_ok = opt->flags & WRIT_POLICY_MISSING_OK;
-	p->in.path = lib_env_get(p->w->environ, "PATH");
-	r = lib_workspace_find(&p->arena, &p->in.where, opt->cwd, opt->workspace, find, err);
+	in->missing_ok = opt->flags & WRIT_POLICY_MISSING_OK;
+	in->path = find_env(p->w->environ, "PATH");
+	if (opt->workspace)
+		r = find_workspace_at(&p->arena, opt->cwd, opt->workspace, &in->where, err);
+	else if (find)
+		r = find_workspace(&p->arena, opt->cwd, &in->where, err);
+	else
+		r = find_cwd(&p->arena, opt->cwd, &in->where, err);
 	if (r == 0 && opt->text)
 		r = add_text(p, opt->text, opt->text_name, err);
 	for (const char *const *f = opt->files; r == 0 && f && *f; f++)
-		r = add_file(p, *f, false, &there, err);
+		r = find_add_file(&p->arena, in, *f, err);
 	if (r == 0)
-		r = add_rules(p, opt, &grants, err);
+		r = add_rules(p, opt, err);
 	if (r == 0)
 		r = add_vars(p, opt->vars, err);
-	if (r == 0 && find && p->in.files.n == 0 && !grants)
-		r = discover(p, err);
-	if (r == 0 && opt->program)
-		r = lib_program_find(&p->arena, opt->program, &p->in, err);
-	return r;
+	if (r == 0 && find)
+		r = find_policies(&p->arena, in, err);
+	return r == 0 && opt->program ? find_program(&p->arena, opt->program, in, err) : r;
 }
 
 /* --- diagnostics --- */
@@ -226,13 +126,14 @@ static int diagnostics(struct writ_policy *p, const struct writ_policy_options *
 static int load(struct writ_policy *p, const struct writ_policy_options *opt, char **ret_text,
 		struct writ_err *err)
 {
-	struct lib_world world = { .in = &p->in, .a = &p->arena };
+	struct find_world world;
 	struct writ_err why = { 0 };
 	int r = gather(p, opt, err), told;
 
 	if (r < 0)
 		return r;
-	r = lib_policy_new(&world, &p->diags, &p->policy, err);
+	find_world_init(&world, &p->arena, &p->in.find);
+	r = find_policy(&world, &p->diags, &p->policy, err);
 	if (r < 0 && r != WRIT_E_SYNTAX)
 		return r;
 	told = diagnostics(p, opt, ret_text, &why);
@@ -267,8 +168,7 @@ int writ_policy_load(struct writ *w, const struct writ_policy_options *options,
 	p->arena = (struct arena)ARENA_INIT(POLICY_ARENA_MAX);
 	p->diags.arena = &p->arena;
 	p->bytes = (struct buf)BUF_INIT(64 << 20);
-	p->in.where = w->where;
-	p->in.program = p->in.tree = SV("");
+	p->in.find.where = w->where;
 	r = load(p, &opt, ret_diagnostics ? &text : NULL, &why);
 	if (ret_diagnostics && (r == 0 || why.code == WRIT_E_SYNTAX))
 		*ret_diagnostics = text;

@@ -1,6 +1,6 @@
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "lib/lib_priv.h"
 
 #include "base/banned.h"
@@ -141,17 +141,9 @@ int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret, str
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct writ_error *err)
 {
-	const int64_t end = now_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+	const int64_t end = monotonic_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
 	struct writ_err why = { 0 };
 	uint32_t ready = 0;
 	int r = 1;
@@ -160,7 +152,7 @@ int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct wr
 		return lib_argument(err, "writ_pool_wait: wait for which pool?");
 	pthread_mutex_lock(&pool->lock);
 	for (size_t i = 0; r >= 0 && ready < n && i < pool->n; i++) {
-		const int64_t left = end - now_ms();
+		const int64_t left = end - monotonic_ms();
 
 		if (pool->v[i].s.pid <= 0)
 			continue;

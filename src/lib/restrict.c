@@ -202,7 +202,7 @@ static int compile(struct arena *a, struct writ_policy *p, const struct plan *pl
 					  .info = SV_INIT(""),
 					  .state = SV_INIT(""),
 					  .user = SV_INIT("agent"),
-					  .workspace = p->in.where.workspace };
+					  .workspace = p->in.find.where.workspace };
 	struct host_view view;
 
 	return host_compile(a, plan, p->policy, &place, 0, &view, ret, err);
@@ -223,13 +223,6 @@ static int map(int fd, struct restrict_work *w, struct writ_err *err)
 	if (!(w->program->flags & JAIL_LANDLOCK) || w->program->base.n == 0)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "no file rules or no filter");
 	return 0;
-}
-
-static bool below(const char *path, const char *dir)
-{
-	const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/');
 }
 
 /*
@@ -258,7 +251,7 @@ static int check_own(const struct restrict_work *w, struct arena *a, struct sv o
 		const char *is = real ? real : name;
 
 		if (rules[i].path.n && (rules[i].access & ~(uint64_t)READING) &&
-		    (below(is, path) || below(path, is)))
+		    (sv_below(sv_from(is), sv_from(path)) || sv_below(sv_from(path), sv_from(is))))
 			r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				      "writing %.40s would reach the files of writ in %.40s", path,
 				      is);
@@ -296,9 +289,9 @@ static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struc
 	if (r == 0)
 		r = map(fd, w, err);
 	if (r == 0)
-		r = check_own(w, a, p->in.where.config, err);
+		r = check_own(w, a, p->in.find.where.config, err);
 	if (r == 0)
-		r = check_own(w, a, p->in.where.state, err);
+		r = check_own(w, a, p->in.find.where.state, err);
 	w->no_exec = runs_nothing(&p->policy->set);
 	w->attributes = p->policy->set.accepts[G_FS_WRITE] &&
 			p->policy->set.accept[G_FS_WRITE] <= LEVEL_PARTIAL;

@@ -145,6 +145,17 @@ static int carry(const struct super *s, enum super_ask what, struct sv bytes,
 	return r;
 }
 
+static int finish(int r, const struct run_news *news, const struct writ_err *why,
+		  struct writ_exit *ret, struct writ_error *err)
+{
+	if (r < 0)
+		return lib_error(err, why);
+	if (news->answer.err.code)
+		return lib_error(err, &news->answer.err);
+	run_exit(news, ret);
+	return 0;
+}
+
 int writ_run(struct writ_policy *p, const struct writ_run_options *options, struct writ_exit *ret,
 	     struct writ_error *err)
 {
@@ -168,14 +179,7 @@ int writ_run(struct writ_policy *p, const struct writ_run_options *options, stru
 		r = carry(&s, SUPER_RUN, buf_view(&b), &opt, &news, &why);
 	super_close(&s);
 	buf_clear(&b);
-	if (r == 0 && news.answer.err.code) {
-		why = news.answer.err;
-		r = why.code;
-	}
-	if (r < 0)
-		return lib_error(err, &why);
-	run_exit(&news, ret);
-	return 0;
+	return finish(r, &news, &why, ret, err);
 }
 
 int writ_session_exec(struct writ *w, const char *id, const struct writ_run_options *options,
@@ -203,12 +207,5 @@ int writ_session_exec(struct writ *w, const char *id, const struct writ_run_opti
 		r = carry(&s, SUPER_EXEC, buf_view(&b), &opt, &news, &why);
 	super_close(&s);
 	buf_clear(&b);
-	if (r == 0 && news.answer.err.code) {
-		why = news.answer.err;
-		r = why.code;
-	}
-	if (r < 0)
-		return lib_error(err, &why);
-	run_exit(&news, ret);
-	return 0;
+	return finish(r, &news, &why, ret, err);
 }

@@ -66,6 +66,7 @@ int writ_session_start(struct writ_policy *p, const struct writ_run_options *opt
 		return lib_error(err, &why);
 	}
 	s->s = (struct super)SUPER_INIT;
+	opt.flags |= LIB_RUN_NAMED;
 	r = start(s, p, &opt, &why);
 	pool_refill(opt.pool);
 	if (r < 0) {

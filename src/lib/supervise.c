@@ -10,16 +10,17 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/packet.h"
 #include "lib/lib_priv.h"
 
 #include "base/banned.h"
 
 /* Of our environment the supervisor gets what finds places on this machine. */
-static const char *const passed[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
+static const char *const passed[] = { "PATH", "TMPDIR", "USER", "XDG_RUNTIME_DIR",
 				      "KUBERNETES_SERVICE_HOST" };
 
 /* Everything the child needs, made before there is a child. */
@@ -140,101 +141,64 @@ static int write_bytes(struct sv bytes, int *ret, struct writ_err *err)
 	return r;
 }
 
-enum { ASK_FDS = 4 };
-
 int super_ask(const struct super *s, enum super_ask what, struct sv bytes, const int *fds,
 	      size_t fds_n, struct writ_err *err)
 {
-	char byte = (char)what;
-	struct iovec iov = { &byte, 1 };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(ASK_FDS * sizeof(int))];
-	} control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control };
+	const char byte = (char)what;
+	struct writ_err why = { 0 };
 	scoped_fd file = -1;
-	ssize_t n;
-	int all[ASK_FDS];
-	int r = fds_n < ASK_FDS ? write_bytes(bytes, &file, err)
-				: writ_fail(err, WRIT_E_BUG, 0, "too many descriptors");
+	int all[PACKET_FDS];
+	int r = fds_n < PACKET_FDS ? write_bytes(bytes, &file, err)
+				   : writ_fail(err, WRIT_E_BUG, 0, "too many descriptors");
 
 	if (r < 0)
 		return r;
 	all[0] = file;
 	if (fds_n)
 		memcpy(all + 1, fds, fds_n * sizeof(int));
-	fds_n++;
-	msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
-	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
-					 .cmsg_level = SOL_SOCKET,
-					 .cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.head), all, fds_n * sizeof(int));
-	do {
-		n = sendmsg(s->socket, &msg, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
+	r = packet_send(s->socket, (struct sv){ &byte, 1 }, all, fds_n + 1, &why);
 	/* One that has ended already said why: that is heard next. */
-	return n < 0 && errno != EPIPE && errno != ECONNRESET
-		       ? writ_fail(err, WRIT_E_SYS, errno, "speak to the supervisor")
-		       : 0;
+	if (r == 0 || why.sys == EPIPE || why.sys == ECONNRESET)
+		return 0;
+	*err = why;
+	return r;
 }
 
 static int wait_for(int fd, int timeout_ms, struct writ_err *err)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct timespec now;
-	int64_t end = 0;
+	const int64_t end = monotonic_ms() + timeout_ms;
 	int r;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
-	for (;;) {
-		r = poll(&p, 1, timeout_ms);
-		if (r >= 0 || errno != EINTR)
-			break;
-		if (timeout_ms < 0)
-			continue;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		end -= (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-		timeout_ms = end > 0 ? (int)end : 0;
-		end += (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	}
+	while ((r = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
+		if (timeout_ms >= 0) {
+			const int64_t left = end - monotonic_ms();
+
+			timeout_ms = left > 0 ? (int)left : 0;
+		}
 	return r < 0 ? writ_fail(err, WRIT_E_SYS, errno, "wait for the supervisor") : r;
 }
 
 int super_hear(const struct super *s, int timeout_ms, void *ret_bytes, size_t room, size_t *ret_n,
 	       int *ret_fd, struct writ_err *err)
 {
-	struct iovec iov = { ret_bytes, room };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	const int r = wait_for(s->socket, timeout_ms, err);
-	struct cmsghdr *c;
-	ssize_t n;
-	int fd = -1, resets = 0;
+	int fds[PACKET_FDS];
+	size_t n, fds_n;
+	int r = wait_for(s->socket, timeout_ms, err);
 
 	if (r <= 0)
 		return r;
-	/* ECONNRESET, once: it left a question unread. What it said before is still there. */
-	do {
-		n = recvmsg(s->socket, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
-	if (n <= 0)
-		return writ_fail(err, WRIT_E_SYS, n < 0 ? errno : 0,
-				 "the supervisor ended without a word");
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	r = packet_receive(s->socket, ret_bytes, room, &n, fds, &fds_n, err);
+	if (r <= 0)
+		return r < 0 ? r
+			     : writ_fail(err, WRIT_E_SYS, 0, "the supervisor ended without a word");
+	for (size_t i = 1; i < fds_n; i++)
+		scope_close(&fds[i]);
 	if (ret_fd)
-		*ret_fd = fd;
+		*ret_fd = fds[0];
 	else
-		scope_close(&fd);
-	*ret_n = (size_t)n;
+		scope_close(&fds[0]);
+	*ret_n = n;
 	return 1;
 }
 
@@ -242,7 +206,7 @@ int super_hear(const struct super *s, int timeout_ms, void *ret_bytes, size_t ro
 
 static int ask_facts(struct writ *w, struct host_facts *ret, struct writ_err *err)
 {
-	struct lib_input in = { .where = w->where };
+	struct lib_input in = { .find.where = w->where };
 	struct buf b = BUF_INIT(1 << 20);
 	struct super s = SUPER_INIT;
 	struct super_answer answer = { 0 };

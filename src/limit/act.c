@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "limit/limit_priv.h"
 
@@ -68,17 +69,17 @@ static int freeze_dir(const struct cgroup_dir *d, bool on, struct writ_err *err)
 {
 	const bool v2 = d->controls & CTL_V2;
 	const char *file = v2 ? "cgroup.freeze" : "freezer.state";
-	const int64_t end = limit_now_ms() + CGROUP_WAIT_MS;
+	const int64_t end = monotonic_ms() + CGROUP_WAIT_MS;
 	int e;
 
-	e = file_put(d->fd, file, v2 ? (on ? "1" : "0") : (on ? "FROZEN" : "THAWED"));
+	e = fd_put_at(d->fd, file, v2 ? (on ? "1" : "0") : (on ? "FROZEN" : "THAWED"));
 	if (e)
 		return writ_fail(err, WRIT_E_SYS, e, "write %s in %s", file, d->path);
 	while (!is_frozen(d, on)) {
-		if (limit_now_ms() >= end)
+		if (monotonic_ms() >= end)
 			return writ_fail(err, WRIT_E_SYS, ETIMEDOUT, "%s of %s",
 					 on ? "freezing" : "thawing", d->path);
-		limit_sleep_ms();
+		sleep_ms(1);
 	}
 	return 0;
 }
@@ -109,7 +110,7 @@ static bool is_member(int pid, struct sv name)
 		return false;
 	rest = sv_from(text);
 	while (rest.n)
-		if (word_in(sv_cut(&rest, '\n'), '/', name))
+		if (sv_has_word(sv_cut(&rest, '\n'), '/', name))
 			return true;
 	return false;
 }
@@ -153,7 +154,7 @@ static void kill_in(int above, const char *name, int dir, void *ctx)
 static void kill_slowly(const struct cgroup *c)
 {
 	const struct cgroup_dir *d = &c->dir[0];
-	const int64_t end = limit_now_ms() + KILL_MS;
+	const int64_t end = monotonic_ms() + KILL_MS;
 	struct killing k = { .name = sv_from(d->path) };
 	struct writ_err ignored;
 	const bool stopped = cgroup_freeze(c, true, &ignored) == 0;
@@ -167,14 +168,14 @@ static void kill_slowly(const struct cgroup *c)
 		if (stopped)
 			(void)!cgroup_freeze(c, false, &ignored);
 		if (k.n)
-			limit_sleep_ms();
-	} while (k.n && limit_now_ms() < end);
+			sleep_ms(1);
+	} while (k.n && monotonic_ms() < end);
 }
 
 void cgroup_kill(const struct cgroup *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (c->dir[i].controls & CTL_V2 && file_put(c->dir[i].fd, "cgroup.kill", "1") == 0)
+		if (c->dir[i].controls & CTL_V2 && fd_put_at(c->dir[i].fd, "cgroup.kill", "1") == 0)
 			return;
 	if (c->n)
 		kill_slowly(c);

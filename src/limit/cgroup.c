@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "limit/limit_priv.h"
 
@@ -36,7 +37,7 @@ static int lock_dir(const char *path, int *ret_fd)
 	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
 		if (errno != EWOULDBLOCK || i == 100)
 			return errno == EWOULDBLOCK ? EBUSY : errno;
-		limit_sleep_ms();
+		sleep_ms(1);
 	}
 	if (fstat(fd, &held) < 0)
 		return errno;
@@ -111,7 +112,7 @@ static int put(const struct cgroup_dir *d, const char *file, uint64_t v, struct 
 	int e;
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	e = file_put(d->fd, file, text);
+	e = fd_put_at(d->fd, file, text);
 	return e ? writ_fail(err, WRIT_E_SYS, e, "write %s in %s", file, d->path) : 0;
 }
 
@@ -174,7 +175,7 @@ static int set_cpu(const struct cgroup_dir *d, uint64_t thousandths, struct writ
 	}
 	(void)snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)quota,
 		       (unsigned long long)period);
-	e = file_put(d->fd, "cpu.max", text);
+	e = fd_put_at(d->fd, "cpu.max", text);
 	return e ? writ_fail(err, WRIT_E_SYS, e, "write cpu.max in %s", d->path) : 0;
 }
 
@@ -207,9 +208,9 @@ static uint8_t controllers_in(int dir, const char *file)
 	list = sv_from(text);
 	if (sv_ends(list, SV("\n")))
 		list.n--;
-	return (uint8_t)((word_in(list, ' ', SV("memory")) ? CTL_MEMORY : 0) |
-			 (word_in(list, ' ', SV("pids")) ? CTL_PIDS : 0) |
-			 (word_in(list, ' ', SV("cpu")) ? CTL_CPU : 0));
+	return (uint8_t)((sv_has_word(list, ' ', SV("memory")) ? CTL_MEMORY : 0) |
+			 (sv_has_word(list, ' ', SV("pids")) ? CTL_PIDS : 0) |
+			 (sv_has_word(list, ' ', SV("cpu")) ? CTL_CPU : 0));
 }
 
 /*
@@ -229,7 +230,7 @@ static int enable(int dir, uint8_t want, struct writ_err *err)
 
 		if ((missing & rows[i].bit) == 0)
 			continue;
-		e = file_put(dir, "cgroup.subtree_control", rows[i].on);
+		e = fd_put_at(dir, "cgroup.subtree_control", rows[i].on);
 		if (e)
 			return writ_fail(err, WRIT_E_SYS, e, "cgroup.subtree_control: %s",
 					 rows[i].on);
@@ -461,7 +462,7 @@ int cgroup_add(const struct cgroup *c, int pid, struct writ_err *err)
 		return writ_fail_lit(err, WRIT_E_BUG, 0, "no process to move");
 	(void)snprintf(text, sizeof(text), "%d", pid);
 	for (size_t i = 0; i < c->n; i++) {
-		const int e = file_put(c->dir[i].fd, "cgroup.procs", text);
+		const int e = fd_put_at(c->dir[i].fd, "cgroup.procs", text);
 
 		if (e)
 			return writ_fail(err, WRIT_E_SYS, e, "move process %d into %s", pid,
@@ -489,16 +490,16 @@ static void drop_first(struct cgroup *c)
 
 void cgroup_close(struct cgroup *c)
 {
-	const int64_t end = limit_now_ms() + CGROUP_WAIT_MS;
+	const int64_t end = monotonic_ms() + CGROUP_WAIT_MS;
 
 	cgroup_kill(c);
 	while (c->n) {
-		if (remove_dir(&c->dir[0]) || limit_now_ms() >= end) {
+		if (remove_dir(&c->dir[0]) || monotonic_ms() >= end) {
 			drop_first(c);
 			continue;
 		}
 		/* The dead take a moment to leave. */
-		limit_sleep_ms();
+		sleep_ms(1);
 		cgroup_kill(c);
 	}
 	*c = (struct cgroup){ 0 };

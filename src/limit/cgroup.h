@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "host/cgroup.h"
 #include "host/facts.h"
 
 struct cgroup_limits {
@@ -22,7 +23,6 @@ struct cgroup_limits {
 	uint64_t pids;	 /* 0: none */
 };
 
-enum { CGROUP_PATH = 512 };
 
 /* Closed when zero. At most one directory per v1 controller, or one for v2. */
 struct cgroup {

@@ -4,43 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 
 #include "base/banned.h"
-
-int64_t limit_now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-void limit_sleep_ms(void)
-{
-	const struct timespec ms = { 0, 1000000 };
-
-	(void)nanosleep(&ms, NULL);
-}
-
-int file_put(int dir, const char *file, const char *text)
-{
-	scoped_fd fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
-	const size_t n = strlen(text);
-	ssize_t wrote;
-
-	if (fd < 0)
-		return errno;
-	do
-		wrote = write(fd, text, n);
-	while (wrote < 0 && errno == EINTR);
-	if (wrote < 0)
-		return errno;
-	return (size_t)wrote == n ? 0 : EIO;
-}
 
 int file_get(int dir, const char *file, char *ret_text, size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * limit_priv.h - where cgroups are, and one file of one of them
+ * limit_priv.h - one directory of cgroupfs, and one file of it
  *
  * Reads:  cgroupfs
  * Writes: cgroupfs
@@ -12,6 +12,7 @@
 #define WRIT_LIMIT_LIMIT_PRIV_H
 
 #include "base/sv.h"
+#include "host/cgroup.h"
 #include "limit/cgroup.h"
 
 /* What a directory does for its session: bits of struct cgroup_dir's controls. */
@@ -23,34 +24,14 @@ enum {
 	CTL_V2 = 1 << 4,      /* cgroup.kill, cgroup.freeze, cgroup.events */
 };
 
-enum { V1_MEMORY = 0, V1_PIDS, V1_CPU, V1_FREEZER, V1_COUNT };
 _Static_assert(CTL_FREEZER == 1 << V1_FREEZER && CTL_CPU == 1 << V1_CPU, "a bit is its number");
 
 enum { CGROUP_WAIT_MS = 1000 }; /* for the kernel to do what was written */
 enum { CGROUP_DEPTH = 8 };	/* of directories that somebody made below ours */
 
-/* Directories of the cgroups this process is in; "" where there is none in sight. */
-struct cgroup_places {
-	char own[CGROUP_PATH];	  /* version 2 */
-	char parent[CGROUP_PATH]; /* of @own, "" at the top of what is mounted */
-	char v1[V1_COUNT][CGROUP_PATH];
-};
-
-/* From the texts of /proc/self/mountinfo and /proc/self/cgroup. */
-void cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgroup_places *ret_p);
-must_check int cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err);
-
 /* Names of directories that are ours; the probe's are its own. */
 bool cgroup_name_ok(struct sv name);
 
-/* Is @word one of the words of @list, which @sep separates? */
-bool word_in(struct sv list, char sep, struct sv word);
-
-int64_t limit_now_ms(void);
-void limit_sleep_ms(void); /* one */
-
-/* One write() of a short text to @file of the directory @dir. */
-must_check int file_put(int dir, const char *file, const char *text);
 /* At most @size - 1 bytes, NUL-terminated. */
 must_check int file_get(int dir, const char *file, char *ret_text, size_t size);
 bool file_exists(int dir, const char *file);

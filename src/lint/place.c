@@ -174,17 +174,10 @@ static bool is_public(struct sv path)
 	return sv_is(lint_base(path), "known_hosts") || lint_ends(path, ".pub");
 }
 
-static bool is_or_below(struct sv path, const char *dir)
-{
-	const struct sv d = sv_from(dir);
-
-	return sv_starts(path, d) && (path.n == d.n || path.p[d.n] == '/');
-}
-
 static bool below_any(struct sv path, const char *const *dirs)
 {
 	for (; *dirs; dirs++)
-		if (is_or_below(path, *dirs))
+		if (sv_below(path, sv_from(*dirs)))
 			return true;
 	return false;
 }
@@ -221,7 +214,7 @@ static bool fold_home(struct sv path, struct sv *ret_rest)
 {
 	static const char *const parents[] = { "/home", "/Users", "/export/home", NULL };
 
-	if (is_or_below(path, "/root")) {
+	if (sv_below(path, sv_from("/root"))) {
 		*ret_rest = sv_skip(path, 5);
 		return true;
 	}
@@ -229,7 +222,7 @@ static bool fold_home(struct sv path, struct sv *ret_rest)
 		struct sv rest;
 		size_t slash;
 
-		if (!is_or_below(path, *p))
+		if (!sv_below(path, sv_from(*p)))
 			continue;
 		rest = sv_skip(path, strlen(*p) + 1);
 		slash = sv_find(rest, '/');
@@ -260,7 +253,7 @@ static enum place place_of_absolute(struct sv path)
 	if (!path.n || sv_is(path, "/proc/1/root"))
 		return PLACE_ROOT;
 	if (lint_in(lint_base(path), engine_names) || below_any(path, engine_paths) ||
-	    (is_or_below(path, "/run/user") && sv_is(lint_base(path), "podman")))
+	    (sv_below(path, sv_from("/run/user")) && sv_is(lint_base(path), "podman")))
 		return PLACE_ENGINE;
 	if (lint_in(lint_base(path), session_names) || below_any(path, session_paths))
 		return PLACE_SESSION;
@@ -268,7 +261,7 @@ static enum place place_of_absolute(struct sv path)
 		return PLACE_CREDENTIAL;
 	if (fold_home(path, &home))
 		return place_of_home(home);
-	if (lint_in(path, system_dirs) || is_or_below(path, "/var/lib/kubelet"))
+	if (lint_in(path, system_dirs) || sv_below(path, sv_from("/var/lib/kubelet")))
 		return PLACE_SYSTEM;
 	return has_credential(path) ? PLACE_CREDENTIAL : PLACE_OTHER;
 }

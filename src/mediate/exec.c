@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "base/banned.h"
 
@@ -59,6 +61,25 @@ static int exec_seen(struct call *c, int dirfd, unsigned i)
 	c->m->ran = true;
 	c->m->has_event = true;
 	return ANSWER_CONTINUE;
+}
+
+int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err *err)
+{
+	struct seccomp_notif req;
+	bool exec;
+
+	notify_wake_here(listener);
+	memset(&req, 0, sizeof(req));
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "hear of the first program");
+	exec = notify_is_ours(&req) && (req.data.nr == SYS_execve || req.data.nr == SYS_execveat);
+	notify_answer(listener, req.id, 0, exec ? 0 : EPERM, exec);
+	if (!exec)
+		return writ_fail(err, WRIT_E_BUG, 0, "a call before the first program");
+	*ret_event = (struct mediate_event){
+		.op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = (int32_t)req.pid, .comm = "writ-init"
+	};
+	return 0;
 }
 
 int op_exec(struct call *c)

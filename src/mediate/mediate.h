@@ -76,6 +76,13 @@ struct mediate_event {
 
 struct mediator;
 
+/*
+ * Lets the call that waits at @listener through if it is an exec: for the first one
+ * of a command, which is still writ-init's own. *@ret_event says so. Anything else
+ * is refused, and an error.
+ */
+must_check int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err *err);
+
 must_check int mediate_new(const struct mediate_options *opt, struct mediator **ret_m,
 			   struct writ_err *err);
 void mediate_free(struct mediator *m);

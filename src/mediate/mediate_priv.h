@@ -146,6 +146,8 @@ struct call {
 
 /* --- notify.c --- */
 
+void notify_wake_here(int listener); /* whoever is woken runs on the processor of who wakes */
+bool notify_is_ours(const struct seccomp_notif *req);
 int notify_recv(struct mediator *m, int listener); /* 0, -errno */
 bool notify_valid(int listener, uint64_t id);
 void notify_answer(int listener, uint64_t id, int64_t value, int error, bool go_on);

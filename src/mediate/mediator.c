@@ -2,23 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/banned.h"
-
-#if defined(__x86_64__)
-#define OUR_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define OUR_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "mediate/ does not know this architecture's system calls"
-#endif
 
 enum { KEEP_MAX = 64 * 1024 * 1024, SCRATCH_MAX = 1024 * 1024, FIXED_FDS = 2 };
 
@@ -148,8 +138,7 @@ int mediate_add(struct mediator *m, int fd, struct writ_err *err)
 
 	if (m->listeners_n == LISTENERS)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "more than %d listeners", LISTENERS);
-	/* Kernels before 6.6 do not have it and are only slower. */
-	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	notify_wake_here(fd);
 	m->listeners[m->listeners_n++].fd = take_fd(&owned);
 	return 0;
 }
@@ -231,8 +220,7 @@ static void serve(struct mediator *m, int listener)
 	c.nr = m->req.data.nr;
 	c.arg = m->req.data.args;
 	m->has_event = false;
-	/* SECURITY: another architecture numbers its calls differently. */
-	if (m->req.data.arch == OUR_ARCH && c.tid > 0)
+	if (notify_is_ours(&m->req) && c.tid > 0)
 		r = op_find(c.nr, &c.op)(&c);
 	scope_close(&c.root);
 	finish(&c, r);

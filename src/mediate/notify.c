@@ -1,10 +1,31 @@
 #include "mediate/mediate_priv.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/banned.h"
+
+#if defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "mediate/ does not know this architecture's system calls"
+#endif
+
+/* Kernels before 6.6 do not have it and are only slower. */
+void notify_wake_here(int listener)
+{
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+}
+
+/* SECURITY: another architecture numbers its calls differently. */
+bool notify_is_ours(const struct seccomp_notif *req)
+{
+	return req->data.arch == OUR_ARCH;
+}
 
 int notify_recv(struct mediator *m, int listener)
 {

@@ -19,8 +19,8 @@ static const char *plain(const struct explain_style *st)
 	return st->colour ? "\033[0m" : "";
 }
 
-/* Text that came from outside, made safe for a terminal, in a column. */
-static void put_cell(struct buf *b, struct sv s, size_t width)
+/* Text that came from outside, made safe for a terminal. Returns its width. */
+static size_t put_safe(struct buf *b, struct sv s)
 {
 	size_t w = 0;
 
@@ -33,6 +33,13 @@ static void put_cell(struct buf *b, struct sv s, size_t width)
 			buf_ch(b, s.p[i]);
 		w += (c & 0xc0) != 0x80;
 	}
+	return w;
+}
+
+static void put_cell(struct buf *b, struct sv s, size_t width)
+{
+	const size_t w = put_safe(b, s);
+
 	buf_fill(b, ' ', w < width ? width - w : 2);
 }
 
@@ -129,6 +136,8 @@ static void put_summary(const struct plan *p, const struct explain_style *st, st
 	put_weak(p, "; not ", false, b);
 	put_weak(p, "; nothing asked of ", true, b);
 	buf_ch(b, '\n');
+	if (p->lacks)
+		buf_fmt(b, "%s%s%s\n", st->colour ? "\033[1;31m" : "", p->lacks, plain(st));
 	if (p->refused)
 		buf_fmt(b,
 			"%s%zu line%s cannot be enforced here: a run ends with 122 before it "
@@ -158,7 +167,7 @@ static void put_guarantees(const struct plan *p, const struct explain_style *st,
 	}
 }
 
-void plan_explain(const struct plan *p, const struct explain_style *st, struct buf *b)
+static void explain_one(const struct plan *p, const struct explain_style *st, struct buf *b)
 {
 	const size_t rule_w = column(p, st);
 	const size_t by_w = by_column(p, st);
@@ -187,4 +196,16 @@ void plan_explain(const struct plan *p, const struct explain_style *st, struct b
 	}
 	if (st->verbose)
 		put_guarantees(p, st, b);
+}
+
+void plan_explain(const struct plan *p, const struct plan_agent *agents, size_t agents_n,
+		  const struct explain_style *st, struct buf *b)
+{
+	explain_one(p, st, b);
+	for (size_t i = 0; i < agents_n; i++) {
+		buf_str(b, "\nagent ");
+		(void)put_safe(b, agents[i].name);
+		buf_ch(b, '\n');
+		explain_one(agents[i].plan, st, b);
+	}
 }

@@ -2,18 +2,6 @@
 
 #include "base/banned.h"
 
-static bool asks_kernel(const struct cap_set *set, const char *name)
-{
-	for (size_t i = 0; i < set->caps.n; i++) {
-		const struct cap *c = &set->caps.v[i].cap;
-
-		if (c->action == CAP_KERNEL_USE && c->path.n == 1 &&
-		    sv_is(c->path.segs[0].pre, name))
-			return true;
-	}
-	return false;
-}
-
 /* The first thing tier A lacks here, or NULL if it can be built. */
 static const char *lacks_for_a(const struct host_facts *f)
 {
@@ -61,9 +49,9 @@ void ground_init(struct ground *g, const struct cap_set *set, const struct host_
 		g->tier = not_b ? TIER_NONE : TIER_B;
 		*ret_tier_why = not_b ? not_b : not_a ? not_a : "asked for";
 	}
-	g->nested_userns = asks_kernel(set, "nested-userns");
-	g->io_uring = asks_kernel(set, "io_uring");
-	g->cow = set->workspace == WORKSPACE_COW;
+	g->nested_userns = cap_set_kernel(set, "nested-userns");
+	g->io_uring = cap_set_kernel(set, "io_uring");
+	g->cow = set->workspace == WORKSPACE_COW && !ground_lacks(g, FEATURE_COW);
 	/* io_uring opens files without any system call that a filter could see. */
 	g->landlock_fs = f->landlock_abi >= 1 && !g->nested_userns;
 	/* Calls are let through only where Landlock makes every outcome harmless. */

@@ -63,20 +63,15 @@ static void put_guarantees(const struct plan *p, struct buf *b)
 	buf_ch(b, '}');
 }
 
-void plan_json(const struct plan *p, struct buf *b)
-{
-	buf_ch(b, '{');
-	plan_json_members(p, b);
-	buf_ch(b, '}');
-}
-
-void plan_json_members(const struct plan *p, struct buf *b)
+static void put_members(const struct plan *p, struct buf *b)
 {
 	buf_str(b, "\"version\":1,");
 	member(b, "adapter", sv_from(plan_adapter_name(p->opt.adapter)), true);
 	member(b, "tier", sv_from(plan_tier_name(p->tier)), false);
 	if (p->tier_why)
 		member(b, "tier_why", sv_from(p->tier_why), false);
+	if (p->lacks)
+		member(b, "lacks", sv_from(p->lacks), false);
 	member(b, "kernel", sv_from(p->facts->kernel), false);
 	buf_fmt(b, ",\"uid\":%llu,\"refused\":%zu,\"rules\":[", (unsigned long long)p->facts->uid,
 		p->refused);
@@ -104,4 +99,27 @@ void plan_json_members(const struct plan *p, struct buf *b)
 		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');
+}
+
+void plan_json(const struct plan *p, struct buf *b)
+{
+	buf_ch(b, '{');
+	put_members(p, b);
+	buf_ch(b, '}');
+}
+
+void plan_json_all(const struct plan *p, const struct plan_agent *agents, size_t agents_n,
+		   struct buf *b)
+{
+	buf_ch(b, '{');
+	put_members(p, b);
+	buf_str(b, ",\"agents\":[");
+	for (size_t i = 0; i < agents_n; i++) {
+		buf_str(b, i ? ",{" : "{");
+		member(b, "name", agents[i].name, true);
+		buf_str(b, ",\"plan\":");
+		plan_json(agents[i].plan, b);
+		buf_ch(b, '}');
+	}
+	buf_str(b, "]}");
 }

@@ -74,9 +74,12 @@ static struct hold hold_disk(const struct ground *g)
 {
 	if (g->cow && g->tier == TIER_A)
 		return HOLD(EXACT, "size of the copy-on-write layer", "none", NULL);
+	if (g->set->workspace == WORKSPACE_COW && ground_lacks(g, FEATURE_COW))
+		return HOLD(NONE, ground_lacks(g, FEATURE_COW), "none", NULL);
 	if (g->tier != TIER_A)
 		return HOLD(NONE, "no quota without mounts of its own", "none", NULL);
-	return HOLD(NONE, "direct workspace: no quota", "none", "--workspace cow");
+	return HOLD(NONE, "direct workspace: no quota", "none",
+		    cow_fix(g, "--workspace cow", NULL));
 }
 
 struct hold hold_limit(const struct ground *g, enum cap_limit limit)
@@ -103,6 +106,8 @@ struct hold hold_limit(const struct ground *g, enum cap_limit limit)
 	case LIMIT_UP:
 	case LIMIT_DOWN:
 	case LIMIT_REQUESTS:
+		if (ground_lacks(g, FEATURE_NET) && (g->tier == TIER_A || g->mediate))
+			return HOLD(EXACT, "nothing goes out at all", "none", NULL);
 		return g->own_net || g->mediate
 			       ? HOLD(EXACT, "counted on the way out", "none", NULL)
 			       : HOLD(NONE, "connections cannot be counted here", "none", NULL);

@@ -49,6 +49,11 @@ const struct plan_guarantee *plan_guarantee_for(const struct plan *p, enum cap_a
 	return &p->guarantees[plan_guarantee_of(action)];
 }
 
+bool plan_runs(const struct plan *p)
+{
+	return p->refused == 0 && p->tier != TIER_NONE && !p->lacks;
+}
+
 const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule)
 {
 	for (size_t i = 0; i < p->rules.n; i++)
@@ -64,6 +69,7 @@ struct row {
 	uint8_t levels[G_COUNT];
 	enum guarantee guarantee;
 	struct hold hold;
+	bool lacking;
 };
 
 /* Every guarantee a rule touches keeps its own level; the weakest part is shown. */
@@ -79,6 +85,13 @@ static void row_add(struct row *r, enum guarantee g, struct hold h)
 	if (!(r->touches & 1u << g) || h.level < r->levels[g])
 		r->levels[g] = (uint8_t)h.level;
 	r->touches |= 1u << g;
+}
+
+/* What no machine can change. */
+static void row_lacks(struct row *r, enum guarantee g, const char *why)
+{
+	row_add(r, g, (struct hold){ LEVEL_NONE, why, "none", NULL });
+	r->lacking = true;
 }
 
 static bool has_star(const struct cap *c)
@@ -113,7 +126,7 @@ static struct hold engine_rule(const struct ground *g, const struct cap *c)
 	if (c->action == CAP_FS_WRITE && c->path.tail && !g->cow)
 		return (struct hold){ LEVEL_PARTIAL,
 				      "protected names that do not exist yet could be created",
-				      "engine start", "--workspace cow" };
+				      "engine start", cow_fix(g, "--workspace cow", NULL) };
 	if (c->action == CAP_PROC_EXEC &&
 	    (c->path.n || !c->path.tail || c->has_args || c->sha256_n))
 		return (struct hold){ LEVEL_PARTIAL, "the loader it needs runs anything readable",
@@ -135,9 +148,24 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 {
 	const struct cap_set *s = g->set;
 
-	for (size_t i = 0; i < s->caps.n; i++)
-		row_add(&rows[s->caps.v[i].rule], plan_guarantee_of(s->caps.v[i].cap.action),
-			any_cap(g, &s->caps.v[i].cap));
+	for (size_t i = 0; i < s->caps.n; i++) {
+		const struct cap_entry *e = &s->caps.v[i];
+		const enum guarantee ge = plan_guarantee_of(e->cap.action);
+		const char *lacks =
+			s->rules.v[e->rule].built_in ? NULL : ground_lacks_for(g, &e->cap);
+
+		if (lacks)
+			row_lacks(&rows[e->rule], ge, lacks);
+		else
+			row_add(&rows[e->rule], ge, any_cap(g, &e->cap));
+	}
+	for (size_t i = 0; i < s->prices.n; i++) {
+		const struct cap_entry *e = &s->prices.v[i];
+		const char *lacks = ground_lacks_for(g, &e->cap);
+
+		if (lacks)
+			row_lacks(&rows[e->rule], plan_guarantee_of(e->cap.action), lacks);
+	}
 	for (size_t i = 0; i < s->nots.n; i++) {
 		struct row *r = &rows[s->nots.v[i].rule];
 		const enum guarantee ge = plan_guarantee_of(s->nots.v[i].cap.action);
@@ -158,22 +186,27 @@ static void rows_from_caps(const struct ground *g, struct row *rows)
 				hold_limit(g, (enum cap_limit)i));
 }
 
-static struct hold hold_isolation(const struct ground *g)
+static void add_isolation(const struct ground *g, struct row *r)
 {
 	static const char *const names[] = { "a process on this kernel", "gVisor",
 					     "a virtual machine" };
 	const enum cap_isolation have = adapter_isolation(g->opt->adapter);
+	struct hold h = { LEVEL_EXACT, names[have], "none", NULL };
 
-	if (have >= g->set->isolation)
-		return (struct hold){ LEVEL_EXACT, names[have], "none", NULL };
-	return (struct hold){ LEVEL_NONE, "the host adapter shares this kernel", "none",
-			      g->set->isolation == ISOLATION_VM ? "--adapter qemu"
-								: "--adapter gvisor" };
+	if (have < g->set->isolation && ground_lacks(g, FEATURE_ENGINE)) {
+		row_lacks(r, G_SYSCALL, ground_lacks(g, FEATURE_ENGINE));
+		return;
+	}
+	if (have < g->set->isolation)
+		h = (struct hold){ LEVEL_NONE, "the host adapter shares this kernel", "none",
+				   g->set->isolation == ISOLATION_VM ? "--adapter qemu"
+								     : "--adapter gvisor" };
+	row_add(r, G_SYSCALL, h);
 }
 
 static struct hold hold_workspace(const struct ground *g)
 {
-	if (!g->cow)
+	if (g->set->workspace != WORKSPACE_COW)
 		return (struct hold){ LEVEL_EXACT, "the real tree, narrowed", "none", NULL };
 	if (g->tier != TIER_A)
 		return (struct hold){ LEVEL_NONE, "copy-on-write needs mounts of its own", "none",
@@ -191,13 +224,20 @@ static void rows_from_settings(const struct ground *g, struct row *rows)
 	const struct cap_set *s = g->set;
 
 	if (s->isolation_rule != RULE_NONE)
-		row_add(&rows[s->isolation_rule], G_SYSCALL, hold_isolation(g));
-	if (s->workspace_rule != RULE_NONE)
+		add_isolation(g, &rows[s->isolation_rule]);
+	if (s->workspace_rule != RULE_NONE && s->workspace == WORKSPACE_COW &&
+	    ground_lacks(g, FEATURE_COW))
+		row_lacks(&rows[s->workspace_rule], G_FS_WRITE, ground_lacks(g, FEATURE_COW));
+	else if (s->workspace_rule != RULE_NONE)
 		row_add(&rows[s->workspace_rule], G_FS_WRITE, hold_workspace(g));
 	if (s->net_level_rule != RULE_NONE)
 		row_add(&rows[s->net_level_rule], G_NET,
 			g->own_net || g->mediate
-				? (struct hold){ LEVEL_EXACT, "own network and DNS", "none", NULL }
+				? (struct hold){ LEVEL_EXACT,
+						 ground_lacks(g, FEATURE_NET)
+							 ? "own network, no way out of it"
+							 : "own network and DNS",
+						 "none", NULL }
 				: (struct hold){ LEVEL_NONE,
 						 "connections cannot be controlled here", "none",
 						 NULL });
@@ -245,6 +285,9 @@ static bool is_refused(const struct cap_set *set, const struct cap_rule *rule,
 		return false;
 	if (rule->missing)
 		return !rule->optional;
+	/* Accepting less helps where less is to be had. */
+	if (row->lacking)
+		return true;
 	for (unsigned g = 0; g < G_COUNT; g++)
 		if ((row->touches & 1u << g) && row->levels[g] < LEVEL_STRICTER &&
 		    !is_accepted(set, (enum guarantee)g, (enum level)row->levels[g]))
@@ -270,6 +313,7 @@ static bool add_rules(struct arena *a, const struct ground *g, const struct row 
 					 .guarantee = rows[i].guarantee,
 					 .hold = rows[i].hold,
 					 .touches = rows[i].touches,
+					 .lacking = rows[i].lacking,
 					 .refused = is_refused(g->set, rule, &rows[i]) };
 		memcpy(r->levels, rows[i].levels, sizeof(r->levels));
 		if (rows[i].touches == 0)
@@ -317,7 +361,7 @@ static void set_guarantees(const struct ground *g, struct plan *p)
 								    .rule = g->set->limit_rule[i] };
 	}
 	for (size_t i = 0; i < p->rules.n; i++)
-		if (!g->set->rules.v[p->rules.v[i].rule].missing)
+		if (!g->set->rules.v[p->rules.v[i].rule].missing && !p->rules.v[i].lacking)
 			lower_guarantees(p, &p->rules.v[i]);
 	/* A socket that delegates authority ends every boundary it can act across. */
 	for (size_t i = 0; i < g->set->caps.n; i++)
@@ -361,6 +405,7 @@ int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts
 	p->opt = *opt;
 	ground_init(&g, set, facts, opt, &p->tier_why);
 	p->tier = g.tier;
+	p->lacks = opt->adapter == ADAPTER_HOST ? NULL : ground_lacks(&g, FEATURE_ENGINE);
 	rows_from_caps(&g, rows);
 	rows_from_settings(&g, rows);
 	rows_from_kinds(&g, rows);

@@ -38,7 +38,28 @@ struct plan_options {
 	enum plan_adapter adapter;
 	enum plan_tier tier;   /* TIER_NONE: choose */
 	bool overlay_advisory; /* overlayfs has an open advisory on this kernel */
+	bool whole; /* as if this version could do everything: for tests of planning */
 };
+
+/* What may lack in a version of writ, whatever the machine. */
+enum plan_feature {
+	FEATURE_NET = 0,
+	FEATURE_LISTEN,
+	FEATURE_GIT,
+	FEATURE_SECRET,
+	FEATURE_TOOL,
+	FEATURE_AGENT,
+	FEATURE_ASK,   /* a person, before a use */
+	FEATURE_TALLY, /* counts and rates of uses */
+	FEATURE_COW,
+	FEATURE_ENGINE, /* another than the host */
+	/* keep last */
+	FEATURE_END
+};
+
+/* able.c: why this version cannot do it; NULL if it can. */
+const char *plan_lacks(enum plan_feature f);
+const char *plan_lacks_for(const struct cap *c);
 
 /* How well one thing holds, by what, at which price, and what would help. */
 struct hold {
@@ -55,6 +76,7 @@ struct plan_rule {
 	uint32_t touches;	 /* bits of 1 << enum guarantee */
 	uint8_t levels[G_COUNT]; /* enum level, where touched */
 	bool refused;		 /* a person wrote it and it does not hold here */
+	bool lacking;		 /* this version cannot do it; no guarantee is the worse for it */
 };
 
 struct plan_guarantee {
@@ -81,6 +103,7 @@ struct plan {
 	struct plan_options opt;
 	enum plan_tier tier;
 	const char *tier_why;	     /* why not the better one; NULL for tier A */
+	const char *lacks;	     /* why this version cannot carry out any of it, or NULL */
 	VEC(struct plan_rule) rules; /* one per written rule, in rule order */
 	struct plan_guarantee guarantees[G_COUNT];
 	VEC(struct plan_gap) gaps;
@@ -91,6 +114,9 @@ struct plan {
 must_check int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts *facts,
 			const struct plan_options *opt, struct plan **ret_plan,
 			struct writ_err *err);
+
+/* Would a run start? */
+bool plan_runs(const struct plan *p);
 
 /* The row of @rule, or NULL if that rule has none. */
 const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule);
@@ -110,10 +136,17 @@ struct explain_style {
 	bool all;     /* base's rules too */
 	bool verbose; /* guarantees and steps */
 };
-void plan_explain(const struct plan *p, const struct explain_style *style, struct buf *b);
+/* An agent that a policy names, with what its own rules come to. */
+struct plan_agent {
+	struct sv name;
+	struct plan *plan;
+};
+void plan_explain(const struct plan *p, const struct plan_agent *agents, size_t agents_n,
+		  const struct explain_style *style, struct buf *b);
 
-/* The effective-guarantees record, and the same without its braces. */
+/* The effective-guarantees record: of a plan, and of one with its agents. */
 void plan_json(const struct plan *p, struct buf *b);
-void plan_json_members(const struct plan *p, struct buf *b);
+void plan_json_all(const struct plan *p, const struct plan_agent *agents, size_t agents_n,
+		   struct buf *b);
 
 #endif

@@ -29,6 +29,12 @@ void ground_init(struct ground *g, const struct cap_set *set, const struct host_
 /* The weaker of two holds; at equal levels the first with a price, else the later. */
 struct hold hold_min(struct hold a, struct hold b);
 
+/* able.c: plan_lacks() and plan_lacks_for(), unless all of it is to be planned. */
+const char *ground_lacks(const struct ground *g, enum plan_feature f);
+const char *ground_lacks_for(const struct ground *g, const struct cap *c);
+/* @fix, which names copy-on-write workspaces, or @without if there are none. */
+const char *cow_fix(const struct ground *g, const char *fix, const char *without);
+
 /* rules.c: one capability or denial on the host adapter. */
 struct hold hold_cap(const struct ground *g, const struct cap *c);
 struct hold hold_denial(const struct ground *g, const struct cap *d);

@@ -65,7 +65,9 @@ static struct hold hold_glob(const struct ground *g, const struct cap *c, bool w
 	if (in_cow(g, c) && write)
 		return HOLD(EXACT, "commit gate of the copy-on-write workspace", "checked at apply",
 			    NULL);
-	return HOLD(PARTIAL, no_notify, "none", "grant the whole directory, or --workspace cow");
+	return HOLD(PARTIAL, no_notify, "none",
+		    cow_fix(g, "grant the whole directory, or --workspace cow",
+			    "grant the whole directory"));
 }
 
 static struct hold hold_read(const struct ground *g, const struct cap *c)
@@ -101,7 +103,9 @@ static struct hold hold_write(const struct ground *g, const struct cap *c)
 					      : "Landlock, create and attribute traps",
 			    "creates ~2x", NULL);
 	return HOLD(PARTIAL, "protected names that do not exist yet could be created", "none",
-		    g->tier == TIER_A ? "--workspace cow checks them before they land" : NULL);
+		    g->tier == TIER_A
+			    ? cow_fix(g, "--workspace cow checks them before they land", NULL)
+			    : NULL);
 }
 
 static struct hold hold_put(const struct ground *g)
@@ -284,7 +288,7 @@ struct hold hold_cap(const struct ground *g, const struct cap *c)
 }
 
 /* Could any grant reach what this denial takes away? */
-static bool takes_from_a_grant(const struct ground *g, const struct cap *d)
+static bool takes_from_a_grant(const struct ground *g, const struct cap *d, bool but_base)
 {
 	for (size_t i = 0; i < g->set->caps.n; i++) {
 		const struct cap *c = &g->set->caps.v[i].cap;
@@ -293,6 +297,8 @@ static bool takes_from_a_grant(const struct ground *g, const struct cap *d)
 
 		if (c->action != d->action &&
 		    !(d->action == CAP_FS_WRITE && c->action == CAP_FS_PUT))
+			continue;
+		if (but_base && cap_set_of_base(g->set, &g->set->caps.v[i]))
 			continue;
 		/* Literal heads that differ keep the two apart; anything else may meet. */
 		for (size_t k = 0; k < n && !apart && k < d->path.hole; k++)
@@ -326,25 +332,39 @@ static bool denial_in_cow(const struct ground *g, const struct cap *d)
 static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 {
 	const bool by_name = d->path.hole != SIZE_MAX || has_star(&d->path);
+	const bool but_base = cap_set_passes_over(g->set, d);
 
-	if (!takes_from_a_grant(g, d))
-		return HOLD(EXACT, "nothing allows it anyway", "none", NULL);
+	/* By name alone means: in what is granted. A place that is named means that place. */
+	if (but_base && d->path.hole != 0)
+		return HOLD(PARTIAL, "base's system trees are left alone", "none",
+			    "begin the pattern inside the one that is meant");
+	if (!takes_from_a_grant(g, d, but_base))
+		return HOLD(EXACT,
+			    but_base ? "nothing but base's system trees allows it"
+				     : "nothing allows it anyway",
+			    "none", NULL);
 	if (denial_in_cow(g, d))
 		return HOLD(EXACT,
 			    d->action == CAP_FS_READ ? "copy-on-write snapshot"
 						     : "commit gate of the copy-on-write workspace",
 			    "none", NULL);
 	if (g->mediate && d->action == CAP_FS_READ)
-		return HOLD(EXACT, g->tier == TIER_A ? "mask, opens mediated" : "opens mediated",
-			    "opens ~6x", "--workspace cow makes it free");
+		return HOLD(EXACT,
+			    g->tier == TIER_A
+				    ? (but_base ? "mask, opens mediated; not base's system trees"
+						: "mask, opens mediated")
+				    : (but_base ? "opens mediated; not base's system trees"
+						: "opens mediated"),
+			    "opens ~6x", cow_fix(g, "--workspace cow makes it free", NULL));
 	if (g->mediate)
 		return HOLD(EXACT,
 			    g->tier == TIER_A ? "read-only bind, create trap" : "create trap",
 			    "creates ~2x", NULL);
 	if (g->tier == TIER_A && !by_name)
 		return HOLD(PARTIAL, "mask; the host's own rename would uncover it", "none",
-			    "--workspace cow");
-	return HOLD(NONE, no_notify, "none", g->tier == TIER_A ? "--workspace cow" : NULL);
+			    cow_fix(g, "--workspace cow", NULL));
+	return HOLD(NONE, no_notify, "none",
+		    g->tier == TIER_A ? cow_fix(g, "--workspace cow", NULL) : NULL);
 }
 
 struct hold hold_denial(const struct ground *g, const struct cap *d)
@@ -354,7 +374,7 @@ struct hold hold_denial(const struct ground *g, const struct cap *d)
 	if (d->action == CAP_FS_READ || d->action == CAP_FS_WRITE || d->action == CAP_FS_PUT)
 		return hold_deny_file(g, d);
 	if (d->action == CAP_PROC_EXEC)
-		return takes_from_a_grant(g, d)
+		return takes_from_a_grant(g, d, false)
 			       ? HOLD(PARTIAL, "hidden on exec mounts; a copy of it still runs",
 				      "none", "accept exec=partial")
 			       : HOLD(EXACT, "nothing allows it anyway", "none", NULL);

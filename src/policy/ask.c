@@ -4,15 +4,10 @@
 
 const char *const policy_private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
 
-bool policy_is_below(struct sv path, struct sv dir)
-{
-	return dir.n && sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/');
-}
-
 static bool in_private_dir(struct sv path)
 {
 	for (size_t i = 0; policy_private_dirs[i]; i++)
-		if (policy_is_below(path, sv_from(policy_private_dirs[i])))
+		if (sv_below(path, sv_from(policy_private_dirs[i])))
 			return true;
 	return false;
 }
@@ -41,8 +36,8 @@ static bool path_request(struct lower *l, const struct stmt *s, enum cap_action 
 
 	if (!lower_plain_path(l, s, &raw))
 		return false;
-	q->private_area = in_private_dir(raw) && !policy_is_below(raw, l->env->workspace) &&
-			  !policy_is_below(raw, l->env->home) &&
+	q->private_area = in_private_dir(raw) && !sv_below(raw, l->env->workspace) &&
+			  !(l->env->home.n > 1 && sv_below(raw, l->env->home)) &&
 			  (action == CAP_FS_READ || action == CAP_FS_WRITE || action == CAP_FS_PUT);
 	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
 	good = good ? concrete(l, s, action, buf_view(&b), params, &q->request)
@@ -205,12 +200,38 @@ static bool is_shown(const struct cap_set *set, const struct cap *req)
 	return false;
 }
 
+/* Is this shown by base alone, and does every denial of it pass over that? */
+static bool is_passed_over(const struct cap_set *set, const struct cap *req, uint32_t *ret_rule)
+{
+	const struct cap_entry *grant = NULL;
+
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap_entry *e = &set->caps.v[i];
+
+		if (!cap_matches(&e->cap, req))
+			continue;
+		if (!cap_set_of_base(set, e))
+			return false;
+		grant = grant ? grant : e;
+	}
+	for (size_t i = 0; grant && i < set->nots.n; i++)
+		if (cap_denies(&set->nots.v[i].cap, req) &&
+		    !cap_set_passes_over(set, &set->nots.v[i].cap))
+			return false;
+	if (grant)
+		*ret_rule = grant->rule;
+	return grant != NULL;
+}
+
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q)
 {
 	struct cap_verdict v = cap_set_decide(set, &q->request);
 
 	if (v.answer == CAP_DENY && v.rule == RULE_NONE && q->private_area &&
 	    !is_shown(set, &q->request))
+		v.answer = CAP_ALLOW;
+	else if (v.answer == CAP_DENY && v.rule != RULE_NONE &&
+		 is_passed_over(set, &q->request, &v.rule))
 		v.answer = CAP_ALLOW;
 	return v;
 }

@@ -295,10 +295,14 @@ static void check_passthrough(struct lower *l, const struct lowered_rule *r)
 
 void check_secrets(struct lower *l)
 {
-	for (size_t i = 0; i < l->done.n; i++)
-		if (l->done.v[i].s->kind == STMT_SECRET && l->done.v[i].cap_n &&
-		    !sv_is(caps_of(l, &l->done.v[i])[0].cap.as, "env"))
-			check_passthrough(l, &l->done.v[i]);
+	for (size_t i = 0; i < l->done.n; i++) {
+		const struct lowered_rule *r = &l->done.v[i];
+		const struct cap_entry *secret =
+			r->s->kind == STMT_SECRET && r->cap_n ? caps_of(l, r) : NULL;
+
+		if (secret && !sv_is(secret->cap.as, "env"))
+			check_passthrough(l, r);
+	}
 	for (size_t i = 0; i < l->policy->envs.n; i++) {
 		const struct policy_setenv *e = &l->policy->envs.v[i];
 		const struct policy_secret *s = given_away(l->policy, e);

@@ -284,8 +284,8 @@ static bool check_there(struct lower *l, const struct stmt *s, const struct piec
 
 static bool is_kernel_tree(struct sv path)
 {
-	return policy_is_below(path, SV("/proc")) || policy_is_below(path, SV("/dev")) ||
-	       policy_is_below(path, SV("/sys"));
+	return sv_below(path, SV("/proc")) || sv_below(path, SV("/dev")) ||
+	       sv_below(path, SV("/sys"));
 }
 
 bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret, bool *ret_skip)
@@ -318,8 +318,8 @@ bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret,
 	 * SECURITY: an earlier session may have planted a link here. What is named
 	 * below the workspace stays there, or is named by where it really is.
 	 */
-	if (!deny && policy_is_below(name, l->env->workspace) &&
-	    !policy_is_below(found.physical, l->env->workspace))
+	if (!deny && sv_below(name, l->env->workspace) &&
+	    !sv_below(found.physical, l->env->workspace))
 		return lower_bad(l, s, "if you mean it, name that path itself",
 				 "a link leads out of the workspace, to " SV_FMT,
 				 SV_ARG(found.physical));

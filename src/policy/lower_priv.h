@@ -85,7 +85,6 @@ must_check bool net_url_text(struct lower *l, const struct net_object *o, struct
 must_check bool path_bytes(struct arena *a, struct sv path, struct sv *ret);
 
 /* Is @path the directory @dir or below it? Never for an empty @dir. */
-bool policy_is_below(struct sv path, struct sv dir);
 
 /* Qualifiers that several verbs share: count rate up down. */
 must_check bool lower_counters(struct lower *l, const struct stmt *s, struct params *p);

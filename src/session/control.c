@@ -21,8 +21,15 @@ static const char socket_name[] = "control";
 int control_open(struct session *s, struct writ_err *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	scoped_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	scoped_fd fd = -1;
+	int r = 0;
 
+	if (s->control >= 0)
+		return 0;
+	r = session_place_run(s, err);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%s", s->paths.run_fd,
 		 socket_name);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || listen(fd, 8) < 0)

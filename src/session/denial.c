@@ -382,6 +382,7 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 	/* The commonest reason is the one that a grant can change. */
 	if (!sv_is(sv_from(e->extra), "no rule allows it"))
 		memcpy(d->why, e->extra, sizeof(d->why) - 1);
+	session_reach(s);
 	/* SECURITY: what was only named is told outside: inside it would tell what exists here. */
 	if (!named)
 		write_feed(s, d, s->denials.n);

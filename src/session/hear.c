@@ -75,6 +75,8 @@ static void on_sealed(struct session *s, struct heard *h)
 	struct buf b = BUF_INIT(4096);
 
 	s->state = SESSION_RUNNING;
+	if (h->fd >= 0 && s->feed < 0)
+		s->feed = take_fd(&h->fd);
 	s->started_ms = s->active_ms = clock_ms();
 	record_begin(s, &b, "sealed");
 	record_num(&b, "steps", h->m.value);
@@ -112,7 +114,7 @@ static void on_listener(struct session *s, struct heard *h)
 {
 	struct writ_err err = { 0 };
 
-	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), &err) < 0) {
+	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), h->m.id == 1, &err) < 0) {
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);

@@ -360,6 +360,11 @@ static bool heard(struct session *s, int from)
 		bind_more(s, &m);
 	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
 		start_resolver(s);
+	} else if (m.type == EGRESS_WANT_READER && from == s->egress && s->reader < 0) {
+		struct writ_err err = { 0 };
+
+		if (read_start(s, &err) < 0)
+			say(s, "%s", err.what);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
 		record_net(s, &e);
 		if (e.answer == CAP_DENY)
@@ -391,28 +396,6 @@ void net_event(struct session *s)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
-/* What it read ends with it; raw tunnels go on, and another one takes its place. */
-void net_read_event(struct session *s)
-{
-	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(4096);
-
-	if (heard(s, s->reader))
-		return;
-	scope_close(&s->reader);
-	s->reader = -1;
-	if (s->reader_pid > 0)
-		(void)waitpid(s->reader_pid, NULL, 0);
-	s->reader_pid = 0;
-	if (s->state >= SESSION_ENDING)
-		return;
-	record_begin(s, &b, "reader");
-	record_str(&b, "what", SV("the process that reads requests ended, and is started again"));
-	record_end(s, &b);
-	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0)
-		session_end(s, "nobody can read requests any more", SESSION_FAILED);
-}
-
 /* SECURITY: what comes over the control socket is read as any capability is. */
 static bool is_fit(const struct session *s, struct sv caps)
 {
@@ -432,29 +415,64 @@ static bool is_fit(const struct session *s, struct sv caps)
 	if (reach_init(&a, &one, s->opt->realm, &r, &err) < 0)
 		return false;
 	for (size_t i = 0; i < one.caps.n; i++)
-		if (one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
+		if (s->reader < 0 && one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
 		    !reach_is_open(&one.caps.v[i].cap))
 			return false;
 	return one.caps.n > 0;
 }
 
-/* Rules that were granted or taken back while the session runs. */
-bool net_grant(struct session *s, const struct grant *g, bool on)
+/* Each capability of a live grant to one of our processes. */
+static void tell_grant(int to, const struct grant *g, bool on)
 {
 	struct sv caps = sv_from(g->path);
 
-	if (s->view.listeners.n == 0 || !is_fit(s, caps))
-		return false;
-	net_first(s);
-	while (caps.n) {
+	while (to >= 0 && caps.n) {
 		struct egress_message m = { .type = on ? EGRESS_GRANT : EGRESS_REVOKE };
 		const struct sv cap = sv_cut(&caps, '\n');
 
 		m.text_n = (uint32_t)cap.n;
 		memcpy(m.text, cap.p, cap.n);
-		tell(s, &m, NULL, 0);
+		/* One that is gone is noticed where it is listened to. */
+		(void)!egress_send(to, &m, NULL, 0);
 	}
+}
+
+/* Rules that were granted or taken back while the session runs. */
+bool net_grant(struct session *s, const struct grant *g, bool on)
+{
+	if (s->view.listeners.n == 0 || !is_fit(s, sv_from(g->path)))
+		return false;
+	net_first(s);
+	tell_grant(s->egress, g, on);
+	tell_grant(s->reader, g, on);
 	return s->egress >= 0;
+}
+
+/* What it read ends with it; raw tunnels go on, and another one takes its place. */
+void net_read_event(struct session *s)
+{
+	struct writ_err err = { 0 };
+	struct buf b = BUF_INIT(4096);
+
+	if (heard(s, s->reader))
+		return;
+	scope_close(&s->reader);
+	s->reader = -1;
+	if (s->reader_pid > 0)
+		(void)waitpid(s->reader_pid, NULL, 0);
+	s->reader_pid = 0;
+	if (s->state >= SESSION_ENDING)
+		return;
+	record_begin(s, &b, "reader");
+	record_str(&b, "what", SV("the process that reads requests ended, and is started again"));
+	record_end(s, &b);
+	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0) {
+		session_end(s, "nobody can read requests any more", SESSION_FAILED);
+		return;
+	}
+	for (size_t i = 0; i < s->grants.n; i++)
+		if (s->grants.v[i].net && s->grants.v[i].number)
+			tell_grant(s->reader, &s->grants.v[i], true);
 }
 
 void net_clear(struct session *s)

@@ -10,31 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "crypto/crypto.h"
 
 #include "base/banned.h"
-
-/* Makes @path and its parents, ours alone. */
-static int make_dirs(const char *path, struct writ_err *err)
-{
-	char p[PATH_MAX];
-	const size_t n = strlen(path);
-
-	if (n >= sizeof(p))
-		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
-	memcpy(p, path, n + 1);
-	if (mkdir(p, 0700) == 0 || errno == EEXIST)
-		return 0;
-	for (size_t i = 1; i <= n; i++) {
-		if (p[i] != '/' && p[i] != 0)
-			continue;
-		p[i] = 0;
-		if (mkdir(p, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
-		p[i] = i == n ? 0 : '/';
-	}
-	return 0;
-}
 
 static int below(struct session *s, struct sv *ret, struct writ_err *err, const char *fmt,
 		 struct sv name)
@@ -45,7 +24,7 @@ static int below(struct session *s, struct sv *ret, struct writ_err *err, const 
 	if (!path)
 		return writ_nomem(err);
 	*ret = sv_from(path);
-	return make_dirs(path, err);
+	return fd_make_dirs(path, err);
 }
 
 /*
@@ -64,7 +43,7 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 
 	if (!path || !gate)
 		return writ_nomem(err);
-	r = make_dirs(gate, err);
+	r = fd_make_dirs(gate, err);
 	if (r < 0)
 		return r;
 	*ret = path;
@@ -105,26 +84,8 @@ static int make_id(struct session *s, struct writ_err *err)
 	return r;
 }
 
-/* A file inside the session's own directory that is shown at /run/writ. */
-static int info_file(struct session *s, const char *name, struct sv text, struct writ_err *err)
-{
-	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.info), name);
-	scoped_fd fd =
-		path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644) : -1;
-	int r;
-
-	if (!path)
-		return writ_nomem(err);
-	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	r = fd_write_all(fd, text, err);
-	if (r == 0 && sv_is(sv_from(name), "denials.jsonl"))
-		s->feed = take_fd(&fd);
-	return r;
-}
-
 /* What the agent may know about its own limits: the rules, one per line. */
-static int info_policy(struct session *s, struct writ_err *err)
+static int write_rules(struct session *s, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	struct buf b = BUF_INIT(1 << 20);
@@ -136,9 +97,28 @@ static int info_policy(struct session *s, struct writ_err *err)
 		if (!set->rules.v[i].missing && set->rules.v[i].line)
 			buf_fmt(&b, SV_FMT "\n", SV_ARG(set->rules.v[i].text));
 	r = buf_check(&b, err);
-	if (r == 0)
-		r = info_file(s, "policy", buf_view(&b), err);
+	if (r == 0 && !arena_sv(s->a, buf_view(&b), &s->paths.rules))
+		r = writ_nomem(err);
 	buf_clear(&b);
+	return r;
+}
+
+/* A file in the session's own directory that the agent may read. */
+static int info_file(struct session *s, const char *name, struct sv text, int *ret_fd,
+		     struct writ_err *err)
+{
+	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.info), name);
+	scoped_fd fd =
+		path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644) : -1;
+	int r;
+
+	if (!path)
+		return writ_nomem(err);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	r = fd_write_all(fd, text, err);
+	if (r == 0 && ret_fd)
+		*ret_fd = take_fd(&fd);
 	return r;
 }
 
@@ -178,13 +158,17 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
  * The session's own directory is locked as long as we live: who can lock it has
  * found a session that died hard. While one is made, nobody looks for such.
  */
-static int make_run(struct session *s, struct writ_err *err)
+int session_place_run(struct session *s, struct writ_err *err)
 {
 	struct sv all;
 	const char *path = arena_fmt(s->a, SV_FMT "/run/%s", SV_ARG(s->opt->state), s->id);
 	scoped_fd top = -1;
-	int r = path ? below(s, &all, err, "run", SV("")) : writ_nomem(err);
+	int r = path ? 0 : writ_nomem(err);
 
+	if (s->paths.run_fd >= 0)
+		return 0;
+	if (r == 0)
+		r = below(s, &all, err, "run", SV(""));
 	if (r < 0)
 		return r;
 	top = open(all.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -197,10 +181,49 @@ static int make_run(struct session *s, struct writ_err *err)
 	return 0;
 }
 
+/* Without mounts of its own the agent sees the host's names: its files lie there. */
+static int make_shown(struct session *s, struct writ_err *err)
+{
+	int r = session_place_run(s, err);
+	const char *info = r < 0 ? "" : arena_fmt(s->a, SV_FMT "/info", SV_ARG(s->paths.run));
+	const char *tmp = r < 0 ? "" : arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
+
+	if (r < 0)
+		return r;
+	if (!info || !tmp)
+		return writ_nomem(err);
+	s->paths.info = sv_from(info);
+	s->paths.tmp = sv_from(tmp);
+	if (mkdir(info, 0755) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
+	if (mkdir(tmp, 0700) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "make a temporary directory");
+	r = info_file(s, "policy", s->paths.rules, NULL, err);
+	return r < 0 ? r : info_file(s, "denials.jsonl", SV(""), &s->feed, err);
+}
+
+int session_place_record(struct session *s, struct writ_err *err)
+{
+	const char *dir = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
+	const char *path = dir ? arena_fmt(s->a, "%s/%s.jsonl", dir, s->id) : NULL;
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+	int r = 0;
+
+	if (!path)
+		return writ_nomem(err);
+	s->paths.record = sv_from(path);
+	s->record = open(path, flags, 0600);
+	if (s->record < 0 && errno == ENOENT) {
+		r = fd_make_dirs(dir, err);
+		if (r == 0)
+			s->record = open(path, flags, 0600);
+	}
+	return r == 0 && s->record < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", path) : r;
+}
+
 int session_place_make(struct session *s, struct writ_err *err)
 {
 	struct sv workspace;
-	const char *info, *record;
 	int r = make_id(s, err);
 
 	s->paths.run_fd = -1;
@@ -211,36 +234,8 @@ int session_place_make(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = make_kept(s, workspace, err);
 	if (r == 0)
-		r = make_run(s, err);
-	if (r < 0)
-		return r;
-	info = arena_fmt(s->a, SV_FMT "/info", SV_ARG(s->paths.run));
-	record = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
-	if (!info || !record)
-		return writ_nomem(err);
-	s->paths.info = sv_from(info);
-	if (mkdir(info, 0755) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
-	if (s->opt->plan->tier == TIER_B) {
-		const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
-
-		if (!tmp || mkdir(tmp, 0700) < 0)
-			return writ_fail(err, WRIT_E_SYS, errno, "make a temporary directory");
-		s->paths.tmp = sv_from(tmp);
-	}
-	r = make_dirs(record, err);
-	record = arena_fmt(s->a, "%s/%s.jsonl", record, s->id);
-	if (!record)
-		return writ_nomem(err);
-	if (r == 0) {
-		s->paths.record = sv_from(record);
-		s->record = open(record, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-		if (s->record < 0)
-			r = writ_fail(err, WRIT_E_SYS, errno, "%s", record);
-	}
-	if (r == 0)
-		r = info_policy(s, err);
-	return r < 0 ? r : info_file(s, "denials.jsonl", SV(""), err);
+		r = write_rules(s, err);
+	return r == 0 && s->opt->plan->tier == TIER_B ? make_shown(s, err) : r;
 }
 
 /* Removes everything below @fd; what the agent left there may have any shape. */

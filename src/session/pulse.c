@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -122,6 +123,16 @@ static int until(struct session *s, enum cap_limit limit, uint64_t since, int le
 	return since + length - now < (uint64_t)least ? (int)(since + length - now) : least;
 }
 
+void session_reach(struct session *s)
+{
+	struct writ_err err = { 0 };
+
+	if (s->state != SESSION_RUNNING || control_open(s, &err) == 0)
+		return;
+	say(s, "%s: %s", err.what, strerror(err.sys));
+	session_end(s, "it could not be spoken to", SESSION_FAILED);
+}
+
 int pulse_timeout(struct session *s)
 {
 	const uint64_t now = clock_ms();
@@ -139,6 +150,13 @@ int pulse_timeout(struct session *s)
 			return 0;
 		}
 		return (int)(s->killed_ms + GRACE_MS - now);
+	}
+	if (s->control < 0 && s->state == SESSION_RUNNING) {
+		if (now >= s->started_ms + ALONE_MS) {
+			session_reach(s);
+			return 0;
+		}
+		t = (int)(s->started_ms + ALONE_MS - now);
 	}
 	if (s->asked_ms && now >= s->asked_ms + GRACE_MS)
 		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);

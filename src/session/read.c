@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,9 +186,9 @@ int read_start(struct session *s, struct writ_err *err)
 
 /* --- trust --- */
 
-static int write_info(struct session *s, const char *name, struct sv text, struct writ_err *err)
+static int write_trust(struct session *s, const char *name, struct sv text, struct writ_err *err)
 {
-	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.info), name);
+	const char *path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->paths.trust), name);
 	scoped_fd fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
 
 	if (!path)
@@ -198,9 +199,22 @@ static int write_info(struct session *s, const char *name, struct sv text, struc
 /* The files are there before the jail is built, so that they can be mounted. */
 int read_prepare(struct session *s, struct writ_err *err)
 {
-	const int r = write_info(s, "ca.pem", SV(""), err);
+	const char *dir;
+	int r = 0;
 
-	return r < 0 ? r : write_info(s, "ca-bundle.pem", SV(""), err);
+	if (s->paths.info.n) {
+		s->paths.trust = s->paths.info;
+	} else {
+		r = session_place_run(s, err);
+		dir = r < 0 ? NULL : arena_fmt(s->a, SV_FMT "/trust", SV_ARG(s->paths.run));
+		if (r == 0 && (!dir || mkdir(dir, 0755) < 0))
+			r = writ_fail(err, WRIT_E_SYS, errno, "make a directory");
+		s->paths.trust = sv_from(dir);
+	}
+	if (r == 0)
+		r = write_trust(s, "ca.pem", SV(""), err);
+
+	return r < 0 ? r : write_trust(s, "ca-bundle.pem", SV(""), err);
 }
 
 int read_trust(struct session *s, struct sv pem, struct writ_err *err)
@@ -215,9 +229,9 @@ int read_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = buf_check(&b, err);
 	}
 	if (r == 0)
-		r = write_info(s, "ca.pem", pem, err);
+		r = write_trust(s, "ca.pem", pem, err);
 	if (r == 0)
-		r = write_info(s, "ca-bundle.pem", buf_view(&b), err);
+		r = write_trust(s, "ca-bundle.pem", buf_view(&b), err);
 	buf_clear(&b);
 	return r;
 }

@@ -44,7 +44,8 @@ enum {
 	POLL_ASK,
 	POLL_CONTROL,
 	POLL_EARLY, /* until there is egress */
-	POLL_MOUNTS = POLL_EARLY + EARLY_MAX,
+	POLL_LISTENER = POLL_EARLY + EARLY_MAX,
+	POLL_MOUNTS,
 	POLL_RELAY,
 	POLL_COUNT = POLL_RELAY + RELAY_POLLS + CLIENTS_MAX + 2 * SCREENS_MAX
 };
@@ -85,7 +86,8 @@ static size_t add(struct polled *w, struct pollfd p)
 static void fill(struct session *s, struct polled *w)
 {
 	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress, s->reader, s->asking_tty,
-			      s->control,  s->early[0],	    s->early[1],    s->early[2] };
+			      s->control,  s->early[0],	    s->early[1],    s->early[2],
+			      s->state == SESSION_RUNNING ? s->listener : -1 };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
@@ -138,6 +140,8 @@ static void step(struct session *s)
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		if (w.p[POLL_EARLY + i].revents)
 			net_first(s);
+	if (w.p[POLL_LISTENER].revents)
+		watch_call(s, w.p[POLL_LISTENER].revents);
 	if (w.p[POLL_KEEPER].revents)
 		control_keeper(s);
 	if (w.p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
@@ -249,6 +253,10 @@ static int wait_for_keeper(struct session *s, struct writ_err *err)
 /* What writ-init said before it could not be spoken to any more is the reason. */
 static void hear_why(struct session *s, struct writ_err *err)
 {
+	struct writ_err none = { 0 };
+
+	if (s->record < 0 && session_place_record(s, &none) == 0)
+		record_start(s);
 	for (int i = 0; i < 16 && !s->failed && s->state != SESSION_ENDED; i++) {
 		struct pollfd p = { s->jail.session, POLLIN, 0 };
 
@@ -258,6 +266,39 @@ static void hear_why(struct session *s, struct writ_err *err)
 	}
 	if (s->failed && s->failed_step != STEP_NONE)
 		*err = s->err;
+}
+
+/* Nobody says what to run any more: nothing was, and there is nothing to record. */
+static void await(struct session *s, struct writ_err *err)
+{
+	s->late = *s->opt;
+	if (s->opt->await(s->opt->await_ctx, &s->late, err) < 0) {
+		s->err = *err;
+		s->failed = true;
+	}
+	s->opt = &s->late;
+}
+
+/* The login name to show inside. */
+static struct sv user_of(char *const *environ)
+{
+	const struct sv user = environ_get(environ, SV("USER"));
+
+	return user.n == 0 || !sv_is_graph(user) || sv_find(user, ':') != SIZE_MAX ? SV("agent")
+										   : user;
+}
+
+int session_early(struct arena *a, const struct host_facts *facts, char *const *environ,
+		  struct jail *j, struct writ_err *err)
+{
+	const struct jail_message m = { .type = JAIL_PREPARE };
+	scoped_fd program = -1;
+	int r = host_prepare(a, facts, user_of(environ), &program, err);
+
+	/* One that cannot be spoken to says why itself, when it is needed. */
+	if (r == 0 && jail_send(j->session, &m, &program, 1, SV(""), err) == 0)
+		j->prepared = true;
+	return r;
 }
 
 static int start(struct session *s, struct writ_err *err)
@@ -277,20 +318,19 @@ static int start(struct session *s, struct writ_err *err)
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
+				     .rules = s->paths.rules,
 				     .state = s->paths.state,
-				     .user = environ_get(s->opt->environ, SV("USER")),
+				     .user = user_of(s->opt->environ),
+				     .prepared = s->opt->early && s->opt->early->prepared,
 				     .workspace = s->opt->workspace,
 				     .realm = s->opt->realm,
-				     .trust = s->reads,
+				     .trust = s->paths.trust,
 				     .own = { s->opt->state, s->opt->config } };
-	if (place.user.n == 0 || !sv_is_graph(place.user) || sv_find(place.user, ':') != SIZE_MAX)
-		place.user = SV("agent");
 	if (r == 0)
 		r = host_compile(s->a, s->opt->plan, s->opt->policy, &place, s->opt->fail_at,
 				 &s->view, &program, err);
 	if (r < 0)
 		return r;
-	record_start(s);
 	if (s->opt->early && s->opt->early->pid > 0) {
 		s->jail = *s->opt->early;
 		*s->opt->early = (struct jail)JAIL_INIT;
@@ -311,6 +351,15 @@ static int start(struct session *s, struct writ_err *err)
 		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
+	/* It is being built meanwhile. */
+	if (r == 0 && s->opt->await)
+		await(s, err);
+	if (r == 0 && s->failed)
+		return 0;
+	if (r == 0)
+		r = session_place_record(s, err);
+	if (r == 0)
+		record_start(s);
 	/* SECURITY: no command before pid 1 is where its limits are. */
 	while (r == 0 && s->cgroup.n && s->jail.init == 0 && s->state == SESSION_STARTING &&
 	       !s->failed)
@@ -321,9 +370,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = read_wait(s, err);
 	if (r == 0)
 		r = first_command(s, err);
-	if (r == 0 && s->view.traps)
-		r = watch_start(s, err);
-	return r < 0 ? r : control_open(s, err);
+	/* Who is told its name may use it at once. */
+	return r < 0 || !s->opt->named ? r : control_open(s, err);
 }
 
 /* Out of memory, processes or time: said once, on record and on the terminal. */
@@ -425,6 +473,7 @@ static void clear(struct session *s)
 	if (leave)
 		jail_leave(&s->jail);
 	jail_close(&s->jail);
+	scope_close(&s->listener);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
 		kill(s->mediator_pid, SIGKILL);
@@ -466,6 +515,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .reader = -1,
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
+			     .listener = -1,
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,

@@ -42,10 +42,25 @@ struct session_options {
 	bool leaves;	  /* our process ends with the session: nobody waits for what is dead */
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
 	int ready_fd;	  /* 0, or where its id is written once it runs */
+	bool named;	  /* who is told its id may use it at once */
 	bool neutral;	  /* make escape sequences harmless */
 	bool explain;	  /* say every denial, with all that is known about it */
 	uint32_t fail_at; /* for the fault suite */
+	/*
+	 * What is run may be said later: called while the jail is being built, with a
+	 * copy of these options, to set @argv to @program, @stdio, @detach and the like.
+	 * Waits as long as it takes. May be NULL.
+	 */
+	int (*await)(void *ctx, struct session_options *opt, struct writ_err *err);
+	void *await_ctx;
 };
+
+/*
+ * A jail that is being made while the policy is read: for session_options.early.
+ * Nothing of the policy is in it, so it may be thrown away (jail_close).
+ */
+must_check int session_early(struct arena *a, const struct host_facts *facts, char *const *environ,
+			     struct jail *j, struct writ_err *err);
 
 /*
  * Runs the command to its end. *@ret_exit is the code to end with. Errors are

@@ -17,7 +17,7 @@
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
 #include "session/front.h"
-#include "session/packet.h"
+#include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
 
@@ -90,12 +90,15 @@ struct screen {
 
 struct paths {
 	struct sv home, tmp, run, info, state, record; /* on the host */
-	int run_fd;				       /* of the run directory */
+	struct sv trust;			       /* certificates; empty: none */
+	struct sv rules;			       /* what the agent may do, as text */
+	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
 struct session {
 	struct arena *a;
 	const struct session_options *opt;
+	struct session_options late; /* with what await() has said */
 	enum session_state state;
 	char id[SESSION_ID + 1];
 	struct paths paths;
@@ -107,7 +110,9 @@ struct session {
 	struct cgroup cgroup;
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
-	int mediator; /* socket; -1: nothing is mediated */
+	int mediator; /* socket; -1: there is none yet, or nothing is mediated */
+	int listener; /* of the first command, while there is no mediator; else -1 */
+	bool first;   /* its first program was let through */
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
@@ -157,6 +162,9 @@ struct session {
 
 /* place.c */
 must_check int session_place_make(struct session *s, struct writ_err *err);
+must_check int session_place_record(struct session *s, struct writ_err *err);
+/* The directory of the control socket; made when it is first asked for. */
+must_check int session_place_run(struct session *s, struct writ_err *err);
 void session_place_clear(struct session *s);
 
 /* record.c: one event. Members are written between begin and end. */
@@ -182,10 +190,11 @@ void command_why(const struct session *s, const struct writ_err *err, struct wri
 struct sv environ_get(char *const *envp, struct sv name);
 
 /* watch.c: the mediator's process */
-must_check int watch_start(struct session *s, struct writ_err *err);
-must_check int watch_listener(struct session *s, int fd, struct writ_err *err);
+/* Takes @fd. @first: of the command that the session was made for. */
+must_check int watch_listener(struct session *s, int fd, bool first, struct writ_err *err);
 must_check int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
 void watch_event(struct session *s);
+void watch_call(struct session *s, short revents); /* something at session.listener */
 
 /* net.c: the way to the network */
 bool net_wanted(const struct session *s);
@@ -283,13 +292,15 @@ void hear_message(struct session *s);
 void hear_mounts(struct session *s); /* the jail's mounts have changed */
 
 /* pulse.c: signals of ours, and time */
-enum { GRACE_MS = 2000 };
+/* @ALONE_MS: what ends sooner is never spoken to, and gets no control socket. */
+enum { GRACE_MS = 2000, ALONE_MS = 20 };
 must_check int pulse_open(struct session *s, struct writ_err *err);
 void pulse_signal(struct session *s);
 void pulse_stop(struct session *s);   /* stops us as the command was stopped, until SIGCONT */
 int pulse_timeout(struct session *s); /* acts on what is due; ms until the next */
 
 /* session.c */
+void session_reach(struct session *s); /* from now on others can speak to it */
 void session_end(struct session *s, const char *why, int exit_code);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "session/session_priv.h"
 
 #include "base/banned.h"
@@ -136,7 +137,7 @@ _Noreturn static void watch_child(struct session *s, int socket, pid_t parent)
 	watch_main(s, 0);
 }
 
-int watch_start(struct session *s, struct writ_err *err)
+static int watch_start(struct session *s, struct writ_err *err)
 {
 	const pid_t parent = getpid();
 	int p[2];
@@ -159,47 +160,105 @@ int watch_start(struct session *s, struct writ_err *err)
 
 static int tell(struct session *s, const struct watch_message *m, int fd, struct writ_err *err)
 {
-	struct iovec iov = { (void *)(uintptr_t)m, sizeof(*m) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		h.msg_control = &control;
-		h.msg_controllen = sizeof(control);
-	}
-	return sendmsg(s->mediator, &h, MSG_NOSIGNAL) < 0
-		       ? writ_fail(err, WRIT_E_SYS, errno, "speak to the mediator")
-		       : 0;
+	return packet_send(s->mediator, (struct sv){ (const char *)m, sizeof(*m) }, &fd, fd >= 0,
+			   err);
 }
 
-int watch_listener(struct session *s, int fd, struct writ_err *err)
+static int give(struct session *s, int fd, struct writ_err *err)
 {
 	const struct watch_message m = { .type = WATCH_LISTENER };
-	const int r = s->mediator < 0 ? writ_fail(err, WRIT_E_BUG, 0, "a listener and no mediator")
-				      : tell(s, &m, fd, err);
+	const int r = tell(s, &m, fd, err);
 
 	close(fd);
 	return r;
+}
+
+/* From here on there is a mediator, and it has every listener. */
+static int ensure(struct session *s, struct writ_err *err)
+{
+	const int held = s->listener;
+	int r = 0;
+
+	/* SECURITY: one that is gone is not replaced: the session ends. */
+	if (s->mediator < 0 && s->mediator_pid > 0)
+		r = writ_fail(err, WRIT_E_SYS, 0, "the mediator is gone");
+	else if (s->mediator < 0)
+		r = watch_start(s, err);
+
+	s->listener = -1;
+	if (r == 0 && held >= 0)
+		return give(s, held, err);
+	scope_close(&held);
+	return r;
+}
+
+/*
+ * Many commands do nothing that is mediated but to start. The first exec of the
+ * first command is still writ-init's own: it is let through here, and a mediator is
+ * made when something else comes. Not where an open may come before that exec, nor
+ * where there is but one exec to give.
+ */
+static bool may_wait(const struct session *s)
+{
+	return s->mediator < 0 && s->listener < 0 && !s->first && s->view.read_roots.n == 0 &&
+	       !runs_nothing(&s->opt->policy->set);
+}
+
+int watch_listener(struct session *s, int fd, bool first, struct writ_err *err)
+{
+	int r;
+
+	if (first && may_wait(s)) {
+		s->listener = fd;
+		return 0;
+	}
+	r = ensure(s, err);
+	if (r == 0)
+		return give(s, fd, err);
+	close(fd);
+	return r;
+}
+
+void watch_call(struct session *s, short revents)
+{
+	struct mediate_event e;
+	struct writ_err err = { 0 };
+	int r;
+
+	/* Everybody who could ask is gone. */
+	if (!(revents & POLLIN)) {
+		scope_close(&s->listener);
+		s->listener = -1;
+		return;
+	}
+	if (s->first) {
+		r = ensure(s, &err);
+	} else {
+		r = mediate_first(s->listener, &e, &err);
+		s->first = true;
+		if (r == 0)
+			denial_note(s, &e);
+	}
+	if (r < 0) {
+		say(s, "%s", err.what);
+		session_end(s, "its calls cannot be answered", SESSION_FAILED);
+	}
 }
 
 int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err)
 {
 	struct watch_message m = { .type = grant ? WATCH_GRANT : WATCH_REVOKE };
 	const size_t n = strlen(cap);
+	int r;
 
-	if (s->mediator < 0)
+	if (!s->view.traps)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				 "nothing is mediated in this session");
 	if (n >= sizeof(m.cap))
 		return writ_fail(err, WRIT_E_LIMIT, 0, "that rule is too long");
 	memcpy(m.cap, cap, n + 1);
-	return tell(s, &m, -1, err);
+	r = ensure(s, err);
+	return r < 0 ? r : tell(s, &m, -1, err);
 }
 
 /* SECURITY: without its mediator a session cannot go on. */

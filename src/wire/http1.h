@@ -8,7 +8,7 @@
  *
  * A head that two readers may take differently is refused: bare CR or LF, folded
  * lines, blanks before a colon, control bytes, two lengths, a length and a transfer
- * coding, any coding but chunked, a Host that is not the authority. What holds for
+ * coding, any coding but chunked, a Host that is not the authority, Content_Length. What holds for
  * one hop only is marked as dropped, and so is what a client names in Connection.
  *
  * Use: http1_head_find() until WIRE_DONE; http1_request_parse() on that many bytes;
@@ -180,7 +180,7 @@ struct http1_send {
 	enum http1_framing framing;
 	uint64_t length;
 	bool close;
-	const struct http1_field *set; /* these replace all of the same name; only name, value */
+	const struct http1_field *set; /* these replace all of the same name, '_' for '-' too */
 	size_t set_n;
 };
 

@@ -40,6 +40,7 @@ enum wire_state http1_head_find(struct http1_find *f, struct sv bytes,
 struct head {
 	struct http1_field *fields;
 	size_t n, room;
+	bool response;
 	const struct http1_field *one[HTTP1_END + 1]; /* the only one of its id */
 	bool close, keep_alive, upgrade;
 	uint64_t length;
@@ -97,6 +98,9 @@ static int field_parse(struct sv line, struct head *h, struct writ_err *err)
 		return writ_fail_lit(err, WRIT_E_LIMIT, 0, "HTTP head with too many fields");
 	f.id = http1_id_of(f.name);
 	f.drop = http1_is_ours(f.id);
+	/* SECURITY: Content_Length is a length for one server and nothing for another. */
+	if (f.drop && sv_find(f.name, '_') != SIZE_MAX)
+		return wire_refuse(err, "HTTP field that servers may read differently");
 	if (is_single(f.id) && h->one[f.id])
 		return wire_refuse(err, "HTTP field that may only be there once");
 	h->fields[h->n] = f;
@@ -136,10 +140,12 @@ static bool word_apply(struct sv word, struct head *h)
 		h->keep_alive = true;
 	else if (same_text(word, SV("upgrade")))
 		h->upgrade = true;
+	else if (id == HTTP1_TRANSFER_ENCODING && h->response)
+		return true; /* some servers name it; we keep to it all the same */
 	else if (id != HTTP1_OTHER && id != HTTP1_HOP)
 		return false;
 	for (size_t i = 0; i < h->n; i++)
-		if (same_text(h->fields[i].name, word))
+		if (same_field(h->fields[i].name, word))
 			h->fields[i].drop = true;
 	return true;
 }
@@ -408,7 +414,7 @@ int http1_response_parse(struct sv head, struct http1_asked asked, struct http1_
 			 size_t room, struct http1_response *ret_response, struct writ_err *err)
 {
 	struct http1_response resp = { .reason = SV("") };
-	struct head h = { .fields = fields, .room = room };
+	struct head h = { .fields = fields, .room = room, .response = true };
 	struct sv line;
 	int r;
 

@@ -61,9 +61,8 @@ static const struct {
 
 enum http1_id http1_id_of(struct sv name)
 {
-	/* In the order of their lengths. */
-	for (size_t i = 0; i < ARRAY_LEN(names) && names[i].name.n <= name.n; i++)
-		if (names[i].name.n == name.n && same_text(name, names[i].name))
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (same_field(name, names[i].name))
 			return names[i].id;
 	return target_is_override(name) ? HTTP1_OVERRIDE : HTTP1_OTHER;
 }

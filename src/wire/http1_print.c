@@ -5,7 +5,7 @@
 static bool is_set(struct sv name, const struct http1_send *how)
 {
 	for (size_t i = 0; i < how->set_n; i++)
-		if (same_text(name, how->set[i].name))
+		if (same_field(name, how->set[i].name))
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 enum {
 	HEAD = SCAN_VALUE_MIN, /* bytes by which patterns are looked up */
 	GRAM = 3,	       /* bytes by which the text is skipped */
+	SPAN_MAX = 24,	       /* bytes of each pattern that skipping knows */
 	SHIFT_BITS = 14,
 	FORMS_MAX = 14,
 };
@@ -19,13 +20,14 @@ struct pattern {
 };
 
 /*
- * @v is sorted and has no two equal. @shift says for the last three of the next eight
+ * @v is sorted and has no two equal. @shift says for the last three of the next @span
  * bytes of the text how far the next place is where a pattern could begin; @slots
- * finds the first pattern that has given eight bytes as its head.
+ * finds the first pattern that has given eight bytes as its head. No pattern is
+ * shorter than @span.
  */
 struct scan_set {
 	struct pattern *v;
-	size_t n, longest, slots_mask;
+	size_t n, span, longest, slots_mask;
 	uint16_t *slots; /* index + 1, or 0 */
 	uint8_t shift[1 << SHIFT_BITS];
 };
@@ -195,21 +197,35 @@ static void patterns_sort(struct scan_set *set)
 
 static uint32_t gram_hash(const char *p)
 {
-	const uint32_t v = (uint32_t)(unsigned char)p[0] << 16 |
-			   (uint32_t)(unsigned char)p[1] << 8 | (unsigned char)p[2];
+	uint16_t two;
 
-	return (v * UINT32_C(0x9e3779b1)) >> (32 - SHIFT_BITS);
+	memcpy(&two, p, sizeof(two));
+	return ((two | (uint32_t)(unsigned char)p[2] << 16) * UINT32_C(0x9e3779b1)) >>
+	       (32 - SHIFT_BITS);
+}
+
+static void lengths_fill(struct scan_set *set)
+{
+	set->span = SPAN_MAX;
+	for (size_t i = 0; i < set->n; i++) {
+		const size_t n = set->v[i].bytes.n;
+
+		set->span = n < set->span ? n : set->span;
+		set->longest = n > set->longest ? n : set->longest;
+	}
 }
 
 static void shifts_fill(struct scan_set *set)
 {
-	memset(set->shift, HEAD - GRAM + 1, sizeof(set->shift));
+	const size_t most = set->span - GRAM;
+
+	memset(set->shift, (int)most + 1, sizeof(set->shift));
 	for (size_t i = 0; i < set->n; i++) {
-		for (size_t at = 0; at <= HEAD - GRAM; at++) {
+		for (size_t at = 0; at <= most; at++) {
 			uint8_t *shift = &set->shift[gram_hash(set->v[i].bytes.p + at)];
 
-			if (*shift > HEAD - GRAM - at)
-				*shift = (uint8_t)(HEAD - GRAM - at);
+			if (*shift > most - at)
+				*shift = (uint8_t)(most - at);
 		}
 	}
 }
@@ -274,19 +290,17 @@ int scan_set_new(struct arena *a, const struct scan_value *values, size_t n,
 		if (!add_forms(&(struct builder){ a, set, &values[i] }))
 			return writ_nomem(err);
 	patterns_sort(set);
+	lengths_fill(set);
 	shifts_fill(set);
 	if (!slots_fill(a, set))
 		return writ_nomem(err);
-	for (size_t i = 0; i < set->n; i++)
-		if (set->v[i].bytes.n > set->longest)
-			set->longest = set->v[i].bytes.n;
 	*ret_set = set;
 	return 0;
 }
 
 size_t scan_room_min(const struct scan_set *set)
 {
-	return 2 * (set->longest > HEAD ? set->longest : HEAD);
+	return 2 * (set->longest > SPAN_MAX ? set->longest : SPAN_MAX);
 }
 
 /* --- Looking. --- */
@@ -322,7 +336,7 @@ static struct found look_at(const struct scan_set *set, const char *p, size_t n)
 	return f;
 }
 
-/* Does any pattern begin with these fewer than HEAD bytes? */
+/* Does any pattern begin with these bytes, which are fewer than the shortest has? */
 static bool is_beginning(const struct scan_set *set, struct sv s)
 {
 	size_t lo = 0, hi = set->n;
@@ -340,10 +354,11 @@ static bool is_beginning(const struct scan_set *set, struct sv s)
 
 static struct found look(const struct scan_set *set, struct sv text, bool last)
 {
+	const size_t span = set->span;
 	size_t i = 0;
 
-	while (i + HEAD <= text.n) {
-		const uint8_t shift = set->shift[gram_hash(text.p + i + HEAD - GRAM)];
+	while (i + span <= text.n) {
+		const uint8_t shift = set->shift[gram_hash(text.p + i + span - GRAM)];
 		struct found f;
 
 		if (shift) {

@@ -14,46 +14,36 @@ bool target_method_check(struct sv method)
 	return method.n > 0 && method.n <= METHOD_MAX;
 }
 
-static const char *const overrides[] = {
+static const struct sv overrides[] = {
 	/* the method */
-	"x-http-method-override",
-	"x-http-method",
-	"x-method-override",
-	"x-original-method",
-	"x-forwarded-method",
+	SV_INIT("x-http-method-override"),
+	SV_INIT("x-http-method"),
+	SV_INIT("x-method-override"),
+	SV_INIT("x-original-method"),
+	SV_INIT("x-forwarded-method"),
 	/* the path */
-	"x-original-url",
-	"x-original-uri",
-	"x-rewrite-url",
-	"x-override-url",
-	"x-forwarded-uri",
-	"x-forwarded-path",
-	"x-forwarded-prefix",
+	SV_INIT("x-original-url"),
+	SV_INIT("x-original-uri"),
+	SV_INIT("x-rewrite-url"),
+	SV_INIT("x-override-url"),
+	SV_INIT("x-forwarded-uri"),
+	SV_INIT("x-forwarded-path"),
+	SV_INIT("x-forwarded-prefix"),
 	/* the host */
-	"x-forwarded-host",
-	"x-forwarded-server",
-	"x-host",
-	"x-http-host-override",
-	"x-original-host",
-	"forwarded",
+	SV_INIT("x-forwarded-host"),
+	SV_INIT("x-forwarded-server"),
+	SV_INIT("x-host"),
+	SV_INIT("x-http-host-override"),
+	SV_INIT("x-original-host"),
+	SV_INIT("forwarded"),
 };
-
-static bool same_field(struct sv field, struct sv name)
-{
-	if (field.n != name.n)
-		return false;
-	for (size_t i = 0; i < name.n; i++)
-		if ((field.p[i] == '_' ? '-' : lower_ascii(field.p[i])) != name.p[i])
-			return false;
-	return true;
-}
 
 bool target_is_override(struct sv field)
 {
 	if (field.n == 0 || !memchr("xXfF", field.p[0], 4))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(overrides); i++)
-		if (same_field(field, sv_from(overrides[i])))
+		if (same_field(field, overrides[i]))
 			return true;
 	return false;
 }

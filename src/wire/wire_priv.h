@@ -100,4 +100,16 @@ static inline bool same_text(struct sv a, struct sv b)
 	return true;
 }
 
+/* Names of fields, where some servers make no difference between '_' and '-'. */
+static inline bool same_field(struct sv a, struct sv b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower_ascii(a.p[i] == '_' ? '-' : a.p[i]) !=
+		    lower_ascii(b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return true;
+}
+
 #endif

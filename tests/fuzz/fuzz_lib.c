@@ -28,8 +28,9 @@ static void input(struct sv bytes)
 	if (lib_input_decode(&a, buf_view(&b), &again, &err) < 0 ||
 	    lib_input_encode(&again, &c, &err) < 0 || !same(buf_view(&b), buf_view(&c)))
 		abort();
-	if (again.files.n != in.files.n || again.args.n != in.args.n || again.used.n != in.used.n ||
-	    again.vars.n != in.vars.n || again.has_narrow != in.has_narrow)
+	if (again.find.files.n != in.find.files.n || again.find.args.n != in.find.args.n ||
+	    again.find.used.n != in.find.used.n || again.find.vars.n != in.find.vars.n ||
+	    again.find.has_narrow != in.find.has_narrow)
 		abort();
 }
 

@@ -8,10 +8,10 @@ A first policy, written where the operator's policies live.
   $ writ init --threat nonsense
   writ: say --threat prototype, developer, production or api-only
   [125]
-  $ writ init --threat developer 2>&1 | sed 's/app-[0-9a-f]*/app-ID/'
+  $ writ init --threat developer $facts 2>&1 | sed 's/app-[0-9a-f]*/app-ID/'
   writ: wrote $TMP/home/.config/writ/projects/app-ID.writ
   writ: next: writ explain
-  $ writ init --threat developer 2>&1 | sed 's/app-[0-9a-f]*/app-ID/'
+  $ writ init --threat developer $facts 2>&1 | sed 's/app-[0-9a-f]*/app-ID/'
   writ: $TMP/home/.config/writ/projects/app-ID.writ is already there; edit it, or replace it with --force
   $ cat $XDG_CONFIG_HOME/writ/projects/app-*.writ
   version 1
@@ -34,15 +34,15 @@ A first policy, written where the operator's policies live.
   $ writ check
   ok: 7 lines
   $ writ explain $facts
-  RULE                                       HERE    BY                                       COST
-  net level hosts+dns                        exact   own network and DNS                      none
-  isolation >= process                       exact   a process on this kernel                 none
-  workspace direct                           exact   the real tree, narrowed                  none
-  allow write .                              exact   bind + Landlock, create trap             creates ~2x
-  deny read **/.env                          exact   mask, opens mediated                     opens ~6x
-  limit pids 1024                            exact   process limit of its own user namespace  none
-  limit session 8h                           exact   clock of the supervisor                  none
-  state node                                 exact   a directory outside the workspace        none
+  RULE                                       HERE    BY                                             COST
+  net level hosts+dns                        exact   own network, no way out of it                  none
+  isolation >= process                       exact   a process on this kernel                       none
+  workspace direct                           exact   the real tree, narrowed                        none
+  allow write .                              exact   bind + Landlock, create trap                   creates ~2x
+  deny read **/.env                          exact   mask, opens mediated; not base's system trees  opens ~6x
+  limit pids 1024                            exact   process limit of its own user namespace        none
+  limit session 8h                           exact   clock of the supervisor                        none
+  state node                                 exact   a directory outside the workspace              none
   and 65 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
@@ -51,14 +51,26 @@ A first policy, written where the operator's policies live.
   $ ls -l $XDG_CONFIG_HOME/writ/projects | cut -c1-10 | tail -1
   -rw-------
 
-Each kind of threat gives a policy that is right.
+Each kind of threat gives a policy that is right, and says at once what it needs that is not here.
 
-  $ for t in prototype developer production api-only; do writ init --threat $t --print > /tmp/writ-init-$$.writ && writ check /tmp/writ-init-$$.writ; done; rm /tmp/writ-init-$$.writ
-  ok: 6 lines
+  $ for t in prototype developer production api-only; do writ init --threat $t --print $facts > /tmp/writ-init-$$.writ && writ check /tmp/writ-init-$$.writ; done; rm /tmp/writ-init-$$.writ
+  ok: 5 lines
   ok: 7 lines
+  writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
+  writ: workspace cow: none here: not in this version: no copy-on-write workspaces
+  writ: limit memory 2G: partial here: data of each process; their sum is not bounded
+  writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
+  writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   ok: 12 lines
   ok: 6 lines
-  $ writ init --threat production --print
+  $ writ init --threat prototype --print $facts | grep 'ask '
+  # ask net *   # not in this version: no way out to the network
+  $ writ init --threat production --print $facts
+  writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
+  writ: workspace cow: none here: not in this version: no copy-on-write workspaces
+  writ: limit memory 2G: partial here: data of each process; their sum is not bounded
+  writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
+  writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   version 1
   # The policy of $TMP/work/app, made by writ init --threat production. It is yours to edit.
   # writ explain shows what enforces each line here, writ check finds mistakes.

@@ -5,19 +5,19 @@ What holds on default-container, line by line.
   RULE                                                                  HERE    BY                                                 COST
   allow write .                                                         exact   Landlock, create and attribute traps               creates ~2x
   allow write ./logs/*.txt                                              exact   Landlock, opens and creates mediated               opens there ~6x
-  deny read **/.env                                                     exact   opens mediated                                     opens ~6x
+  deny read **/.env                                                     exact   opens mediated; not base's system trees            opens ~6x
   deny write ./src                                                      exact   create trap                                        creates ~2x
-  ask net https://search.example.com                                    exact   connect mediated                                   connects ~6x
-  allow net https://api.example.com                                     exact   connect mediated, inspected                        TLS intercepted
-  allow net https://api.example.com/v1/** methods=GET,POST              exact   connect mediated, inspected                        TLS intercepted
-  allow net db.example.com:5432 private=10.0.0.0/8                      exact   connect mediated                                   connects ~6x
-  allow net *.example.org:22                                            exact   connect mediated                                   connects ~6x
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only      TLS intercepted
-  allow listen 8080                                                     exact   bind mediated                                      none
+  ask net https://search.example.com                                    none    not in this version: no way out to the network     none
+  allow net https://api.example.com                                     none    not in this version: no way out to the network     none
+  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network     none
+  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network     none
+  allow net *.example.org:22                                            none    not in this version: no way out to the network     none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside        none
+  allow listen 8080                                                     none    not in this version: no way in from the network    none
   allow unix /run/app.sock                                              exact   connect mediated                                   connects ~6x
   allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository         none
-  allow tool github/*                                                   exact   the broker calls the tool                          none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside         none
+  allow tool github/*                                                   none    not in this version: no tools are called           none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children              none
   env FOO                                                               exact   environment built from nothing                     none
   state cache                                                           exact   a directory outside the workspace                  none
@@ -27,11 +27,11 @@ What holds on default-container, line by line.
   limit disk 5G                                                         none    no quota without mounts of its own                 none
   limit session 2h                                                      exact   clock of the supervisor                            none
   limit idle 10m                                                        exact   clock of the supervisor                            none
-  limit up 10M                                                          exact   counted on the way out                             none
+  limit up 10M                                                          exact   nothing goes out at all                            none
   and 55 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
-  5 lines cannot be enforced here: a run ends with 122 before it starts
+  14 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
@@ -70,14 +70,14 @@ What holds on default-container, line by line.
 In a copy-on-write workspace:
 
   $ writ explain --workspace cow --facts $SRC/tests/fixtures/hosts/default-container.facts --allow write:. --deny 'read:**/.env' --limit disk=1G
-  RULE                                       HERE    BY                                     COST
-  workspace cow                              none    copy-on-write needs mounts of its own  none
-  allow write .                              exact   Landlock, create and attribute traps   creates ~2x
-  deny read **/.env                          exact   opens mediated                         opens ~6x
-  limit disk 1G                              none    no quota without mounts of its own     none
+  RULE                                       HERE    BY                                                COST
+  workspace cow                              none    not in this version: no copy-on-write workspaces  none
+  allow write .                              exact   Landlock, create and attribute traps              creates ~2x
+  deny read **/.env                          exact   opens mediated; not base's system trees           opens ~6x
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces  none
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.write, fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
+  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later

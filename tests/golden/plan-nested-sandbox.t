@@ -4,20 +4,20 @@ What holds on nested-sandbox, line by line.
   $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts $SRC/tests/golden/plan.writ
   RULE                                                                  HERE    BY                                                          COST
   allow write .                                                         partial protected names that do not exist yet could be created      none
-  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory, or --workspace cow
+  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory
   deny read **/.env                                                     none    needs seccomp notification, which this place does not give  none
   deny write ./src                                                      none    needs seccomp notification, which this place does not give  none
-  ask net https://search.example.com                                    partial Landlock limits TCP ports, not hosts, and not UDP           none
-  allow net https://api.example.com                                     partial Landlock limits TCP ports, not hosts, and not UDP           none
-  allow net https://api.example.com/v1/** methods=GET,POST              partial Landlock limits TCP ports, not hosts, and not UDP           none
-  allow net db.example.com:5432 private=10.0.0.0/8                      partial Landlock limits TCP ports, not hosts, and not UDP           none
-  allow net *.example.org:22                                            partial Landlock limits TCP ports, not hosts, and not UDP           none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    no way to look into connections here                        none
-  allow listen 8080                                                     partial nothing keeps it on loopback here                           none
+  ask net https://search.example.com                                    none    not in this version: no way out to the network              none
+  allow net https://api.example.com                                     none    not in this version: no way out to the network              none
+  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network              none
+  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network              none
+  allow net *.example.org:22                                            none    not in this version: no way out to the network              none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside                 none
+  allow listen 8080                                                     none    not in this version: no way in from the network             none
   allow unix /run/app.sock                                              none    Landlock here does not see UNIX sockets                     none
   allow device /dev/dri/card0                                           exact   Landlock                                                    none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository                  none
-  allow tool github/*                                                   exact   the broker calls the tool                                   none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside                  none
+  allow tool github/*                                                   none    not in this version: no tools are called                    none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
   env FOO                                                               exact   environment built from nothing                              none
   state cache                                                           exact   a directory outside the workspace                           none
@@ -30,8 +30,8 @@ What holds on nested-sandbox, line by line.
   limit up 10M                                                          none    connections cannot be counted here                          none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
-  17 lines cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk
+  19 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
@@ -54,7 +54,7 @@ What holds on nested-sandbox, line by line.
   res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
-  cred           none      no way to look into connections here
+  cred           exact     none inside; environment built from nothing
   audit          exact     recorded outside the sandbox
 
   STEPS, in this order
@@ -72,10 +72,10 @@ In a copy-on-write workspace:
 
   $ writ explain --workspace cow --facts $SRC/tests/fixtures/hosts/nested-sandbox.facts --allow write:. --deny 'read:**/.env' --limit disk=1G
   RULE                                       HERE    BY                                                          COST
-  workspace cow                              none    copy-on-write needs mounts of its own                       none
+  workspace cow                              none    not in this version: no copy-on-write workspaces            none
   allow write .                              partial protected names that do not exist yet could be created      none
   deny read **/.env                          none    needs seccomp notification, which this place does not give  none
-  limit disk 1G                              none    no quota without mounts of its own                          none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces            none
   and 57 built-in lines (--all shows them)
 
   tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu

@@ -5,33 +5,33 @@ What holds on ubuntu22.04-5.15, line by line.
   RULE                                                                  HERE    BY                                               COST
   allow write .                                                         exact   bind + Landlock, create trap                     creates ~2x
   allow write ./logs/*.txt                                              exact   bind + Landlock, opens and creates mediated      opens there ~6x
-  deny read **/.env                                                     exact   mask, opens mediated                             opens ~6x
+  deny read **/.env                                                     exact   mask, opens mediated; not base's system trees    opens ~6x
   deny write ./src                                                      exact   read-only bind, create trap                      creates ~2x
-  ask net https://search.example.com                                    exact   per-name listener                                none, not inspected
-  allow net https://api.example.com                                     exact   per-name listener, inspected                     TLS intercepted
-  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                     TLS intercepted
-  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                none, not inspected
-  allow net *.example.org:22                                            exact   per-name listener                                none, not inspected
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only    TLS intercepted
-  allow listen 8080                                                     exact   published on host loopback from its own network  none
+  ask net https://search.example.com                                    none    not in this version: no way out to the network   none
+  allow net https://api.example.com                                     none    not in this version: no way out to the network   none
+  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network   none
+  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network   none
+  allow net *.example.org:22                                            none    not in this version: no way out to the network   none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside      none
+  allow listen 8080                                                     none    not in this version: no way in from the network  none
   allow unix /run/app.sock                                              exact   only this socket is visible                      none
   allow device /dev/dri/card0                                           exact   the device alone is bound                        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository       none
-  allow tool github/*                                                   exact   the broker calls the tool                        none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside       none
+  allow tool github/*                                                   none    not in this version: no tools are called         none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
   env FOO                                                               exact   environment built from nothing                   none
   state cache                                                           exact   a directory outside the workspace                none
   limit memory 2G                                                       partial data of each process; their sum is not bounded   delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   limit cpu 1.5                                                         none    no cgroup to put it in                           delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   limit pids 256                                                        exact   process limit of its own user namespace          none
-  limit disk 5G                                                         none    direct workspace: no quota                       try --workspace cow
+  limit disk 5G                                                         none    direct workspace: no quota                       none
   limit session 2h                                                      exact   clock of the supervisor                          none
   limit idle 10m                                                        exact   clock of the supervisor                          none
-  limit up 10M                                                          exact   counted on the way out                           none
+  limit up 10M                                                          exact   nothing goes out at all                          none
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.0-125-generic; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
-  3 lines cannot be enforced here: a run ends with 122 before it starts
+  12 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
@@ -74,16 +74,18 @@ What holds on ubuntu22.04-5.15, line by line.
 In a copy-on-write workspace:
 
   $ writ explain --workspace cow --facts $SRC/tests/fixtures/hosts/ubuntu22.04-5.15.facts --allow write:. --deny 'read:**/.env' --limit disk=1G
-  RULE                                       HERE    BY                                          COST
-  workspace cow                              exact   overlayfs, the layer outside the workspace  none
-  allow write .                              exact   copy-on-write workspace, commit gate        checked at apply
-  deny read **/.env                          exact   copy-on-write snapshot                      none
-  limit disk 1G                              exact   size of the copy-on-write layer             none
+  RULE                                       HERE    BY                                                COST
+  workspace cow                              none    not in this version: no copy-on-write workspaces  none
+  allow write .                              exact   bind + Landlock, create trap                      creates ~2x
+  deny read **/.env                          exact   mask, opens mediated; not base's system trees     opens ~6x
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces  none
   and 57 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.0-125-generic; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  tier A as uid 1000, kernel 5.15.0-125-generic; 15 of 18 guarantees hold; not res.disk; nothing asked of res.memory, res.cpu
+  2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
+  [122]
 
 With nothing said at all:
 

@@ -3,35 +3,35 @@ What holds on wsl2, line by line.
   $ mkdir -p app/.git app/src app/logs && cd app
   $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/wsl2.facts $SRC/tests/golden/plan.writ
   RULE                                                                  HERE    BY                                                          COST
-  allow write .                                                         partial protected names that do not exist yet could be created      try --workspace cow checks them before they land
-  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory, or --workspace cow
-  deny read **/.env                                                     none    needs seccomp notification, which this place does not give  try --workspace cow
-  deny write ./src                                                      partial mask; the host's own rename would uncover it                try --workspace cow
-  ask net https://search.example.com                                    exact   per-name listener                                           none, not inspected
-  allow net https://api.example.com                                     exact   per-name listener, inspected                                TLS intercepted
-  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                                TLS intercepted
-  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                           none, not inspected
-  allow net *.example.org:22                                            exact   per-name listener                                           none, not inspected
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only               TLS intercepted
-  allow listen 8080                                                     exact   published on host loopback from its own network             none
+  allow write .                                                         partial protected names that do not exist yet could be created      none
+  allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory
+  deny read **/.env                                                     none    needs seccomp notification, which this place does not give  none
+  deny write ./src                                                      partial mask; the host's own rename would uncover it                none
+  ask net https://search.example.com                                    none    not in this version: no way out to the network              none
+  allow net https://api.example.com                                     none    not in this version: no way out to the network              none
+  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network              none
+  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network              none
+  allow net *.example.org:22                                            none    not in this version: no way out to the network              none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside                 none
+  allow listen 8080                                                     none    not in this version: no way in from the network             none
   allow unix /run/app.sock                                              exact   only this socket is visible                                 none
   allow device /dev/dri/card0                                           exact   the device alone is bound                                   none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository                  none
-  allow tool github/*                                                   exact   the broker calls the tool                                   none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside                  none
+  allow tool github/*                                                   none    not in this version: no tools are called                    none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
   env FOO                                                               exact   environment built from nothing                              none
   state cache                                                           exact   a directory outside the workspace                           none
   limit memory 2G                                                       partial data of each process; their sum is not bounded              delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   limit cpu 1.5                                                         none    no cgroup to put it in                                      delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
   limit pids 256                                                        exact   process limit of its own user namespace                     none
-  limit disk 5G                                                         none    direct workspace: no quota                                  try --workspace cow
+  limit disk 5G                                                         none    direct workspace: no quota                                  none
   limit session 2h                                                      exact   clock of the supervisor                                     none
   limit idle 10m                                                        exact   clock of the supervisor                                     none
-  limit up 10M                                                          exact   counted on the way out                                      none
+  limit up 10M                                                          exact   nothing goes out at all                                     none
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.memory (partial), res.cpu, res.disk
-  7 lines cannot be enforced here: a run ends with 122 before it starts
+  16 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
@@ -74,23 +74,25 @@ What holds on wsl2, line by line.
 In a copy-on-write workspace:
 
   $ writ explain --workspace cow --facts $SRC/tests/fixtures/hosts/wsl2.facts --allow write:. --deny 'read:**/.env' --limit disk=1G
-  RULE                                       HERE    BY                                          COST
-  workspace cow                              exact   overlayfs, the layer outside the workspace  none
-  allow write .                              exact   copy-on-write workspace, commit gate        checked at apply
-  deny read **/.env                          exact   copy-on-write snapshot                      none
-  limit disk 1G                              exact   size of the copy-on-write layer             none
+  RULE                                       HERE    BY                                                          COST
+  workspace cow                              none    not in this version: no copy-on-write workspaces            none
+  allow write .                              partial protected names that do not exist yet could be created      none
+  deny read **/.env                          none    needs seccomp notification, which this place does not give  none
+  limit disk 1G                              none    not in this version: no copy-on-write workspaces            none
   and 57 built-in lines (--all shows them)
 
-  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 16 of 18 guarantees hold; nothing asked of res.memory, res.cpu
+  tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 13 of 18 guarantees hold; not fs.read, fs.write, res.disk; nothing asked of res.memory, res.cpu
+  4 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent
+  [122]
 
 With nothing said at all:
 
   $ writ explain --facts $SRC/tests/fixtures/hosts/wsl2.facts
   RULE                                       HERE    BY                                                      COST
-  allow write .                              partial protected names that do not exist yet could be created  try --workspace cow checks them before they land
+  allow write .                              partial protected names that do not exist yet could be created  none
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 14 of 18 guarantees hold; not fs.write (partial); nothing asked of res.memory, res.cpu, res.disk

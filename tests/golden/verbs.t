@@ -107,12 +107,12 @@ Explain and why.
   $ writ why $facts --allow write:. --deny 'read:**/.env' read ./sub/.env
   denied: read ./sub/.env
   rule      --deny:1: deny read **/.env
-  held by   mask, opens mediated, exact, tier A
+  held by   mask, opens mediated; not base's system trees, exact, tier A
   [1]
   $ writ why $facts --ask net:https://api.example.com net https://api.example.com
   ask: net https://api.example.com
   rule      --ask:1: ask net https://api.example.com
-  held by   per-name listener, exact, tier A
+  held by   not in this version: no way out to the network, none, tier A
   [3]
   $ writ why $facts --json --allow net:https://api.example.com/v1/** net https://api.example.com/v2
   {"answer":"deny","request":"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v2;m=GET;q=none","rule":null,"private":false,"guarantee":"net","level":"exact","by":"own network namespace","tier":"A"}
@@ -145,6 +145,7 @@ Adapters and tiers.
   and 57 built-in lines (--all shows them)
 
   adapter gvisor; 0 of 18 guarantees hold; not fs.read, fs.write, fs.metadata, net, dns, ipc, proc.see, proc.signal, exec, syscall, res.memory, res.cpu, res.pids, res.disk, res.time, res.output, cred, audit
+  not in this version: only the host adapter runs commands
   1 line cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -197,16 +198,18 @@ Profiles.
   writ: no profile "nope"; writ profile list shows the names
   [125]
   $ writ explain $facts --profile claude
-  RULE                                       HERE    BY                                       COST
-  allow write .                              exact   bind + Landlock, create trap             creates ~2x
-  allow net https://api.anthropic.com        exact   per-name listener                        none, not inspected
-  state claude                               exact   a directory outside the workspace        none
-  limit pids 2048                            exact   process limit of its own user namespace  none
+  RULE                                       HERE    BY                                              COST
+  allow write .                              exact   bind + Landlock, create trap                    creates ~2x
+  allow net https://api.anthropic.com        none    not in this version: no way out to the network  none
+  state claude                               exact   a directory outside the workspace               none
+  limit pids 2048                            exact   process limit of its own user namespace         none
   and 60 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
+  1 line cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
+  [122]
 
 Help says what to type.
 

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 from host import test
 
@@ -87,6 +88,62 @@ def _(w):
     w.exits(w.sh("touch ran", opts=(*tier, w.policy("allow write .", "require fs.write=exact"))), 0,
             "control: a guarantee that holds")
     w.ok((w.ws / "ran").exists(), "control: it ran")
+
+
+@test("explain and run say the same")
+def _(w):
+    """Whatever a version can or cannot do: what one refuses the other does, for the same reason."""
+    (w.ws / "d").mkdir()
+    lines = ("allow net https://a.example.com", "allow listen 8080", "ask read ./d", "ask write ./d", "ask device /dev/null",
+             "allow tool a/b", "workspace cow", "isolation >= gvisor", "allow git https://git.example.com/a/b.git fetch",
+             "secret T from env:T to https://a.example.com as bearer", "allow read ./d", "deny read **/.env", "deny read /u*/x")
+    for line in lines:
+        policy = w.policy("allow write .", line)
+        explained = w.writ("explain", "--json", policy)
+        row = next(r for r in json.loads(explained.out)["rules"] if r["rule"] == line)
+        r = w.sh("true", opts=("--policy", policy))
+        w.same((r.code, explained.code), (122, 122) if row["refused"] else (0, 0), f"{line}: exit", r)
+        w.same(row["by"] in r.said, row["refused"], f"{line}: words", r)
+    r = w.writ("explain", policy, "--adapter", "podman")
+    w.ok(r.code == 122, "another engine", r)
+
+
+@test("init: what it writes runs here, or it says why not")
+def _(w):
+    for threat in ("prototype", "developer", "production", "api-only"):
+        made = w.writ("init", "--force", "--threat", threat)
+        w.exits(made, 0, f"{threat} is written")
+        r = w.run("true")
+        w.same(r.code, 122 if "122" in made.said else 0, f"{threat}: as init said", made)
+        if r.code == 122:
+            for line in r.said.splitlines()[:-1]:
+                w.ok(line in made.said, f"{threat}: {line}", made)
+
+
+@test("shell none: one program, and nothing after it")
+def _(w):
+    for tier in "AB":
+        r = w.sh("echo one; /bin/echo two; echo three", opts=("--tier", tier, "--allow", "shell:none"))
+        w.ok(r.out == b"one\nthree\n" and r.code == 0, f"tier {tier}: the first runs, the second does not", r)
+        r = w.sh("exec /bin/echo two", opts=("--tier", tier, "--allow", "shell:none"))
+        w.ok(r.code not in (0, 122) and not r.out, f"tier {tier}: not instead of the first either", r)
+
+
+@test("deny read **/NAME: in what is granted, not in what base shows")
+def _(w):
+    shown = Path("/usr/share/doc")
+    name = next(p.name for p in sorted(shown.rglob("*")) if p.is_file() and os.access(p, os.R_OK) and p.name.isalnum())
+    theirs = next(p for p in sorted(shown.rglob(name)) if p.is_file())
+    (w.ws / "d").mkdir()
+    (w.ws / "d" / name).write_text("mine")
+    inside = w.policy("allow write .", f"deny read /usr/share/**/{name}")
+    for policy, here in ((w.policy("allow write .", f"deny read **/{name}", name="q.writ"), 0), (inside, 1)):
+        r = w.writ("why", "--policy", policy, "read", str(theirs))
+        w.exits(r, here, "why knows what base shows")
+        r = w.sh('cat "$1" >/dev/null', "sh", str(theirs), opts=("--policy", policy))
+        w.same(r.code != 0, here != 0, "and so it is", r)
+    r = w.sh(f"cat d/{name}", opts=("--policy", str(w.dir / "q.writ")))
+    w.ok(r.code != 0 and not r.out, "the workspace is denied by name", r)
 
 
 @test("124: limits of time")

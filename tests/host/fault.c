@@ -109,7 +109,7 @@ static bool attempt(const char *tier, enum jail_step step, struct outcome *ret)
 	char *words[] = { option, which, end, touch, sentinel, NULL };
 	char *argv[] = { touch, sentinel, NULL };
 	struct args args = { .arena = &arena };
-	struct place_info where;
+	struct find_where where;
 	struct host_facts facts;
 	struct loaded l;
 	struct plan *p;
@@ -127,12 +127,12 @@ static bool attempt(const char *tier, enum jail_step step, struct outcome *ret)
 		return false;
 	opt.policy = l.policy;
 	opt.plan = p;
-	opt.realm = l.where.realm;
-	opt.state = l.where.state;
-	opt.workspace = l.where.workspace;
-	opt.cwd = l.where.cwd;
-	opt.home = l.where.home;
-	opt.program = l.program;
+	opt.realm = l.in.where.realm;
+	opt.state = l.in.where.state;
+	opt.workspace = l.in.where.workspace;
+	opt.cwd = l.in.where.cwd;
+	opt.home = l.in.where.home;
+	opt.program = l.in.program;
 	opt.status_fd = status;
 	opt.ready_fd = -1;
 	opt.quiet = true;

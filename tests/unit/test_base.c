@@ -1,7 +1,10 @@
 #include "tap.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/packet.h"
 #include "base/sv.h"
 
 static void test_sv(void)
@@ -112,7 +116,56 @@ static void test_fd(void)
 	ok(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600, "mode as asked");
 	ok(fd_read_file(dir, &b, &err) == WRIT_E_SYS, "a directory is not a file");
 	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/a/b", dir);
+	ok(fd_make_dirs(path, &err) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0700,
+	   "directories, for us alone");
+	ok(fd_make_dirs(path, &err) == 0, "they may be there already");
+	ok(fd_put_at(AT_FDCWD, path, "x") == EISDIR, "put says why not");
+	(void)rmdir(path);
+	(void)snprintf(path, sizeof(path), "%s/a", dir);
+	(void)rmdir(path);
 	(void)rmdir(dir);
+}
+
+static void test_paths(void)
+{
+	ok(sv_below(SV("/a/b"), SV("/a")) && sv_below(SV("/a"), SV("/a")), "below, or the same");
+	ok(!sv_below(SV("/ab"), SV("/a")) && !sv_below(SV("/"), SV("/a")), "beside is not below");
+	ok(sv_below(SV("/a"), SV("/")) && !sv_below(SV("/a"), SV("")), "the root, and nothing");
+	ok(sv_has_word(SV("cpu,memory"), ',', SV("memory")) &&
+		   !sv_has_word(SV("cpuset"), ',', SV("cpu")),
+	   "whole words");
+	ok(sv_hex_lower('f') == 15 && sv_hex_lower('F') == -1 && sv_hex('F') == 15,
+	   "lower case only");
+}
+
+static void test_packet(void)
+{
+	struct writ_err err = { 0 };
+	int pair[2], ends[2], got[PACKET_FDS];
+	size_t n = 0, got_n = 0;
+	char text[16];
+
+	if (!ok(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 &&
+			pipe2(ends, O_CLOEXEC) == 0,
+		"a pair of sockets and a pipe"))
+		return;
+	ok(packet_send(pair[0], SV("two"), ends, 2, &err) == 0, "sent");
+	ok(packet_receive(pair[1], text, sizeof(text), &n, got, &got_n, &err) == 1, "received");
+	ok(n == 3 && memcmp(text, "two", 3) == 0, "the bytes");
+	ok(got_n == 2 && got[0] >= 0 && got[1] >= 0 && got[2] == -1, "two descriptors");
+	ok(fcntl(got[0], F_GETFD) == FD_CLOEXEC, "that no program inherits");
+	ok(write(got[1], "x", 1) == 1 && read(ends[0], text, 1) == 1, "and that work");
+	for (int i = 0; i < 2; i++)
+		ok(close(got[i]) == 0 && close(ends[i]) == 0, "closed");
+	ok(packet_send(pair[0], SV("x"), ends, PACKET_FDS + 1, &err) == WRIT_E_BUG, "not too many");
+	ok(packet_send(pair[1], SV("last"), NULL, 0, &err) == 0 &&
+		   packet_send(pair[0], SV("unread"), NULL, 0, &err) == 0 && close(pair[1]) == 0,
+	   "one ends with something unread");
+	ok(packet_receive(pair[0], text, sizeof(text), &n, got, &got_n, &err) == 1 && n == 4,
+	   "and what it said is heard");
+	ok(packet_receive(pair[0], text, sizeof(text), &n, got, &got_n, &err) == 0, "then the end");
+	(void)close(pair[0]);
 }
 
 int main(void)
@@ -122,5 +175,7 @@ int main(void)
 	test_arena();
 	test_err();
 	test_fd();
+	test_paths();
+	test_packet();
 	return tap_done();
 }

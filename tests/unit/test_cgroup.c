@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/probe.h"
 #include "limit/cgroup.h"
@@ -194,10 +195,10 @@ static void fork_many(int out)
 
 static void burn_second(int out)
 {
-	const int64_t end = limit_now_ms() + 1000;
+	const int64_t end = monotonic_ms() + 1000;
 	volatile unsigned x = 0;
 
-	while (limit_now_ms() < end)
+	while (monotonic_ms() < end)
 		for (int i = 0; i < 10000; i++)
 			x = x + 1;
 	say(out, 'b');
@@ -453,7 +454,7 @@ static bool counts(void)
 	const unsigned before = *counter;
 
 	for (int i = 0; i < 300 && *counter == before; i++)
-		limit_sleep_ms();
+		sleep_ms(1);
 	return *counter != before;
 }
 
@@ -542,18 +543,18 @@ static void test_kill(const struct host_facts *f, bool slow)
 	k = c;
 	for (size_t i = 0; slow && i < k.n; i++)
 		k.dir[i].controls = 0; /* no help from the kernel */
-	start = limit_now_ms();
+	start = monotonic_ms();
 	cgroup_kill(&k);
 	ok(WTERMSIG(subject_end(&s, false, NULL)) == SIGKILL, "%s: killed",
 	   slow ? "one by one" : "at once");
 	for (int i = 0; i < 500; i++) {
 		if (file_get(c.dir[0].fd, "cgroup.procs", text, sizeof(text)) == 0 && !text[0])
 			break;
-		limit_sleep_ms();
+		sleep_ms(1);
 	}
 	is_str(text, "", "nobody is left");
 	cgroup_kill(&k);
-	ok(limit_now_ms() - start < 1000, "in %d ms", (int)(limit_now_ms() - start));
+	ok(monotonic_ms() - start < 1000, "in %d ms", (int)(monotonic_ms() - start));
 	cgroup_close(&c);
 	ok(left() == 0, "no cgroup left");
 	cgroup_kill(&c);
@@ -580,7 +581,7 @@ static void test_nested(const struct host_facts *f, bool slow)
 	}
 	(void)snprintf(path, sizeof(path), "below/cgroup.procs");
 	(void)snprintf(text, sizeof(text), "%d", (int)s.pid);
-	ok(file_put(c.dir[0].fd, path, text) == 0, "and the process moved there");
+	ok(fd_put_at(c.dir[0].fd, path, text) == 0, "and the process moved there");
 	for (size_t i = 0; slow && i < c.n; i++)
 		c.dir[i].controls = 0;
 	cgroup_close(&c);
@@ -770,7 +771,7 @@ static bool put_in(const char *file, const char *text)
 	int e;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", top, file);
-	e = file_put(AT_FDCWD, path, text);
+	e = fd_put_at(AT_FDCWD, path, text);
 	if (e)
 		tap_note("%s: %s", path, strerror(e));
 	return e == 0;
@@ -793,7 +794,7 @@ static bool make_top(uid_t uid)
 
 	(void)snprintf(top, sizeof(top), "/sys/fs/cgroup/test-%d", (int)getpid());
 	(void)snprintf(leaf, sizeof(leaf), "%s/leaf", top);
-	good = file_put(AT_FDCWD, "/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids +cpu") ==
+	good = fd_put_at(AT_FDCWD, "/sys/fs/cgroup/cgroup.subtree_control", "+memory +pids +cpu") ==
 		       0 &&
 	       mkdir(top, 0755) == 0 && put_in("cgroup.subtree_control", "+memory +pids +cpu") &&
 	       mkdir(leaf, 0755) == 0;

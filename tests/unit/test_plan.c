@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "crypto/crypto.h"
@@ -95,7 +96,7 @@ static const char everything[] =
 static void test_nothing(void)
 {
 	const struct host_facts none = { 0 };
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	struct made m;
 	size_t held = 0, refused = 0, own = 0;
 
@@ -121,7 +122,7 @@ static void test_nothing(void)
 static void test_best(void)
 {
 	const struct host_facts f = best();
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	struct made m;
 
 	if (!ok(make(&m, everything, &f, &opt), "a plan for a good machine"))
@@ -131,7 +132,8 @@ static void test_best(void)
 	       "a secret makes its host inspected");
 	is_str(row(&m, "allow net db.example.com:5432")->hold.cost, "none, not inspected",
 	       "other hosts are not");
-	is_str(row(&m, "deny read **/.env")->hold.by, "mask, opens mediated", "denials by name");
+	is_str(row(&m, "deny read **/.env")->hold.by,
+	       "mask, opens mediated; not base's system trees", "denials by name");
 	unmake(&m);
 }
 
@@ -154,7 +156,7 @@ static void test_monotone(void)
 		offsetof(struct host_facts, cgroup_cpu),
 		offsetof(struct host_facts, cgroup_pids),
 	};
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	unsigned cases = 0;
 	bool good = true;
 
@@ -192,7 +194,7 @@ static void test_monotone(void)
 static void test_accept(void)
 {
 	const struct host_facts f = best();
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	struct made m;
 
 	ok(make(&m, "version 1\nallow exec git\n", &f, &opt) && m.plan->refused == 1 &&
@@ -234,7 +236,7 @@ static void test_accept(void)
 /* @line is refused on @f although nothing else is. */
 static void refused(const char *text, const struct host_facts *f, size_t n, const char *why)
 {
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	struct made m;
 
 	ok(make(&m, text, f, &opt) && m.plan->refused == n, "%s (%zu)", why, n);
@@ -274,14 +276,96 @@ static void test_overclaims(void)
 		2, "a denied put inside a write needs watching");
 
 	ok(make(&m, "version 1\nallow put ./data/\nallow exec git\nallow write .\n", &docker,
-		&(struct plan_options){ .adapter = ADAPTER_DOCKER }) &&
+		&(struct plan_options){ .whole = true, .adapter = ADAPTER_DOCKER }) &&
 		   m.plan->refused == 3,
 	   "another engine claims no more than it can do");
 	unmake(&m);
 	ok(make(&m, "version 1\nuse claude\n", &no_notify,
-		&(struct plan_options){ .tier = TIER_B }) &&
+		&(struct plan_options){ .whole = true, .tier = TIER_B }) &&
 		   m.plan->refused > 0,
 	   "a profile that somebody chose is refused like a line");
+	unmake(&m);
+}
+
+/* What this version cannot do it says it cannot, whatever the machine and whatever is accepted. */
+static void test_version(void)
+{
+	/* clang-format off */
+	static const struct { const char *line; enum plan_feature needs; } lines[] = {
+		{ "allow net https://a.example.com", FEATURE_NET },
+		{ "allow net db.example.com:5432", FEATURE_NET },
+		{ "allow shell full", FEATURE_NET },
+		{ "allow listen 8080", FEATURE_LISTEN },
+		{ "allow git https://git.example.com/a/b.git fetch", FEATURE_GIT },
+		{ "allow tool a/b", FEATURE_TOOL },
+		{ "ask read ./logs", FEATURE_ASK },
+		{ "ask device /dev/null", FEATURE_ASK },
+		{ "ask unix /run/x.sock", FEATURE_ASK },
+		{ "workspace cow", FEATURE_COW },
+		{ "isolation >= vm", FEATURE_ENGINE },
+	};
+	/* clang-format on */
+	const struct host_facts f = best();
+	char text[256];
+	struct made m;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		const char *lacks = plan_lacks(lines[i].needs);
+		const struct plan_rule *r;
+
+		(void)snprintf(text, sizeof(text),
+			       "version 1\n%s\naccept net=none\naccept ipc=none\naccept "
+			       "fs.read=none\naccept fs.write=none\naccept syscall=none\n",
+			       lines[i].line);
+		if (!ok(make(&m, text, &f, &(struct plan_options){ 0 }), "%s", lines[i].line))
+			continue;
+		r = row(&m, lines[i].line);
+		ok(r && r->refused == (lacks != NULL) && plan_runs(m.plan) == (lacks == NULL) &&
+			   (!lacks || (r->hold.level == LEVEL_NONE && r->hold.by == lacks)),
+		   "%s: %s", lines[i].line, lacks ? lacks : "can be done");
+		for (size_t k = 0; k < G_COUNT; k++)
+			if (lacks && m.plan->guarantees[k].rule != RULE_NONE &&
+			    m.plan->guarantees[k].rule == r->rule)
+				ok(false, "no guarantee suffers for it");
+		unmake(&m);
+	}
+	ok(make(&m, "version 1\nallow write .\n", &f,
+		&(struct plan_options){ .adapter = ADAPTER_DOCKER }) &&
+		   plan_runs(m.plan) == !plan_lacks(FEATURE_ENGINE),
+	   "another engine runs nothing unless it can");
+	unmake(&m);
+}
+
+/* A denial by name holds in what is granted and passes over what base shows. */
+static void test_base_trees(void)
+{
+	const struct host_facts f = best();
+	const struct plan_options opt = { 0 };
+	struct made m;
+
+	ok(make(&m, "version 1\nallow write .\ndeny read **/.env\n", &f, &opt) &&
+		   m.plan->refused == 0 &&
+		   row(&m, "deny read **/.env")->hold.level == LEVEL_EXACT &&
+		   strstr(row(&m, "deny read **/.env")->hold.by, "not base's"),
+	   "by name: exact, and it says where not");
+	unmake(&m);
+	ok(make(&m, "version 1\nallow write .\ndeny read ./src/*.key\n", &f, &opt) &&
+		   m.plan->refused == 0 &&
+		   !strstr(row(&m, "deny read ./src/*.key")->hold.by, "base"),
+	   "a pattern in the workspace has nothing to do with base");
+	unmake(&m);
+	ok(make(&m, "version 1\nallow write .\ndeny read /usr/**/.env\n", &f, &opt) &&
+		   m.plan->refused == 0 &&
+		   !strstr(row(&m, "deny read /usr/**/.env")->hold.by, "base"),
+	   "one that begins in a tree of base's holds there");
+	unmake(&m);
+	ok(make(&m, "version 1\nallow write .\ndeny read /u*/x\n", &f, &opt) &&
+		   m.plan->refused == 1 && row(&m, "deny read /u*/x")->hold.level == LEVEL_PARTIAL,
+	   "one that begins above is partial");
+	unmake(&m);
+	ok(make(&m, "version 1\nuse none\nallow read /usr\ndeny read **/.env\n", &f, &opt) &&
+		   !strstr(row(&m, "deny read **/.env")->hold.by, "base"),
+	   "what somebody granted is not base's");
 	unmake(&m);
 }
 
@@ -291,19 +375,21 @@ static void test_tiers(void)
 	struct host_facts poor = best();
 	struct made m;
 
-	ok(make(&m, everything, &f, &(struct plan_options){ .tier = TIER_B }) &&
+	ok(make(&m, everything, &f, &(struct plan_options){ .whole = true, .tier = TIER_B }) &&
 		   m.plan->tier == TIER_B,
 	   "tier B can be forced");
 	unmake(&m);
 	poor.ns_user = false;
-	ok(make(&m, everything, &poor, &(struct plan_options){ .tier = TIER_A }) &&
+	ok(make(&m, everything, &poor, &(struct plan_options){ .whole = true, .tier = TIER_A }) &&
 		   m.plan->tier == TIER_NONE && m.plan->refused > 15,
 	   "tier A cannot be forced where it cannot be built");
 	unmake(&m);
-	ok(make(&m, everything, &poor, &(struct plan_options){ 0 }) && m.plan->tier == TIER_B,
+	ok(make(&m, everything, &poor, &(struct plan_options){ .whole = true }) &&
+		   m.plan->tier == TIER_B,
 	   "without user namespaces it is tier B");
 	unmake(&m);
-	ok(make(&m, everything, &f, &(struct plan_options){ .adapter = ADAPTER_RUNC }) &&
+	ok(make(&m, everything, &f,
+		&(struct plan_options){ .whole = true, .adapter = ADAPTER_RUNC }) &&
 		   m.plan->refused > 0,
 	   "an engine that is not installed holds nothing");
 	unmake(&m);
@@ -313,7 +399,7 @@ static void test_tiers(void)
 static void test_hosts(void)
 {
 	const char *src = getenv("SRC");
-	const struct plan_options opt = { 0 };
+	const struct plan_options opt = { .whole = true };
 	unsigned hosts = 0;
 	char path[512];
 	struct dirent *e;
@@ -368,6 +454,8 @@ int main(void)
 	test_monotone();
 	test_accept();
 	test_overclaims();
+	test_version();
+	test_base_trees();
 	test_tiers();
 	test_hosts();
 	return tap_done();

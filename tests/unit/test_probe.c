@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/probe.h"
 #include "host/probe_priv.h"
@@ -131,9 +132,9 @@ static void test_clean(void)
 	const int fds = entries("/proc/self/fd");
 	int64_t start, took;
 
-	start = probe_now_ms();
+	start = monotonic_ms();
 	ok(host_probe(&f, &err) == 0, "the probe works (%s)", err.what);
-	took = probe_now_ms() - start;
+	took = monotonic_ms() - start;
 	tap_note("the probe took %d ms", (int)took);
 	ok(took < 3000, "in reasonable time");
 	ok(entries(work) == 0, "no file left in the temporary directory");
@@ -390,7 +391,7 @@ static int no_more_userns(void)
 
 	if (enter_ns(&p, 0) != 0)
 		return -1;
-	return write_small(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") == 0 ? 0 : -1;
+	return fd_put_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") == 0 ? 0 : -1;
 }
 
 static int masked_proc(void)
@@ -545,16 +546,16 @@ static bool gone(pid_t pid)
 
 static void test_trial(void)
 {
-	struct probe p = { .deadline_ms = probe_now_ms() + 150 };
+	struct probe p = { .deadline_ms = monotonic_ms() + 150 };
 	struct report r;
 	struct trial t;
 
 	ok(trial_start(&p, hang, 0, &t) == 0, "start a trial that hangs");
-	ok(trial_finish(&t, &r) != 0 && probe_now_ms() - p.deadline_ms < 1000,
+	ok(trial_finish(&t, &r) != 0 && monotonic_ms() - p.deadline_ms < 1000,
 	   "it ends in time, as a no");
 	ok(gone(t.pid), "and is gone");
 	ok(trial_start(&p, hang, 0, &t) == ETIMEDOUT, "after the deadline nothing starts");
-	p.deadline_ms = probe_now_ms() + 5000;
+	p.deadline_ms = monotonic_ms() + 5000;
 	ok(!trial_ok(&p, crash, 0), "a crash is a no");
 	ok(trial_start(&p, leave_one, 0, &t) == 0 && trial_finish(&t, &r) == 0 && r.v[0] > 1 &&
 		   gone((pid_t)r.v[0]),
@@ -633,14 +634,13 @@ static const struct {
 static void test_places(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		struct cgroup_trial c = { 0 };
+		struct cgroup_places p;
 
-		ok(cgroup_locate(sv_from(places[i].mountinfo), sv_from(places[i].self), &c) ==
-			   places[i].version,
-		   "cgroups %zu: which", i);
-		is_str(c.v2_dir[0], places[i].own, "our own");
-		is_str(c.v2_dir[1], places[i].parent, "its parent");
-		is_str(c.v1_dir[0], places[i].memory, "that of the memory controller");
+		cgroup_places_parse(sv_from(places[i].mountinfo), sv_from(places[i].self), &p);
+		ok(p.version == places[i].version, "cgroups %zu: which", i);
+		is_str(p.own, places[i].own, "our own");
+		is_str(p.parent, places[i].parent, "its parent");
+		is_str(p.v1[V1_MEMORY], places[i].memory, "that of the memory controller");
 	}
 }
 
@@ -675,9 +675,9 @@ static void test_tools(void)
 	(void)snprintf(path, sizeof(path), ".:relative:%s", work);
 	(void)setenv("PATH", path, 1);
 	(void)setenv("SECRET", "x", 1);
-	start = probe_now_ms();
+	start = monotonic_ms();
 	ok(host_probe_tools(&f, &err) == 0, "tools");
-	ok(probe_now_ms() - start < 4000, "one that hangs does not hold us");
+	ok(monotonic_ms() - start < 4000, "one that hangs does not hold us");
 	(void)setenv("PATH", keep, 1);
 	free(keep);
 	is_str(f.crun, "1.14.3", "a version");

@@ -86,8 +86,8 @@ static void judge(const struct judged *c)
 	const struct cap_net_addr a = address(c->text);
 	const struct address_verdict v = address_judge(&a);
 
-	ok(v.class == c->class && v.form == c->form && v.openable == c->openable,
-	   "%s is %s", c->text, address_class_name(c->class));
+	ok(v.class == c->class && v.form == c->form && v.openable == c->openable, "%s is %s",
+	   c->text, address_class_name(c->class));
 	if (v.class != c->class || v.form != c->form)
 		tap_note("%s, form %d", address_class_name(v.class), v.form);
 }
@@ -267,7 +267,8 @@ static void test_embedded(void)
 		{ "64:ff9b::808:808", ADDRESS_EMBEDDED, ADDRESS_NAT64, false },
 		{ "64:ff9b::1:0:0", ADDRESS_RESERVED, 0, false },
 		{ "64:ff9b:1::a00:1", ADDRESS_PRIVATE, ADDRESS_NAT64_LOCAL, false },
-		{ "64:ff9b:1:ffff:ffff:ffff:808:808", ADDRESS_EMBEDDED, ADDRESS_NAT64_LOCAL, false },
+		{ "64:ff9b:1:ffff:ffff:ffff:808:808", ADDRESS_EMBEDDED, ADDRESS_NAT64_LOCAL,
+		  false },
 		{ "64:ff9b:2::a00:1", ADDRESS_RESERVED, 0, false },
 		{ "2002:7f00:1::", ADDRESS_LOOPBACK, ADDRESS_6TO4, false },
 		{ "2002:c0a8:101::1", ADDRESS_PRIVATE, ADDRESS_6TO4, false },

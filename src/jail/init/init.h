@@ -22,6 +22,10 @@ struct init {
 	int old_root;		   /* O_PATH, while the root is built; else -1 */
 	uint64_t made_dev[4];	   /* devices that are ours: targets are made only there */
 	uint32_t made_n;
+	int network; /* socket: the network namespace comes from the keeper; else -1 */
+	int parent; /* O_PATH: the directory that targets were last made in; else -1 */
+	char parent_path[JAIL_PATH];
+	int feed;     /* to append to, until it is handed over; else -1 */
 	int ruleset;  /* Landlock, or -1 */
 	int children; /* signalfd for SIGCHLD */
 	bool ending;
@@ -52,6 +56,7 @@ static inline const void *span_at(const void *base, struct jail_span s)
 }
 
 /* root.c */
+int root_begin(struct init *in, const struct jail_head *p, struct writ_err *err);
 int root_build(struct init *in, struct writ_err *err);
 
 /* net.c */
@@ -78,6 +83,6 @@ long message_receive(int socket, struct jail_message *ret, char *ret_text, size_
 		     int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
 
 /* keep.c */
-_Noreturn void keeper_main(int pid1);
+_Noreturn void keeper_main(int pid1, int network);
 
 #endif

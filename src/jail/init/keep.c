@@ -153,27 +153,17 @@ static long detach(int jail, const char *path)
 	return r < 0 ? r : sys(umount2, path, DETACH | 8 /* UMOUNT_NOFOLLOW */);
 }
 
-/* One more socket that listens, in a child that goes into the jail's network. */
-static void serve_listen(int net, const struct jail_message *ask, const struct jail_listen *l)
+/* One more socket that listens: the jail's network is the one we made, and are in. */
+static void serve_listen(const struct jail_message *ask, const struct jail_listen *l)
 {
 	struct jail_message m = { .type = JAIL_BOUND, .id = ask->id };
-	const long pid = sys(clone, SIGCHLD, 0, 0, 0, 0);
-	long r = pid;
-	int status = 0;
+	const long fd = net_listen(l);
 
-	if (pid == 0) {
-		r = sys(setns, net, CLONE_NEWNET);
-		r = r < 0 ? r : net_listen(l);
-		if (r < 0)
-			(void)init_fail(&m.err, r, "listen for a name", NULL);
-		sys_exit(message_send(JAIL_FD_KEEPER, &m, r < 0 ? -1 : (int)r) < 0);
-	}
-	if (pid > 0)
-		r = sys(wait4, pid, &status, 0, 0);
-	if (r < 0 || status != 0) {
-		(void)init_fail(&m.err, r < 0 ? r : -EIO, "listen for a name", NULL);
-		(void)message_send(JAIL_FD_KEEPER, &m, -1);
-	}
+	if (fd < 0)
+		(void)init_fail(&m.err, fd, "listen for a name", NULL);
+	(void)message_send(JAIL_FD_KEEPER, &m, fd < 0 ? -1 : (int)fd);
+	if (fd >= 0)
+		(void)sys(close, fd);
 }
 
 static void serve(int jail, const struct jail_message *ask, char *path)
@@ -225,7 +215,22 @@ static void lock_keeper(void)
 		sys_exit(1);
 }
 
-_Noreturn void keeper_main(int pid1)
+/* Without it there is no jail: pid 1 hears the end of the line, and says so. */
+static void make_network(int socket)
+{
+	const struct jail_message m = { .type = JAIL_KEEPER };
+	long fd = sys(unshare, CLONE_NEWNET);
+
+	if (fd == 0)
+		fd = sys(openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		(void)message_send(socket, &m, (int)fd);
+		(void)sys(close, fd);
+	}
+	(void)sys(close, socket);
+}
+
+_Noreturn void keeper_main(int pid1, int network)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
 	struct jail_listen l;
@@ -233,19 +238,18 @@ _Noreturn void keeper_main(int pid1)
 	size_t n = 6;
 	uint32_t fds_n;
 	int fds[1];
-	long jail, net;
+	long jail;
 
 	(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	put_number(proc, &n, (uint64_t)pid1);
 	memcpy(proc + n, "/ns/mnt", 8);
 	jail = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
-	memcpy(proc + n, "/ns/net", 8);
-	net = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
-	if (jail < 0 || net < 0)
+	if (jail < 0)
 		sys_exit(1);
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
+	make_network(network);
 	lock_keeper();
 	for (;;) {
 		const long r =
@@ -256,7 +260,7 @@ _Noreturn void keeper_main(int pid1)
 		if (m.type == JAIL_LISTEN) {
 			memcpy(&l, path, sizeof(l));
 			if ((size_t)r == sizeof(m) + sizeof(l))
-				serve_listen((int)net, &m, &l);
+				serve_listen(&m, &l);
 			continue;
 		}
 		path[(size_t)r - sizeof(m) - 1] = 0;

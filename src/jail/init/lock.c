@@ -52,13 +52,18 @@ int lock_fds(struct init *in, struct writ_err *err)
 {
 	long r = sys(openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
 
-	(void)in;
 	if (r < 0)
 		return init_fail(err, r, "open /dev/null", NULL);
 	for (int fd = 0; fd < 3; fd++)
 		if (sys(dup3, r, fd, O_CLOEXEC) < 0)
 			return init_fail(err, -EBADF, "standard descriptors", NULL);
-	r = sys(close_range, JAIL_FD_SESSION + 1, ~0u, 0);
+	r = 0;
+	if (in->feed >= 0 && in->feed != JAIL_FD_SESSION + 1) {
+		r = sys(dup3, in->feed, JAIL_FD_SESSION + 1, O_CLOEXEC);
+		in->feed = JAIL_FD_SESSION + 1;
+	}
+	if (r >= 0)
+		r = sys(close_range, JAIL_FD_SESSION + (in->feed >= 0 ? 2 : 1), ~0u, 0);
 	return r < 0 ? init_fail(err, r, "close descriptors", NULL) : 0;
 }
 

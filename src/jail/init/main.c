@@ -82,7 +82,8 @@ _Noreturn static void fail_start(uint32_t step, const struct writ_err *err)
 	sys_exit(1);
 }
 
-static void receive_program(struct init *in)
+/* One program, mapped and checked. Its descriptor stays open until all are closed. */
+static const struct jail_head *next_program(uint32_t *ret_type)
 {
 	struct writ_err err = { 0 };
 	struct jail_message m;
@@ -94,13 +95,33 @@ static void receive_program(struct init *in)
 	/* End of file before a program: the supervisor changed its mind. */
 	if (r == 0)
 		sys_exit(0);
-	if (r < 0 || m.type != JAIL_BUILD || n != 1 ||
+	if (r < 0 || (m.type != JAIL_BUILD && m.type != JAIL_PREPARE) || n != 1 ||
 	    program_map(fds[0], sizeof(struct jail_head), &map, &size) < 0 ||
 	    program_check(map, size) < 0) {
 		(void)init_fail(&err, -EINVAL, "the jail program is damaged", NULL);
 		fail_start(STEP_PROGRAM, &err);
 	}
-	in->p = map;
+	*ret_type = m.type;
+	return map;
+}
+
+static void receive_program(struct init *in)
+{
+	struct writ_err err = { 0 };
+	uint32_t type;
+	const struct jail_head *p = next_program(&type);
+
+	if (type == JAIL_PREPARE && in->own_namespaces) {
+		if (root_begin(in, p, &err) < 0)
+			fail_start(STEP_ROOT, &err);
+		(void)sys(munmap, p, p->size);
+		p = next_program(&type);
+	}
+	if (type != JAIL_BUILD) {
+		(void)init_fail(&err, -EINVAL, "the jail program does not come", NULL);
+		fail_start(STEP_PROGRAM, &err);
+	}
+	in->p = p;
 	if (((in->p->flags & JAIL_OWN_NAMESPACES) != 0) != in->own_namespaces ||
 	    in->p->fail_at == STEP_PROGRAM) {
 		(void)init_fail(&err, -EINVAL, "the jail program is for another tier", NULL);
@@ -258,6 +279,20 @@ static void serve(struct init *in)
 		signal_command(in, &m);
 }
 
+/*
+ * What writ-init was started with: some signals may be ignored. Only SIGPIPE stays so
+ * until a command is run, because whoever we speak to may be gone.
+ */
+static void reset_signals(void)
+{
+	/* The kernel's own layout; everything zero is the default action, no flags. */
+	const uint64_t action[4] = { 0 };
+
+	for (int i = 1; i <= 64; i++)
+		if (i != SIGPIPE)
+			(void)sys(rt_sigaction, i, action, 0, 8);
+}
+
 _Noreturn static void pid1_main(struct init *in)
 {
 	struct jail_message m = { .type = JAIL_HELLO };
@@ -272,6 +307,7 @@ _Noreturn static void pid1_main(struct init *in)
 	(void)sys(rt_sigprocmask, 0 /* SIG_BLOCK */, &child, 0, 8);
 	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
 		sys_exit(1);
+	reset_signals();
 	receive_program(in);
 	if (steps_run(in, &err, &step) < 0)
 		fail_start(step, &err);
@@ -284,8 +320,11 @@ _Noreturn static void pid1_main(struct init *in)
 		fail_start(STEP_SEALED, &err);
 	}
 	m = (struct jail_message){ .type = JAIL_SEALED, .value = in->done };
-	if (message_send(JAIL_FD_SESSION, &m, -1) < 0)
+	if (message_send(JAIL_FD_SESSION, &m, in->feed) < 0)
 		sys_exit(1);
+	if (in->feed >= 0)
+		(void)sys(close, in->feed);
+	in->feed = -1;
 	for (;;) {
 		struct pollfd p[2] = { { JAIL_FD_SESSION, POLLIN, 0 },
 				       { in->children, POLLIN, 0 } };
@@ -304,10 +343,17 @@ _Noreturn static void pid1_main(struct init *in)
 /* argv: the tier, then optionally the number of a step that is to fail. */
 _Noreturn static void start(const char *tier, const char *fail)
 {
-	const long spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-			    CLONE_NEWUTS | CLONE_NEWCGROUP;
-	struct init in = { .old_root = -1, .ruleset = -1, .own_namespaces = tier[0] == 'A' };
+	/* The network takes longest to make: the keeper does, while pid 1 goes on. */
+	const long spaces =
+		CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	struct init in = { .old_root = -1,
+			   .network = -1,
+			   .parent = -1,
+			   .feed = -1,
+			   .ruleset = -1,
+			   .own_namespaces = tier[0] == 'A' };
 	struct writ_err err = { 0 };
+	int link[2];
 	long pid;
 
 	for (; fail && *fail >= '0' && *fail <= '9'; fail++)
@@ -327,7 +373,9 @@ _Noreturn static void start(const char *tier, const char *fail)
 	}
 	if (step_enter(&in, &err) < 0)
 		fail_start(in.fail_at == STEP_ID_MAP ? STEP_ID_MAP : STEP_NAMESPACES, &err);
-	pid = sys(clone, spaces | SIGCHLD, 0, 0, 0, 0);
+	pid = sys(socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0, link);
+	if (pid == 0)
+		pid = sys(clone, spaces | SIGCHLD, 0, 0, 0, 0);
 	if (pid < 0) {
 		(void)init_fail(&err, pid, "new namespaces", NULL);
 		fail_start(STEP_NAMESPACES, &err);
@@ -335,10 +383,13 @@ _Noreturn static void start(const char *tier, const char *fail)
 	in.done = 1u << STEP_NAMESPACES | 1u << STEP_ID_MAP;
 	if (pid == 0) {
 		(void)sys(close, JAIL_FD_KEEPER);
+		(void)sys(close, link[1]);
+		in.network = link[0];
 		pid1_main(&in);
 	}
 	(void)sys(close, JAIL_FD_SESSION);
-	keeper_main((int)pid);
+	(void)sys(close, link[0]);
+	keeper_main((int)pid, link[1]);
 }
 
 _Noreturn void init_main(const long *stack);

@@ -5,6 +5,7 @@
 #include <linux/in6.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sched.h>
 #include <linux/sockios.h>
 
 #include "base/banned.h"
@@ -195,9 +196,29 @@ static int add_listeners(const struct init *in, struct writ_err *err)
 	return 0;
 }
 
+/* SECURITY: from here on nothing of the host's network is left to pid 1. */
+static int join(struct init *in, struct writ_err *err)
+{
+	struct jail_message m;
+	uint32_t n;
+	int fd;
+	long r = message_receive(in->network, &m, NULL, 0, &fd, 1, &n);
+
+	if (r <= 0 || n != 1)
+		return init_fail(err, r < 0 ? r : -EPIPE, "new network namespace", NULL);
+	r = sys(setns, fd, CLONE_NEWNET);
+	(void)sys(close, fd);
+	(void)sys(close, in->network);
+	in->network = -1;
+	return r < 0 ? init_fail(err, r, "enter the network namespace", NULL) : 0;
+}
+
 int net_build(struct init *in, struct writ_err *err)
 {
-	int r = bring_up(err);
+	int r = join(in, err);
+
+	if (r == 0 && (in->p->flags & JAIL_LOOPBACK))
+		r = bring_up(err);
 
 	if (r == 0 && (in->p->flags & JAIL_POOL))
 		r = add_pool(in, err);

@@ -6,9 +6,17 @@
 
 #include "base/banned.h"
 
-enum { OLD_MS_PRIVATE = 1 << 18, OLD_MS_REC = 1 << 14, DETACH = 2 };
+/* Of mount(2); read-only, nosuid, nodev and noexec are the same bits as MOUNT_ATTR_*. */
+enum {
+	OLD_MS_REMOUNT = 1 << 5,
+	OLD_MS_BIND = 1 << 12,
+	OLD_MS_REC = 1 << 14,
+	OLD_MS_PRIVATE = 1 << 18,
+	DETACH = 2
+};
+enum { CLOSED = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
 enum { S_IFMT_ = 0170000, S_IFDIR_ = 0040000 };
-static const char empty_dir[] = "/.empty", empty_file[] = "/.nothing";
+static const char masks[] = "/.mask", empty_dir[] = "/.mask/dir", empty_file[] = "/.mask/file";
 
 /* Never through a symbolic link: names in a program are physical. */
 static long open_name(int dir, const char *path)
@@ -51,56 +59,89 @@ static bool is_own_device(const struct init *in, uint64_t dev)
 	return false;
 }
 
-/* SECURITY: nothing is ever made in a tree of the user's. */
-static int make_target(const struct init *in, const char *dst, bool dir)
+static void drop_parent(struct init *in)
 {
-	char parent[JAIL_PATH];
-	size_t slash = 0, n = strlen(dst);
+	if (in->parent >= 0)
+		(void)sys(close, in->parent);
+	in->parent = -1;
+}
+
+/* After something was mounted at @dst: is the remembered directory below it, or it? */
+static void note_mount(struct init *in, const char *dst)
+{
+	const size_t n = strlen(dst);
+
+	if (memcmp(in->parent_path, dst, n) == 0)
+		drop_parent(in);
+}
+
+/* SECURITY: nothing is ever made in a tree of the user's. */
+static int open_parent(struct init *in, const char *dst, size_t n)
+{
 	struct stat st;
 	long fd, r;
 
-	if (n >= sizeof(parent))
+	if (n >= sizeof(in->parent_path))
 		return -ENAMETOOLONG;
-	for (size_t i = 0; i < n; i++)
-		if (dst[i] == '/')
-			slash = i;
-	memcpy(parent, dst, slash);
-	parent[slash] = 0;
-	fd = open_name(AT_FDCWD, slash ? parent : "/");
+	if (in->parent >= 0 && memcmp(in->parent_path, dst, n) == 0 && in->parent_path[n] == 0)
+		return 0;
+	drop_parent(in);
+	memcpy(in->parent_path, dst, n);
+	in->parent_path[n] = 0;
+	fd = open_name(AT_FDCWD, n ? in->parent_path : "/");
 	if (fd < 0)
 		return (int)fd;
+	in->parent = (int)fd;
 	r = sys(fstat, fd, &st);
 	if (r == 0 && !is_own_device(in, st.st_dev))
 		r = -EXDEV;
+	if (r < 0)
+		drop_parent(in);
+	return (int)r;
+}
+
+/* Makes what is to be mounted on, in init.parent; *@ret_name is its name there. */
+static int make_target(struct init *in, const char *dst, bool dir, const char **ret_name)
+{
+	size_t slash = 0;
+	long r;
+
+	for (size_t i = 0; dst[i]; i++)
+		if (dst[i] == '/')
+			slash = i;
+	r = open_parent(in, dst, slash);
+	*ret_name = dst + slash + 1;
 	if (r == 0 && dir)
-		r = sys(mkdirat, fd, dst + slash + 1, 0755);
+		r = sys(mkdirat, in->parent, *ret_name, 0755);
 	else if (r == 0)
-		r = sys(mknodat, fd, dst + slash + 1, 0100644, 0);
-	(void)sys(close, fd);
+		r = sys(mknodat, in->parent, *ret_name, 0100644, 0);
 	return r == -EEXIST ? 0 : (int)r;
 }
 
-/* Puts the mount @tree on @dst. */
-static int attach(const struct init *in, int tree, const char *dst, uint32_t flags)
+/* Puts the mount @tree on @dst. A target of our own is no link, nor any name before it. */
+static int attach(struct init *in, int tree, const char *dst, uint32_t flags)
 {
+	const char *name;
 	long target, r;
 
 	if (flags & JAIL_TARGET) {
-		r = make_target(in, dst, is_dir(tree));
-		if (r < 0)
-			return (int)r;
+		r = make_target(in, dst, is_dir(tree), &name);
+		if (r == 0)
+			r = sys(move_mount, tree, "", in->parent, name, MOVE_MOUNT_F_EMPTY_PATH);
+	} else {
+		target = open_name(AT_FDCWD, dst);
+		if (target < 0)
+			return (int)target;
+		r = sys(move_mount, tree, "", target, "",
+			MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+		(void)sys(close, target);
 	}
-	target = open_name(AT_FDCWD, dst);
-	if (target < 0)
-		return (int)target;
-	r = sys(move_mount, tree, "", target, "",
-		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-	(void)sys(close, target);
+	note_mount(in, dst);
 	return (int)r;
 }
 
 /* @src of @from (the old root, or AT_FDCWD for our own) at @dst. */
-static int bind(const struct init *in, int from, const char *src, const char *dst, uint64_t attr,
+static int bind(struct init *in, int from, const char *src, const char *dst, uint64_t attr,
 		uint32_t flags)
 {
 	struct mount_attr set = { .attr_set = attr, .propagation = OLD_MS_PRIVATE };
@@ -121,55 +162,54 @@ static int bind(const struct init *in, int from, const char *src, const char *ds
 	return (int)r;
 }
 
-static int mask(const struct init *in, const char *dst, uint32_t flags)
+/*
+ * In procfs names are the kernel's own, so they may be used as they are. Both calls
+ * take the attributes of what is mounted: for a mask, those of its source.
+ */
+static int mask_kernel(const char *dst, uint32_t flags)
 {
-	const uint64_t attr =
-		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-	const long fd = open_name(AT_FDCWD, dst);
+	long r = sys(mount, empty_file, dst, 0, OLD_MS_BIND, 0);
+
+	if (r == -ENOTDIR)
+		r = sys(mount, empty_dir, dst, 0, OLD_MS_BIND, 0);
+	return r == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)r;
+}
+
+static int self_kernel(const char *dst, uint64_t attr, uint32_t flags)
+{
+	long r = sys(mount, dst, dst, 0, OLD_MS_BIND, 0);
+
+	if (r == -ENOENT && (flags & JAIL_OPTIONAL))
+		return 0;
+	if (r == 0)
+		r = sys(mount, 0, dst, 0, OLD_MS_REMOUNT | OLD_MS_BIND | (long)attr, 0);
+	return (int)r;
+}
+
+static int mask(struct init *in, const char *dst, uint32_t flags)
+{
+	const long fd = flags & JAIL_KERNEL ? -1 : open_name(AT_FDCWD, dst);
 	bool dir;
 
+	if (flags & JAIL_KERNEL)
+		return mask_kernel(dst, flags);
 	if (fd < 0)
 		return fd == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)fd;
 	dir = is_dir((int)fd);
 	(void)sys(close, fd);
-	return bind(in, AT_FDCWD, dir ? empty_dir : empty_file, dst, attr, 0);
+	return bind(in, AT_FDCWD, dir ? empty_dir : empty_file, dst, CLOSED, 0);
 }
 
-/* A new file system of @type with "key=value,key" options, mounted at @dst. */
-static int fresh(const struct init *in, const char *type, const char *options, const char *dst,
+/* A new file system of @type at @dst, which is a name of the skeleton. */
+static int fresh(struct init *in, const char *type, const char *options, const char *dst,
 		 uint64_t attr, uint32_t flags)
 {
-	const long fs = sys(fsopen, type, FSOPEN_CLOEXEC);
-	char word[64], *value;
-	long r = 0, fd;
+	const char *name;
+	long r = flags & JAIL_TARGET ? make_target(in, dst, true, &name) : 0;
 
-	if (fs < 0)
-		return (int)fs;
-	while (r == 0 && *options) {
-		size_t n = 0;
-
-		value = NULL;
-		for (; *options && *options != ',' && n + 1 < sizeof(word); options++, n++) {
-			word[n] = *options;
-			if (*options == '=' && !value) {
-				word[n] = 0;
-				value = word + n + 1;
-			}
-		}
-		word[n] = 0;
-		if (*options == ',')
-			options++;
-		r = value ? sys(fsconfig, fs, FSCONFIG_SET_STRING, word, value, 0)
-			  : sys(fsconfig, fs, FSCONFIG_SET_FLAG, word, 0, 0);
-	}
 	if (r == 0)
-		r = sys(fsconfig, fs, FSCONFIG_CMD_CREATE, 0, 0, 0);
-	fd = r == 0 ? sys(fsmount, fs, FSMOUNT_CLOEXEC, attr) : r;
-	(void)sys(close, fs);
-	if (fd < 0)
-		return (int)fd;
-	r = attach(in, (int)fd, dst, flags);
-	(void)sys(close, fd);
+		r = sys(mount, "writ", dst, type, attr, options);
+	note_mount(in, dst);
 	return (int)r;
 }
 
@@ -186,10 +226,32 @@ static int make_file(const char *dst, const void *bytes, uint32_t n, uint32_t mo
 	return r == (long)n ? 0 : r < 0 ? (int)r : -EIO;
 }
 
-static int carry_out(struct init *in, const struct jail_mount *m)
+/*
+ * The root is going to be read-only, and cannot be while somebody may write to
+ * it; so this is opened through a mount of its own that nobody else ever sees.
+ */
+static int make_feed(struct init *in, const char *dst)
+{
+	const long tree = sys(open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	long fd;
+
+	if (tree < 0)
+		return (int)tree;
+	fd = sys(openat, tree, dst + 1,
+		 O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	(void)sys(close, tree);
+	if (fd < 0)
+		return (int)fd;
+	if (in->feed >= 0)
+		(void)sys(close, in->feed);
+	in->feed = (int)fd;
+	return 0;
+}
+
+static int carry_out(struct init *in, const struct jail_head *p, const struct jail_mount *m)
 {
 	const uint64_t quiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-	const char *src = span_at(in->p, m->src), *dst = span_at(in->p, m->dst);
+	const char *src = span_at(p, m->src), *dst = span_at(p, m->dst);
 	long r;
 
 	switch ((enum jail_op)m->op) {
@@ -203,6 +265,8 @@ static int carry_out(struct init *in, const struct jail_mount *m)
 	case JAIL_OP_BIND:
 		return bind(in, in->old_root, src, dst, m->arg, m->flags);
 	case JAIL_OP_SELF:
+		if (m->flags & JAIL_KERNEL)
+			return self_kernel(dst, m->arg, m->flags);
 		return bind(in, AT_FDCWD, src, dst, m->arg, m->flags);
 	case JAIL_OP_TMPFS:
 		r = fresh(in, "tmpfs", src, dst, quiet | m->arg, m->flags);
@@ -214,11 +278,29 @@ static int carry_out(struct init *in, const struct jail_mount *m)
 			     m->flags);
 	case JAIL_OP_MASK:
 		return mask(in, dst, m->flags);
+	case JAIL_OP_FEED:
+		return make_feed(in, dst);
 	case JAIL_OP_NONE:
 	case JAIL_OP_COUNT:
 		break;
 	}
 	return -EINVAL;
+}
+
+/* What is put over other things: nothing to read, and nobody may write to it. */
+static int make_masks(void)
+{
+	long r = sys(mkdirat, AT_FDCWD, masks, 0755);
+
+	if (r == 0)
+		r = sys(mkdirat, AT_FDCWD, empty_dir, 0555);
+	if (r == 0)
+		r = sys(mknodat, AT_FDCWD, empty_file, 0100000, 0);
+	if (r == 0)
+		r = sys(mount, masks, masks, 0, OLD_MS_BIND, 0);
+	if (r == 0)
+		r = sys(mount, 0, masks, 0, OLD_MS_REMOUNT | OLD_MS_BIND | CLOSED, 0);
+	return (int)r;
 }
 
 /* A skeleton of our own becomes /, the host's root stays at /.old for a moment. */
@@ -249,29 +331,37 @@ static int pivot(struct init *in, struct writ_err *err)
 	in->old_root = (int)r;
 	r = own_device(in, "/");
 	if (r == 0)
-		r = sys(mkdirat, AT_FDCWD, empty_dir, 0555);
-	if (r == 0)
-		r = make_file(empty_file, "", 0, 0);
+		r = make_masks();
 	return r < 0 ? init_fail(err, r, "new root", NULL) : 0;
+}
+
+/* Carries out the mounts of @p, which may be no more than the beginning. */
+int root_begin(struct init *in, const struct jail_head *p, struct writ_err *err)
+{
+	const struct jail_mount *m = span_at(p, p->mounts);
+	int r = 0;
+
+	/* Modes in the program are meant as written. */
+	(void)sys(umask, 0);
+	if (in->old_root < 0)
+		r = pivot(in, err);
+	for (uint32_t i = 0; r == 0 && i < p->mounts.n; i++) {
+		r = carry_out(in, p, &m[i]);
+		if (r < 0)
+			return init_fail(err, r, "set up", span_at(p, m[i].dst));
+	}
+	return r;
 }
 
 int root_build(struct init *in, struct writ_err *err)
 {
 	const struct mount_attr closed = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
 						       MOUNT_ATTR_NODEV };
-	const struct jail_mount *m = span_at(in->p, in->p->mounts);
-	int r;
+	int r = root_begin(in, in->p, err);
 
-	/* Modes in the program are meant as written. */
-	(void)sys(umask, 0);
-	r = pivot(in, err);
-	for (uint32_t i = 0; r == 0 && i < in->p->mounts.n; i++) {
-		r = carry_out(in, &m[i]);
-		if (r < 0)
-			return init_fail(err, r, "set up", span_at(in->p, m[i].dst));
-	}
 	if (r < 0)
 		return r;
+	drop_parent(in);
 	(void)sys(close, in->old_root);
 	in->old_root = -1;
 	r = (int)sys(umount2, "/.old", DETACH);

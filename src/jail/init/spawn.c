@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { STDIO = 3, SIGNALS = 64 };
+enum { STDIO = 3 };
 
 /* Everything a command needs between fork and exec. */
 struct start {
@@ -95,21 +95,20 @@ static void set_descriptors(const struct start *s)
 		give_up(s->id, r, "close descriptors", NULL);
 }
 
-static void reset_signals(void)
+/* pid 1 did the rest. */
+static void free_signals(void)
 {
-	/* The kernel's own layout; everything zero is the default action, no flags. */
 	const uint64_t action[4] = { 0 };
 	const uint64_t none = 0;
 
-	for (int i = 1; i <= SIGNALS; i++)
-		(void)sys(rt_sigaction, i, action, 0, 8);
+	(void)sys(rt_sigaction, SIGPIPE, action, 0, 8);
 	(void)sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &none, 0, 8);
 }
 
 /*
- * The listener belongs to the supervisor, and a call that could send it there
- * may itself be mediated by now. So somebody who shares our descriptors, but
- * not our filter, waits until it exists and sends it.
+ * The listener belongs to the supervisor. Where a call that could send it there is
+ * itself mediated by now, somebody who shares our descriptors, but not our filter,
+ * waits until it exists and sends it.
  */
 _Noreturn static void hand_over(uint32_t id, int from)
 {
@@ -121,13 +120,23 @@ _Noreturn static void hand_over(uint32_t id, int from)
 	sys_exit(message_send(JAIL_FD_SESSION, &m, fd) < 0);
 }
 
-static void install_traps(const struct start *s)
+/* The new listener's descriptor, or a negative errno. */
+static long set_traps(const struct jail_head *p)
 {
-	const struct jail_head *p = s->in->p;
 	const struct sock_fprog prog = { .len = (unsigned short)p->traps.n,
 					 .filter = (struct sock_filter *)(uintptr_t)span_at(
 						 p, p->traps) };
 	const unsigned long wait_killable = 1ul << 5;
+	const long fd = sys(seccomp, SECCOMP_SET_MODE_FILTER,
+			    SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable, &prog);
+
+	return fd != -EINVAL ? fd
+			     : sys(seccomp, SECCOMP_SET_MODE_FILTER,
+				   SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+}
+
+static void traps_by_helper(const struct start *s)
+{
 	int pipe[2], status = 0;
 	long helper, fd, r;
 
@@ -139,10 +148,7 @@ static void install_traps(const struct start *s)
 		hand_over(s->id, pipe[0]);
 	if (helper < 0)
 		give_up(s->id, helper, "clone", NULL);
-	fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable,
-		 &prog);
-	if (fd == -EINVAL)
-		fd = sys(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	fd = set_traps(s->in->p);
 	r = fd < 0 ? -1 : fd;
 	(void)sys(write, pipe[1], &r, sizeof(int));
 	do {
@@ -154,6 +160,25 @@ static void install_traps(const struct start *s)
 	(void)sys(close, fd);
 	(void)sys(close, pipe[0]);
 	(void)sys(close, pipe[1]);
+}
+
+static void install_traps(const struct start *s)
+{
+	struct jail_message m = { .type = JAIL_LISTENER, .id = s->id };
+	long fd, r;
+
+	if (s->in->p->flags & JAIL_SEND_TRAPPED) {
+		traps_by_helper(s);
+		return;
+	}
+	fd = set_traps(s->in->p);
+	if (fd < 0)
+		give_up(s->id, fd, "seccomp listener", NULL);
+	r = message_send(JAIL_FD_SESSION, &m, (int)fd);
+	/* SECURITY: as above. */
+	(void)sys(close, fd);
+	if (r < 0)
+		give_up(s->id, r, "hand over the listener", NULL);
 }
 
 static bool is_script(int fd)
@@ -228,7 +253,7 @@ _Noreturn static void end_like(int status)
 	const long self = sys(getpid);
 
 	if (sig) {
-		reset_signals();
+		free_signals();
 		(void)sys(kill, self, sig);
 	}
 	sys_exit(sig ? 128 + sig : status >> 8 & 0xff);
@@ -296,7 +321,7 @@ _Noreturn static void child_main(const struct start *s)
 			lead(s->id, (int)r);
 		join_foreground(terminal);
 	}
-	reset_signals();
+	free_signals();
 	(void)sys(umask, s->c->umask);
 	r = sys(chdir, span_at(s->c, s->c->cwd));
 	if (r < 0)

@@ -116,8 +116,8 @@ static const struct {
 	int (*run)(struct init *in, struct writ_err *err);
 } steps[] = {
 	{ STEP_ROOT,         JAIL_OWN_NAMESPACES, HAS_PROGRAM,              HAS_ROOT,     root_build },
-	{ STEP_NETWORK,      JAIL_LOOPBACK,       HAS_ROOT,                 HAS_NET,      net_build },
-	{ STEP_INNER_USERNS, JAIL_OWN_NAMESPACES, HAS_ROOT,                 HAS_INNER,    step_inner },
+	{ STEP_NETWORK,      JAIL_OWN_NAMESPACES, HAS_ROOT,                 HAS_NET,      net_build  },
+	{ STEP_INNER_USERNS, JAIL_OWN_NAMESPACES, HAS_ROOT | HAS_NET,       HAS_INNER,    step_inner },
 	{ STEP_LIMITS,       0,                   HAS_PROGRAM,              HAS_LIMITS,   lock_limits },
 	{ STEP_CLOSE_FDS,    0,                   HAS_PROGRAM,              FDS_CLOSED,   lock_fds },
 	{ STEP_DROP_CAPS,    0,                   HAS_PROGRAM,              CAPS_GONE,    lock_caps },

@@ -9,18 +9,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 #include "crypto/crypto.h"
 #include "lib/lib_priv.h"
 #include "session/session.h"
 
 #include "base/banned.h"
-
-enum { GIVEN = 4 };
 
 struct work {
 	struct arena *a;
@@ -29,59 +27,26 @@ struct work {
 	struct policy *policy;
 	struct plan *plan;
 	struct jail early;
+	int stdio[PACKET_FDS - 1];
 };
 
 static void answer(enum super_told told, int exit, const struct writ_err *why, int fd)
 {
-	struct super_answer text = { .told = told, .exit = exit, .err = *why };
-	struct iovec iov = { &text, sizeof(text) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const struct super_answer text = { .told = told, .exit = exit, .err = *why };
+	struct writ_err none;
 
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-	}
-	(void)!sendmsg(SUPER_SOCKET, &msg, MSG_NOSIGNAL);
+	(void)!packet_send(SUPER_SOCKET, (struct sv){ (const char *)&text, sizeof(text) }, &fd,
+			   fd >= 0, &none);
 }
 
 /* One question with its descriptors, which are -1 where there are none. False at the end. */
-static bool hear(void *ret_what, int ret_fds[static GIVEN])
+static bool hear(void *ret_what, int ret_fds[static PACKET_FDS])
 {
-	struct iovec iov = { ret_what, 1 };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(GIVEN * sizeof(int))];
-	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *c;
-	size_t bytes;
-	ssize_t n;
+	struct writ_err none;
+	size_t n, fds_n;
 
-	for (int i = 0; i < GIVEN; i++)
-		ret_fds[i] = -1;
-	do {
-		n = recvmsg(SUPER_SOCKET, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1)
-		return false;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return false;
-	bytes = c->cmsg_len - CMSG_LEN(0);
-	if (bytes > GIVEN * sizeof(int))
-		return false;
-	memcpy(ret_fds, CMSG_DATA(c), bytes);
-	return true;
+	return packet_receive(SUPER_SOCKET, ret_what, 1, &n, ret_fds, &fds_n, &none) > 0 &&
+	       n == 1 && fds_n > 0;
 }
 
 static int read_request(struct arena *a, int fd, struct sv *ret, struct writ_err *err)
@@ -103,7 +68,7 @@ static int read_input(struct work *w, int fd, struct writ_err *err)
 
 	if (r == 0)
 		r = lib_input_decode(w->a, bytes, &w->in, err);
-	return r < 0 ? r : lib_facts(w->a, w->in.where.state, &w->facts, err);
+	return r < 0 ? r : find_facts(w->a, w->in.find.where.state, "facts.lib", &w->facts, err);
 }
 
 static int tell_facts(struct work *w, int fd, struct writ_err *err)
@@ -130,10 +95,13 @@ static int tell_facts(struct work *w, int fd, struct writ_err *err)
 static int load(struct work *w, struct writ_err *err)
 {
 	struct diags d = { .arena = w->a };
-	struct lib_world world = { .in = &w->in, .a = w->a, .replay = true };
+	struct find_world world;
 	struct digest now;
-	int r = lib_policy_new(&world, &d, &w->policy, err);
+	int r;
 
+	find_world_init(&world, w->a, &w->in.find);
+	world.replay = true;
+	r = find_policy(&world, &d, &w->policy, err);
 	if (r == WRIT_E_SYNTAX)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "what the policy names has changed: load it again");
@@ -147,7 +115,77 @@ static int load(struct work *w, struct writ_err *err)
 	return r < 0 ? r : lib_plan_check(w->plan, w->policy, err);
 }
 
-static int get_ready(struct work *w, int fd, struct writ_err *err)
+/* What the next question wants to be run; its descriptors are in @w. */
+static int read_command(struct work *w, const int *fds, struct lib_command *ret,
+			struct writ_err *err)
+{
+	struct sv bytes;
+	int r = read_request(w->a, fds[0], &bytes, err);
+
+	if (r == 0)
+		r = lib_command_decode(w->a, bytes, ret, err);
+	for (int i = 1; r == 0 && i < PACKET_FDS; i++)
+		if (fds[i] < 0)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
+	memcpy(w->stdio, fds + 1, sizeof(w->stdio));
+	return r;
+}
+
+/* All is ready but the command. Without a next question there will be none. */
+static int await(void *ctx, struct session_options *opt, struct writ_err *err)
+{
+	struct work *w = ctx;
+	struct lib_command c;
+	int fds[PACKET_FDS];
+	char what;
+	int r;
+
+	answer(SUPER_READY, 0, err, -1);
+	if (!hear(&what, fds))
+		return writ_fail(err, WRIT_E_SYS, 0, "nobody asks any more");
+	r = what == SUPER_RUN ? read_command(w, fds, &c, err)
+			      : writ_fail(err, WRIT_E_SYNTAX, 0, "a request out of turn");
+	if (r < 0)
+		return r;
+	if (c.cwd.n)
+		opt->cwd = c.cwd;
+	opt->argv = c.argv.v;
+	opt->environ = c.environ.v;
+	opt->stdio = w->stdio;
+	opt->detach = c.argv.n == 0;
+	opt->neutral = c.flags & WRIT_RUN_NEUTRAL;
+	opt->named = c.flags & LIB_RUN_NAMED;
+	return 0;
+}
+
+static int run(struct work *w, int *ret_exit, struct writ_err *err)
+{
+	static char *const nothing[] = { NULL };
+	const struct session_options opt = {
+		.policy = w->policy,
+		.plan = w->plan,
+		.realm = w->in.find.where.realm,
+		.state = w->in.find.where.state,
+		.workspace = w->in.find.where.workspace,
+		.cwd = w->in.find.where.cwd,
+		.home = w->in.find.where.home,
+		.program = w->in.find.program,
+		.argv = nothing,
+		.environ = environ,
+		.early = &w->early,
+		.status_fd = SUPER_SOCKET,
+		.ready_fd = SUPER_SOCKET,
+		.quiet = true,
+		.leaves = true,
+		.await = await,
+		.await_ctx = w,
+	};
+
+	return session_run(w->a, &opt, ret_exit, err);
+}
+
+/* Gets ready, waits for the command, and runs it. */
+static int serve_policy(struct work *w, int fd, int *ret_exit, struct writ_err *err)
 {
 	int r = read_input(w, fd, err);
 
@@ -158,73 +196,41 @@ static int get_ready(struct work *w, int fd, struct writ_err *err)
 		r = load(w, err);
 	if (r == 0 && w->plan->tier != TIER_A)
 		jail_close(&w->early);
-	if (r == 0)
-		answer(SUPER_READY, 0, err, -1);
-	return r;
-}
-
-static int run(struct work *w, const struct lib_command *c, const int *stdio, int *ret_exit,
-	       struct writ_err *err)
-{
-	const struct session_options opt = {
-		.policy = w->policy,
-		.plan = w->plan,
-		.realm = w->in.where.realm,
-		.state = w->in.where.state,
-		.workspace = w->in.where.workspace,
-		.cwd = c->cwd.n ? c->cwd : w->in.where.cwd,
-		.home = w->in.where.home,
-		.program = w->in.program,
-		.argv = c->argv.v,
-		.environ = c->environ.v,
-		.early = &w->early,
-		.status_fd = SUPER_SOCKET,
-		.ready_fd = SUPER_SOCKET,
-		.stdio = stdio,
-		.quiet = true,
-		.detach = c->argv.n == 0,
-		.neutral = c->flags & WRIT_RUN_NEUTRAL,
-	};
-
-	return session_run(w->a, &opt, ret_exit, err);
+	return r < 0 ? r : run(w, ret_exit, err);
 }
 
 /* session_exec() takes our own standard descriptors. */
-static int run_more(const struct lib_command *c, const int *stdio, int *ret_exit,
-		    struct writ_err *err)
+static int run_more(struct work *w, const int *fds, int *ret_exit, struct writ_err *err)
 {
-	for (int i = 0; i < 3; i++)
-		if (dup2(stdio[i], i) < 0)
-			return writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
-	return session_exec(c->state, c->id, c->argv.v, c->environ.v, c->cwd, NULL, ret_exit, err);
+	struct lib_command c;
+	int r = read_command(w, fds, &c, err);
+
+	for (int i = 0; r == 0 && i < 3; i++)
+		if (dup2(w->stdio[i], i) < 0)
+			r = writ_fail(err, WRIT_E_SYS, errno, "standard descriptors");
+	if (r < 0)
+		return r;
+	return session_exec(c.state, c.id, c.argv.v, c.environ.v, c.cwd, NULL, ret_exit, err);
 }
 
 /* True: there may be another question. */
 static bool serve(struct work *w, char what, const int *fds)
 {
-	struct lib_command c;
 	struct writ_err err = { 0 };
-	struct sv bytes;
 	int exit = SESSION_FAILED;
 	int r;
 
-	if (what == SUPER_POLICY || what == SUPER_FACTS) {
-		r = what == SUPER_POLICY ? get_ready(w, fds[0], &err) : tell_facts(w, fds[0], &err);
+	if (what == SUPER_FACTS) {
+		r = tell_facts(w, fds[0], &err);
 		if (r < 0)
 			answer(SUPER_ENDED, exit, &err, -1);
 		return r == 0;
 	}
-	r = read_request(w->a, fds[0], &bytes, &err);
-	if (r == 0)
-		r = lib_command_decode(w->a, bytes, &c, &err);
-	for (int i = 1; r == 0 && i < GIVEN; i++)
-		if (fds[i] < 0)
-			r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request without its descriptors");
-	if (r == 0 && what == SUPER_RUN && w->plan)
-		r = run(w, &c, fds + 1, &exit, &err);
-	else if (r == 0 && what == SUPER_EXEC)
-		r = run_more(&c, fds + 1, &exit, &err);
-	else if (r == 0)
+	if (what == SUPER_POLICY)
+		r = serve_policy(w, fds[0], &exit, &err);
+	else if (what == SUPER_EXEC)
+		r = run_more(w, fds, &exit, &err);
+	else
 		r = writ_fail(&err, WRIT_E_SYNTAX, 0, "a request out of turn");
 	if (r < 0 && err.code == 0)
 		err.code = r;
@@ -257,7 +263,7 @@ int main(void)
 	scoped_arena a = ARENA_INIT((size_t)512 << 20);
 	struct work w = { .a = &a, .early = JAIL_INIT };
 	struct writ_err err = { 0 };
-	int fds[GIVEN];
+	int fds[PACKET_FDS];
 	char what;
 
 	if (!watch_life() || crypto_start(&err) < 0)

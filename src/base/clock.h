@@ -1,0 +1,16 @@
+/*
+ * clock.h - time that only goes forward
+ *
+ * Reads:  the clock
+ * Writes: nothing
+ * Next:   whoever waits, but not for ever
+ */
+#ifndef WRIT_BASE_CLOCK_H
+#define WRIT_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t monotonic_ms(void);		  /* monotonic; only differences mean anything */
+void sleep_ms(unsigned ms); /* less if a signal comes */
+
+#endif

@@ -1,0 +1,69 @@
+#include "base/packet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+union control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(PACKET_FDS * sizeof(int))];
+};
+
+int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct writ_err *err)
+{
+	struct iovec iov = { (void *)(uintptr_t)text.p, text.n };
+	union control control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fds_n > PACKET_FDS)
+		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
+	if (fds_n) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), fds, fds_n * sizeof(int));
+	}
+	do {
+		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "send a message") : 0;
+}
+
+int packet_receive(int socket, void *ret_bytes, size_t room, size_t *ret_n,
+		   int ret_fds[static PACKET_FDS], size_t *ret_fds_n, struct writ_err *err)
+{
+	struct iovec iov = { ret_bytes, room };
+	union control control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	const struct cmsghdr *c;
+	ssize_t n;
+	int resets = 0;
+
+	for (size_t i = 0; i < PACKET_FDS; i++)
+		ret_fds[i] = -1;
+	/* Who ended without reading all we sent may still have said something before. */
+	do {
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+	if (n < 0 && errno != ECONNRESET)
+		return writ_fail(err, WRIT_E_SYS, errno, "receive a message");
+	*ret_fds_n = 0;
+	*ret_n = n > 0 ? (size_t)n : 0;
+	if (n <= 0)
+		return 0;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		*ret_fds_n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(ret_fds, CMSG_DATA(c), *ret_fds_n * sizeof(int));
+	}
+	return 1;
+}

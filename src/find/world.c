@@ -1,0 +1,147 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "find/find.h"
+
+#include "base/banned.h"
+
+static enum path_kind kind_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return PATH_MISSING;
+	if (S_ISDIR(st.st_mode))
+		return PATH_DIR;
+	return S_ISREG(st.st_mode) ? PATH_FILE : PATH_OTHER;
+}
+
+/* The deepest ancestor that exists, resolved, with the rest behind it. */
+static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct policy_path *ret)
+{
+	char name[PATH_MAX], real[PATH_MAX];
+	struct policy_path out = { .kind = PATH_MISSING };
+	size_t keep = path.n;
+	const char *text;
+
+	(void)ctx;
+	if (path.n >= sizeof(name) || memchr(path.p, 0, path.n)) {
+		*ret = (struct policy_path){ PATH_MISSING, path };
+		return true;
+	}
+	memcpy(name, path.p, path.n);
+	name[path.n] = 0;
+	while (!realpath(keep ? name : "/", real)) {
+		if (keep == 0)
+			return false;
+		while (keep && name[keep - 1] != '/')
+			keep--;
+		while (keep && name[keep - 1] == '/')
+			keep--;
+		name[keep] = 0;
+	}
+	if (keep == path.n)
+		out.kind = kind_of(real);
+	text = arena_fmt(a, "%s" SV_FMT, strcmp(real, "/") == 0 && keep < path.n ? "" : real,
+			 SV_ARG(sv_skip(path, keep)));
+	out.physical = sv_from(text);
+	if (text)
+		*ret = out;
+	return text != NULL;
+}
+
+static bool world_program(void *ctx, struct arena *a, struct sv name, struct sv *ret)
+{
+	const struct find_world *w = ctx;
+
+	return find_in_path(a, w->in->path, name, ret);
+}
+
+/* SECURITY: what was checked is what runs: the supervisor reads no policy file again. */
+static int replay(const struct find_input *in, struct sv dir, struct sv name, struct source *ret,
+		  struct sv *ret_id, struct writ_err *err)
+{
+	for (size_t i = 0; i < in->used.n; i++)
+		if (sv_eq(in->used.v[i].dir, dir) && sv_eq(in->used.v[i].name, name)) {
+			*ret = in->used.v[i].src;
+			*ret_id = in->used.v[i].id;
+			return 0;
+		}
+	return writ_fail(err, WRIT_E_BUG, 0, "a file that nobody read before: " SV_FMT,
+			 SV_ARG(name));
+}
+
+static int world_read(void *ctx, struct arena *a, struct sv dir, struct sv name,
+		      struct source *ret_src, struct sv *ret_id, struct writ_err *err)
+{
+	const struct find_world *w = ctx;
+	char real[PATH_MAX];
+	struct find_used used = { 0 };
+	struct find_used *slot;
+	const char *path;
+	int r;
+
+	if (w->replay)
+		return replay(w->in, dir, name, ret_src, ret_id, err);
+	if (sv_starts(name, SV("~/")))
+		path = arena_fmt(a, SV_FMT SV_FMT, SV_ARG(w->in->where.home),
+				 SV_ARG(sv_skip(name, 1)));
+	else if (sv_starts(name, SV("/")))
+		path = arena_str(a, name);
+	else
+		path = arena_fmt(a, SV_FMT SV_FMT, SV_ARG(dir), SV_ARG(name));
+	if (!path)
+		return writ_nomem(err);
+	if (!realpath(path, real))
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	r = find_text(w->a, path, &used.src, err);
+	if (r < 0)
+		return r;
+	slot = vec_push(w->a, &w->in->used);
+	if (!slot || !arena_sv(w->a, sv_from(real), &used.id) || !arena_sv(w->a, dir, &used.dir) ||
+	    !arena_sv(w->a, name, &used.name))
+		return writ_nomem(err);
+	*slot = used;
+	*ret_src = used.src;
+	*ret_id = used.id;
+	return 0;
+}
+
+void find_world_init(struct find_world *w, struct arena *a, struct find_input *in)
+{
+	size_t own_n = 0;
+
+	*w = (struct find_world){ .in = in, .a = a };
+	w->ops = (struct policy_ops){ world_lookup, world_program, world_read, w };
+	/* SECURITY: what writ keeps is never writable inside. */
+	if (in->where.config.n)
+		w->own[own_n++] = in->where.config;
+	if (in->where.state.n)
+		w->own[own_n++] = in->where.state;
+	w->env = (struct policy_env){ .ops = &w->ops,
+				      .own = w->own,
+				      .own_n = own_n,
+				      .workspace = in->where.workspace,
+				      .home = in->where.home,
+				      .realm = in->where.realm,
+				      .vars = in->vars.v,
+				      .vars_n = in->vars.n,
+				      .program = in->tree,
+				      .missing_ok = in->missing_ok };
+}
+
+int find_policy(struct find_world *w, struct diags *d, struct policy **ret, struct writ_err *err)
+{
+	const struct find_input *in = w->in;
+	const struct policy_input input = { .files = in->files.v,
+					    .files_n = in->files.n,
+					    .narrow = in->has_narrow ? &in->narrow : NULL,
+					    .args = in->args.v,
+					    .args_n = in->args.n,
+					    .default_write = in->default_write };
+
+	return policy_new(&w->env, &input, d, ret, err);
+}

@@ -1,0 +1,121 @@
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "l7/l7_priv.h"
+
+#include "base/banned.h"
+
+enum { SLICE = 64, GZIP_OR_ZLIB = 15 + 32, PIECE = 16 << 10 };
+
+struct guard {
+	struct scan scan;
+	z_stream z;
+	bool zipped, ended;
+};
+
+struct guard *guard_new(struct l7 *l, struct sv coding, const char **why)
+{
+	const bool zipped = same_name(coding, SV("gzip")) || same_name(coding, SV("x-gzip")) ||
+			    same_name(coding, SV("deflate"));
+	const size_t room = scan_room_min(l->vault.values);
+	struct guard *g;
+
+	*why = "the server sent a coding that cannot be looked through";
+	if (coding.n && !zipped && !same_name(coding, SV("identity")))
+		return NULL;
+	*why = "memory";
+	g = calloc(1, sizeof(*g) + room);
+	if (!g)
+		return NULL;
+	scan_init(&g->scan, l->vault.values, (char *)(g + 1), room);
+	g->zipped = zipped;
+	if (zipped && inflateInit2(&g->z, GZIP_OR_ZLIB) != Z_OK) {
+		free(g);
+		return NULL;
+	}
+	return g;
+}
+
+void guard_free(struct guard *g)
+{
+	if (!g)
+		return;
+	if (g->zipped)
+		(void)inflateEnd(&g->z);
+	explicit_bzero(g->scan.window, g->scan.room);
+	free(g);
+}
+
+bool guard_decodes(const struct guard *g)
+{
+	return g->zipped;
+}
+
+static bool look(struct guard *g, struct sv text, bool last, struct fifo *out, const char **why)
+{
+	struct scan_out found;
+
+	for (;;) {
+		switch (scan_next(&g->scan, &text, last, &found)) {
+		case SCAN_MORE:
+			return true;
+		case SCAN_HIT:
+			*why = "secret-in-answer";
+			return false;
+		case SCAN_CLEAN:
+			if (!fifo_add(out, found.bytes)) {
+				*why = "memory";
+				return false;
+			}
+		}
+	}
+}
+
+/* A few bytes at a time: they may become a thousand times as many. */
+static bool unzip(struct guard *g, struct sv in, struct fifo *out, const char **why)
+{
+	char text[PIECE];
+
+	g->z.next_in = (Bytef *)(uintptr_t)in.p;
+	g->z.avail_in = (uInt)in.n;
+	do {
+		int r;
+
+		g->z.next_out = (Bytef *)text;
+		g->z.avail_out = sizeof(text);
+		*why = "the server sent a body that is not in the coding it named";
+		/* Bytes behind the end would go through unseen. */
+		if (g->ended && g->z.avail_in)
+			return false;
+		r = g->ended ? Z_OK : inflate(&g->z, Z_NO_FLUSH);
+		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+			return false;
+		g->ended |= r == Z_STREAM_END;
+		if (!look(g, (struct sv){ text, sizeof(text) - g->z.avail_out }, false, out, why))
+			return false;
+	} while (g->z.avail_out == 0 || (g->z.avail_in && !g->ended));
+	if (g->z.avail_in) {
+		*why = "the server sent bytes behind the end of the body";
+		return false;
+	}
+	return true;
+}
+
+bool guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out, const char **why)
+{
+	while (in->n && out->n < L7_BODY) {
+		struct sv piece = fifo_view(in);
+
+		piece = sv_sub(piece, 0, g->zipped ? SLICE : PIECE);
+		if (!(g->zipped ? unzip(g, piece, out, why) : look(g, piece, false, out, why)))
+			return false;
+		fifo_drop(in, piece.n);
+	}
+	if (!last || in->n)
+		return true;
+	if (g->zipped && !g->ended && g->z.total_in) {
+		*why = "the server's body ended before its end";
+		return false;
+	}
+	return look(g, SV(""), true, out, why);
+}

@@ -1,0 +1,257 @@
+#include "l7/l7_priv.h"
+
+#include "base/banned.h"
+
+enum { FLUSH = 1 << 20 };
+
+/* --- to the one reader --- */
+
+bool h2_line(struct buf *b, struct sv name, struct sv value)
+{
+	if (!http1_field_check(name, value))
+		return false;
+	buf_sv(b, name);
+	buf_str(b, ": ");
+	buf_sv(b, value);
+	buf_str(b, "\r\n");
+	return !b->failed;
+}
+
+static void pseudo(struct call *c, struct sv name, struct sv value)
+{
+	struct buf *to = sv_is(name, ":method")	     ? &c->method
+			 : sv_is(name, ":path")	     ? &c->path
+			 : sv_is(name, ":authority") ? &c->authority
+						     : NULL;
+
+	if (to && to->n == 0 && sv_is_graph(value))
+		buf_sv(to, value);
+	else if (!sv_is(name, ":scheme"))
+		c->h2_bad = true;
+	if (to && to->failed)
+		c->h2_big = true;
+}
+
+/* Either says whom the request is for; both must say the same. */
+static void host(struct call *c, struct sv value)
+{
+	if (c->authority.n == 0)
+		buf_sv(&c->authority, value);
+	else if (!same_name(buf_view(&c->authority), value))
+		c->h2_other_host = true;
+}
+
+void h2_field(struct call *c, struct sv name, struct sv value)
+{
+	if (name.n && name.p[0] == ':') {
+		pseudo(c, name, value);
+	} else if (sv_is(name, "host")) {
+		host(c, value);
+	} else if (sv_is(name, "cookie")) {
+		/* HTTP/1 has one Cookie; here it may come in crumbs. */
+		if (c->cookie.n)
+			buf_str(&c->cookie, "; ");
+		buf_sv(&c->cookie, value);
+	} else {
+		c->h2_length |= sv_is(name, "content-length");
+		if (!h2_line(&c->lines, name, value))
+			*(c->lines.failed ? &c->h2_big : &c->h2_bad) = true;
+	}
+	c->h2_big |= c->cookie.failed;
+}
+
+unsigned h2_request(struct call *c, bool end, const char **why)
+{
+	struct buf *b = &c->head;
+	struct writ_err err = { 0 };
+
+	if (c->h2_other_host) {
+		*why = "Host that is not the :authority";
+		return 421;
+	}
+	buf_sv(b, buf_view(&c->method));
+	buf_ch(b, ' ');
+	buf_sv(b, sv_is(buf_view(&c->method), "CONNECT") ? buf_view(&c->authority)
+							 : buf_view(&c->path));
+	buf_str(b, " HTTP/1.1\r\nHost: ");
+	buf_sv(b, buf_view(&c->authority));
+	buf_str(b, "\r\n");
+	buf_sv(b, buf_view(&c->lines));
+	if (c->cookie.n && !h2_line(b, SV("cookie"), buf_view(&c->cookie)))
+		c->h2_bad = true;
+	if (!end && !c->h2_length)
+		buf_str(b, "Transfer-Encoding: chunked\r\n");
+	buf_str(b, "\r\n");
+	c->lines.n = 0;
+	if (c->h2_big || b->n > http1_limits_default.head) {
+		*why = "HTTP head that is too long";
+		return 431;
+	}
+	if (c->h2_bad || b->failed) {
+		*why = "malformed request";
+		return 400;
+	}
+	if (http1_request_parse(buf_view(b), c->tls ? 443 : 80, c->fields, L7_FIELDS, &c->q,
+				&err) == 0)
+		return 0;
+	copy_safe(c->why, sizeof(c->why), sv_from(err.what));
+	*why = c->why;
+	return err.code == WRIT_E_LIMIT ? 431 : 400;
+}
+
+bool h2_trailers(struct sv lines, struct buf *to)
+{
+	struct buf b = BUF_INIT(32 << 10);
+	struct http1_body body;
+	struct writ_err err;
+	struct sv in, data;
+	bool good;
+
+	buf_str(&b, "0\r\n");
+	buf_sv(&b, lines);
+	buf_str(&b, "\r\n");
+	http1_body_init(&body, HTTP1_CHUNKED, 0, to);
+	in = buf_view(&b);
+	good = !b.failed && http1_body_next(&body, &in, &data, &err) == WIRE_DONE;
+	buf_clear(&b);
+	return good;
+}
+
+/* --- from it --- */
+
+static void add(struct nvs *v, struct sv name, struct sv value, bool secret)
+{
+	if (v->n == ARRAY_LEN(v->v))
+		return;
+	v->name_at[v->n].at = v->names.n;
+	v->name_at[v->n].n = name.n;
+	for (size_t i = 0; i < name.n; i++)
+		buf_ch(&v->names,
+		       name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] | 0x20) : name.p[i]);
+	v->v[v->n++] = (nghttp2_nv){ .value = (uint8_t *)(uintptr_t)value.p,
+				     .valuelen = value.n,
+				     .flags = secret ? NGHTTP2_NV_FLAG_NO_INDEX : 0 };
+}
+
+static void begin(struct nvs *v)
+{
+	v->n = 0;
+	v->names.n = 0;
+	v->names.max = 64 << 10;
+	v->names.failed = false;
+}
+
+/* The names have their places now. */
+static void seal(struct nvs *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		v->v[i].name = (uint8_t *)v->names.p + v->name_at[i].at;
+		v->v[i].namelen = v->name_at[i].n;
+	}
+	if (v->names.failed)
+		v->n = 0;
+}
+
+void h2_nvs_clear(struct nvs *v)
+{
+	buf_clear(&v->names);
+}
+
+static bool is_set(struct sv name, const struct http1_field *set, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (same_name(name, set[i].name))
+			return true;
+	return false;
+}
+
+void h2_request_nvs(struct call *c, struct nvs *v)
+{
+	struct http1_request *q = &c->q;
+
+	begin(v);
+	c->authority.n = 0;
+	wire_host_print(&q->host.host, &c->authority);
+	if (q->host.has_port)
+		buf_fmt(&c->authority, ":%u", q->host.port);
+	add(v, SV(":method"), q->method, false);
+	add(v, SV(":scheme"), SV("https"), false);
+	add(v, SV(":authority"), buf_view(&c->authority), false);
+	add(v, SV(":path"), c->send_target, c->send_target.p != c->target.text.p);
+	for (size_t i = 0; i < q->fields_n; i++) {
+		const struct http1_field *f = &q->fields[i];
+
+		/* Who asks for trailers must be seen to, or gRPC does not work. */
+		if (same_name(f->name, SV("te")) && same_name(f->value, SV("trailers")))
+			add(v, SV("te"), SV("trailers"), false);
+		else if (!f->drop && !is_set(f->name, c->set, c->set_n))
+			add(v, f->name, f->value, false);
+	}
+	for (size_t i = 0; i < c->set_n; i++)
+		add(v, c->set[i].name, c->set[i].value, true);
+	if (q->framing == HTTP1_LENGTH) {
+		buf_clear(&c->answer);
+		buf_fmt(&c->answer, "%llu", (unsigned long long)q->length);
+		add(v, SV("content-length"), buf_view(&c->answer), false);
+	}
+	seal(v);
+}
+
+void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
+		     char status[24])
+{
+	begin(v);
+	for (unsigned i = 0, n = r->status; i < 3; i++, n /= 10)
+		status[2 - i] = (char)('0' + n % 10);
+	add(v, SV(":status"), (struct sv){ status, 3 }, false);
+	for (size_t i = 0; i < r->fields_n; i++)
+		if (!r->fields[i].drop)
+			add(v, r->fields[i].name, r->fields[i].value, false);
+	if (how->framing == HTTP1_LENGTH || (r->framing == HTTP1_NONE && r->has_length)) {
+		uint64_t n = how->framing == HTTP1_LENGTH ? how->length : r->length;
+		size_t at = 24;
+
+		do {
+			status[--at] = (char)('0' + n % 10);
+		} while ((n /= 10));
+		add(v, SV("content-length"), (struct sv){ status + at, 24 - at }, false);
+	}
+	seal(v);
+}
+
+void h2_trailer_nvs(struct sv lines, struct nvs *v)
+{
+	begin(v);
+	while (lines.n) {
+		struct sv line = sv_cut(&lines, '\n');
+		struct sv name;
+
+		line = sv_sub(line, 0, line.n ? line.n - 1 : 0);
+		name = sv_cut(&line, ':');
+		if (name.n)
+			add(v, name, sv_trim(line), false);
+	}
+	seal(v);
+}
+
+void h2_flush(nghttp2_session *s, struct link *k)
+{
+	for (size_t sum = 0; sum < FLUSH && !k->dead;) {
+		const uint8_t *p;
+		ssize_t n;
+
+		if (k->out.n >= L7_OUT) {
+			link_write(k);
+			if (k->out.n >= L7_OUT)
+				return;
+		}
+		n = nghttp2_session_mem_send(s, &p);
+		if (n < 0)
+			link_kill(k);
+		if (n <= 0)
+			return;
+		link_put(k, (struct sv){ (const char *)p, (size_t)n });
+		sum += (size_t)n;
+	}
+	link_wake(k);
+}

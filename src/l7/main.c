@@ -1,0 +1,234 @@
+#include "l7/l7.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "codec/json.h"
+#include "confine/confine.h"
+#include "l7/l7_priv.h"
+
+#include "base/banned.h"
+
+enum { EVENTS = 128, ROOTS_MAX = 16 << 20 };
+
+/* No socket(), no connect(), no open(): whoever takes this process over has only what it holds. */
+static const int calls[] = {
+	SYS_brk,
+	SYS_clock_gettime,
+	SYS_close,
+	SYS_epoll_ctl,
+	SYS_epoll_pwait,
+	SYS_exit,
+	SYS_exit_group,
+	SYS_fcntl,
+	SYS_futex,
+	SYS_getpid,
+	SYS_getrandom,
+	SYS_madvise,
+	SYS_mmap,
+	SYS_mremap,
+	SYS_munmap,
+	SYS_recvfrom,
+	SYS_recvmsg,
+	SYS_restart_syscall,
+	SYS_rt_sigreturn,
+	SYS_sendmsg,
+	SYS_sendto,
+	SYS_setsockopt,
+	SYS_shutdown,
+	SYS_write,
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+	/* what the sanitizer's run time does by itself */
+	SYS_mprotect,
+	SYS_sched_yield,
+	SYS_sigaltstack,
+	SYS_gettid,
+	SYS_rt_sigprocmask,
+	SYS_read,
+	SYS_openat,
+	SYS_readlink,
+	SYS_prctl,
+	SYS_getrlimit,
+	SYS_prlimit64,
+	SYS_clone,
+	SYS_wait4,
+#endif
+};
+
+/* --- memory of the JSON reader: it has held the values --- */
+
+static void *guarded_malloc(size_t n)
+{
+	size_t *p = malloc(sizeof(size_t) * 2 + n);
+
+	if (!p)
+		return NULL;
+	p[0] = n;
+	return p + 2;
+}
+
+static void guarded_free(void *v)
+{
+	size_t *p = v;
+
+	if (!p)
+		return;
+	p -= 2;
+	explicit_bzero(v, p[0]);
+	free(p);
+}
+
+/* --- the loop --- */
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static bool watch(const struct l7 *l, int fd, void *what)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = what } };
+
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) == 0;
+}
+
+static void hear(struct l7 *l, const struct epoll_event *ev)
+{
+	struct link *k = ev->data.ptr;
+
+	if (ev->data.ptr == &l->boss) {
+		boss_heard(l);
+	} else if (ev->data.ptr == &l->egress) {
+		egress_heard(l);
+	} else {
+		if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+			k->readable = true;
+			k->drained = false;
+		}
+		if (ev->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+			k->blocked = false;
+		/* It can neither be read nor written, and would be reported for ever. */
+		if ((ev->events & (EPOLLHUP | EPOLLERR)) && !(ev->events & EPOLLIN))
+			link_kill(k);
+		link_wake(k);
+	}
+}
+
+static void run(struct l7 *l)
+{
+	uint64_t next_tick = 0;
+
+	while (!l->gone) {
+		struct epoll_event ev[EVENTS];
+		const int n = epoll_wait(l->epoll, ev, EVENTS, l->links ? L7_TICK_MS : -1);
+
+		if (n < 0 && errno != EINTR)
+			return;
+		l->now_us = now_us();
+		for (int i = 0; i < n; i++)
+			hear(l, &ev[i]);
+		if (l7_now_ms(l) >= next_tick) {
+			l7_tick(l);
+			next_tick = l7_now_ms(l) + L7_TICK_MS;
+		}
+		while (l->woken || l->dead) {
+			l7_run_woken(l);
+			l7_bury(l);
+		}
+	}
+}
+
+/* --- the start --- */
+
+static int load(struct l7 *l, struct writ_err *err)
+{
+	struct buf settings = BUF_INIT(L7_SETTINGS_MAX), roots = BUF_INIT(ROOTS_MAX);
+	int r = lseek(L7_SETTINGS, 0, SEEK_SET) == 0
+			? fd_read_all(L7_SETTINGS, &settings, err)
+			: writ_fail(err, WRIT_E_SYS, errno, "settings of the reader");
+
+	if (r == 0)
+		r = fd_read_all(L7_ROOTS, &roots, err);
+	if (r == 0)
+		r = l7_init(l, buf_view(&settings), buf_view(&roots), err);
+	if (settings.p)
+		explicit_bzero(settings.p, settings.room);
+	buf_clear(&settings);
+	buf_clear(&roots);
+	close(L7_SETTINGS);
+	close(L7_ROOTS);
+	return r;
+}
+
+/* Whatever the library opens or asks for once, it does here, while it still can. */
+static bool warm_up(const struct l7 *l)
+{
+	SSL *a = SSL_new(l->accept), *b = SSL_new(l->connect);
+	X509 *x = ca_mint(&l->ca, "localhost", time(NULL));
+	const bool good = a && b && x;
+
+	(void)ERR_reason_error_string(0);
+	SSL_free(a);
+	SSL_free(b);
+	X509_free(x);
+	return good;
+}
+
+static int start(struct l7 *l, struct writ_err *err)
+{
+	struct buf pem = BUF_INIT(EGRESS_TEXT);
+	int r = 0;
+
+	l->boss = L7_BOSS;
+	l->egress = L7_EGRESS;
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->now_us = now_us();
+	if (l->epoll < 0 || !watch(l, l->boss, &l->boss) || !watch(l, l->egress, &l->egress))
+		r = writ_fail(err, WRIT_E_SYS, errno, "epoll");
+	if (r == 0 && !warm_up(l))
+		r = writ_fail(err, WRIT_E_BUG, 0, "set up TLS");
+	if (r == 0)
+		r = ca_pem(&l->ca, &pem, err);
+	if (r == 0)
+		r = confine_self(calls, ARRAY_LEN(calls), 0, err);
+	if (r == 0)
+		event_ready(l, buf_view(&pem));
+	buf_clear(&pem);
+	return r;
+}
+
+int l7_main(struct writ_err *err)
+{
+	struct l7 *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return writ_nomem(err);
+	json_set_alloc_funcs(guarded_malloc, guarded_free);
+	if (!OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
+				      OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
+			      NULL)) {
+		free(l);
+		return writ_fail(err, WRIT_E_BUG, 0, "set up TLS");
+	}
+	r = load(l, err);
+	if (r == 0)
+		r = start(l, err);
+	if (r == 0)
+		run(l);
+	l7_clear(l);
+	free(l);
+	return r;
+}

@@ -1,0 +1,263 @@
+"""Secrets: N082 to N092."""
+import base64
+import gzip
+import os
+import zlib
+
+import h2
+from h2 import Peer, request
+from world import Stream, World, answer, get, placeholder, plain, rule
+
+VALUE = "s3cr3t/+val=ue~42"
+API = [rule("https://api.test:443/**"), rule("https://other.test:443/**"), rule("http://api.test:80/**")]
+TOKEN = ("TOKEN", "bearer", "https://api.test:443/**", VALUE)
+P = placeholder("TOKEN")
+
+
+def start(pki, *secrets, reply=None, **kw):
+    w = World(API, pki, secrets=secrets or (TOKEN,), **kw)
+    o = w.origin("api.test", plain(reply))
+    return w, o
+
+
+def code(got):
+    return got[0].split()[1]
+
+
+def row_N082_set(ok, pki):
+    w, o = start(pki)
+    s = w.tls("api.test")
+    w.ask(get(more=f"Authorization: Bearer {P}\r\n"), sock=s)
+    ok.equal("the placeholder becomes the value", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
+    e = w.event()
+    ok.equal("the record has the name", e["credential"], "TOKEN")
+    ok("and not the value", VALUE not in str(w.all))
+    w.ask(get(more=f"Authorization: token {P}\r\n"), sock=s)
+    ok.equal("in the form the client chose", o.seen[-1][1]["authorization"], [f"token {VALUE}"])
+    w.ask(get(), sock=s)
+    ok.equal("where there is none it is set", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
+    w.ask(get(more="Authorization: Bearer mine\r\nAuthorization: Bearer two\r\n"), sock=s)
+    ok.equal("others are replaced", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
+    ok.equal("no coding is asked for", o.seen[-1][1]["accept-encoding"], ["identity"])
+    ok.equal("twice in one field is too often",
+             code(w.ask(get(more=f"Authorization: Bearer {P} {P}\r\n"), sock=s)), "403")
+    ok.equal("Connection cannot take it away",
+             code(w.ask(get(more="Connection: authorization\r\n"))), "400")
+    c = Peer(w.tls("api.test", alpn=["h2"]))
+    c.get(request(more=[("authorization", f"Bearer {P}")]))
+    ok.equal("over HTTP/2", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
+    two = World(API, pki, secrets=(TOKEN,))
+    t = two.origin("api.test", h2.serve(), alpn=["h2"])
+    Peer(two.tls("api.test", alpn=["h2"])).get(request(more=[("authorization", f"Bearer {P}")]))
+    ok.equal("to HTTP/2", t.seen[0][0]["authorization"], f"Bearer {VALUE}")
+
+
+def row_N083_wrong_place(ok, pki):
+    w, o = start(pki)
+    b64 = base64.b64encode(P.encode()).decode()
+    cases = (("path", get(f"/a/{P}")), ("query", get(f"/?key={P}")), ("cookie", get(more=f"Cookie: a={P}\r\n")),
+             ("User-Agent", get(more=f"User-Agent: {P}\r\n")), ("another field", get(more=f"X-Api-Key: {P}\r\n")),
+             ("base64", get(more=f"X-A: {b64}\r\n")), ("a field's name", get(more=f"{P}: 1\r\n")),
+             ("a field that is dropped", get(more=f"Proxy-Authorization: {P}\r\n")),
+             ("body", get("/", method="POST", more=f"Content-Length: {len(P) + 4}\r\n") + b"<<" + P.encode() + b">>"),
+             ("body in chunks", get("/", method="POST", more="Transfer-Encoding: chunked\r\n") +
+              b"".join(b"1\r\n%c\r\n" % ch for ch in P.encode()) + b"0\r\n\r\n"),
+             ("trailers", get("/", method="POST", more="Transfer-Encoding: chunked\r\n") +
+              b"1\r\na\r\n0\r\nX-T: " + P.encode() + b"\r\n\r\n"))
+    for name, raw in cases:
+        w.all.clear()
+        try:
+            got = w.ask(raw)
+            ok(f"{name}: blocked", code(got) == "403" and got[1]["x-writ-reason"] == ["placeholder-wrong-place"], got)
+        except (EOFError, OSError):
+            ok(f"{name}: blocked", True)
+        e = w.event()
+        ok.equal(f"{name}: on record", e["why"], "placeholder-wrong-place")
+    ok("no server saw it", all(P not in str(r) for r in o.seen), o.seen)
+    c = Peer(w.tls("api.test", alpn=["h2"]))
+    ok.equal("HTTP/2 field", c.get(request(more=[("x-a", P)]))[0], "403")
+    s = c.wait(c.ask(request("/", "POST"), b"x" * 20000 + P.encode()))
+    ok("HTTP/2 body", dict(s["fields"]).get(":status") == "403" or s["reset"] is not None, s)
+
+
+def row_N084_wrong_host(ok, pki):
+    w, _ = start(pki)
+    other = w.origin("other.test", plain())
+    got = w.ask(get(host="other.test", more=f"Authorization: Bearer {P}\r\n"), host="other.test")
+    ok.equal("blocked", (code(got), got[1]["x-writ-reason"]), ("403", ["placeholder-wrong-place"]))
+    ok.equal("not sent", other.seen, [])
+    ok.equal("a request without it is fine", code(w.ask(get(host="other.test"), host="other.test")), "200")
+    ok("and gets nothing", "authorization" not in other.seen[0][1])
+    w, o = start(pki, ("TOKEN", "bearer", "https://api.test:443/v1/**", VALUE))
+    ok.equal("outside its path", code(w.ask(get("/v2", more=f"Authorization: Bearer {P}\r\n"))), "403")
+    w.ask(get("/v2"))
+    ok("it is not set there", "authorization" not in o.seen[-1][1])
+    w.ask(get("/v1/x"))
+    ok.equal("inside", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
+
+
+def row_N085_plain_http(ok, pki):
+    w, _ = start(pki)
+    o = w.origin("api.test", plain(), port=80, tls=False)
+    got = w.ask(get(more=f"Authorization: Bearer {P}\r\n"), sock=w.take("api.test", 80, tls=False))
+    ok.equal("blocked", (code(got), got[1]["x-writ-reason"]), ("403", ["placeholder-wrong-place"]))
+    w.ask(get(), sock=w.take("api.test", 80, tls=False))
+    ok("never set", len(o.seen) == 1 and "authorization" not in o.seen[0][1])
+
+
+def row_N086_bad_values(ok, pki):
+    for value in ("abcdefgh\r\nX: y", "abcdefgh\n", "abcdefgh\0", "short"):
+        w = World(API, pki, secrets=[("TOKEN", "bearer", "https://api.test:443/**", value)], expect_start=False)
+        ok.equal(f"{value!r} is refused", (w.pem, w.proc.wait(10)), ("", 1))
+        err = w.proc.stderr.read().decode()
+        ok("without saying it", value not in err and "TOKEN" in err, err)
+
+
+def reflect(body, fields=()):
+    return lambda *_: answer(body=body, fields=fields)
+
+
+def row_N088_reflection(ok, pki):
+    v = VALUE.encode()
+    bodies = {"raw": v, "base64": base64.b64encode(b"Bearer " + v), "hex": v.hex().encode(),
+              "percent": "".join(f"%{b:02X}" for b in v).encode(), "JSON": b'{"a": "s3cr3t\\/+val=ue~42"}'}
+    for name, body in bodies.items():
+        w, o = start(pki, reply=reflect(b"<" + body + b">"))
+        try:
+            got = w.ask(get())
+            ok(f"{name}: cut", False, got)
+        except (EOFError, OSError) as e:
+            ok(f"{name}: cut", body[:-2] not in str(e.args).encode(), e)
+        ok.equal(f"{name}: on record", w.event()["why"], "secret-in-answer")
+    w, o = start(pki, reply=reflect(b"x", ["X-Echo: " + VALUE]))
+    got = w.ask(get())
+    ok.equal("in a field", (code(got), got[1]["x-writ-reason"]), ("502", ["secret-in-answer"]))
+    ok("the field is not there", VALUE not in str(got))
+    one = b"".join(b"1\r\n%c\r\n" % ch for ch in b"<" + v + b">")
+    w, o = start(pki, reply=lambda *_: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + one + b"0\r\n\r\n")
+    s = Stream(w.tls("api.test"))
+    s.sock.sendall(get())
+    got = b""
+    try:
+        while True:
+            s.more()
+    except (EOFError, OSError):
+        got = s.rest
+    ok("byte by byte", v not in got and b"0\r\n\r\n" not in got, got)
+    ok("and not a part of it", b"s\r\n" not in got, got)
+    w, o = start(pki, reply=lambda *_: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-T: " + v + b"\r\n\r\n")
+    try:
+        got = w.ask(get())
+        ok("in a trailer", False, got)
+    except (EOFError, OSError):
+        ok("in a trailer", True)
+    row_codings(ok, pki, v)
+
+
+def row_codings(ok, pki, v=VALUE.encode()):
+    big = b"text " * 30000
+    for name, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
+        w, o = start(pki, reply=reflect(pack(big), [f"Content-Encoding: {name}"]))
+        _, fields, body, _ = w.ask(get())
+        ok(f"{name}: is decoded", body == big and "content-encoding" not in fields, fields)
+        w, o = start(pki, reply=reflect(pack(big + v + big), [f"Content-Encoding: {name}"]))
+        try:
+            got = w.ask(get())
+            ok(f"{name}: cut", False, got)
+        except (EOFError, OSError):
+            ok(f"{name}: cut", True)
+        ok.equal(f"{name}: on record", w.event()["why"], "secret-in-answer")
+    w, o = start(pki, reply=reflect(b"abc", ["Content-Encoding: br"]))
+    ok.equal("br is refused", code(w.ask(get())), "502")
+    w, o = start(pki, reply=reflect(gzip.compress(b"x") + b"tail" + v, ["Content-Encoding: gzip"]))
+    try:
+        got = w.ask(get())
+        ok("bytes behind the end of gzip", v not in got[2], got)
+    except (EOFError, OSError):
+        ok("bytes behind the end of gzip", True)
+    w, o = start(pki, reply=reflect(gzip.compress(b"\0" * (64 << 20)), ["Content-Encoding: gzip"]))
+    s = Stream(w.tls("api.test"))
+    s.sock.sendall(get())
+    s.until(b"\r\n\r\n")
+    n = 0
+    while True:
+        size = int(s.until(b"\r\n"), 16)
+        if size == 0:
+            break
+        n += len(s.exactly(size))
+        s.exactly(2)
+    ok.equal("a bomb comes in pieces", n, 64 << 20)
+    # The same over HTTP/2 on both sides.
+    def reply(p, i, _):
+        p.headers(i, [(":status", "200"), ("content-encoding", "gzip")], end=False)
+        p.data(i, gzip.compress(big + (v if p.leak else b"")))
+    for leak in (False, True):
+        w = World(API, pki, secrets=(TOKEN,))
+        h2.Peer.leak = leak
+        w.origin("api.test", h2.serve(reply), alpn=["h2"])
+        c = Peer(w.tls("api.test", alpn=["h2"]))
+        s = c.wait(c.ask(request()))
+        ok(f"HTTP/2, {'with' if leak else 'without'} the value",
+           (s["reset"] is not None and not s["end"]) if leak else s["body"] == big, s["reset"])
+
+
+def row_N089_trace(ok, pki):
+    w, o = start(pki)
+    ok.equal("405", code(w.ask(get(method="TRACE"))), "405")
+    ok.equal("not sent", o.seen, [])
+
+
+def row_N090_redirect(ok, pki):
+    w, _ = start(pki, reply=lambda *_: answer("302 Found", fields=["Location: https://other.test/"]))
+    other = w.origin("other.test", plain())
+    _, fields, _, _ = w.ask(get(more=f"Authorization: Bearer {P}\r\n"))
+    ok.equal("the client sees it", fields["location"], ["https://other.test/"])
+    got = w.ask(get(host="other.test", more=f"Authorization: Bearer {P}\r\n"), host="other.test")
+    ok.equal("and has only the placeholder to give", (code(got), other.seen), ("403", []))
+
+
+def row_N091_nowhere(ok, pki):
+    w, _ = start(pki)
+    w.ask(get(more=f"Authorization: Bearer {P}\r\n"))
+    w.ask(get(f"/{P}"))
+    pid = w.proc.pid
+    for name in ("environ", "cmdline", "status", "maps"):
+        ok(f"not in /proc/{name}", VALUE.encode() not in open(f"/proc/{pid}/{name}", "rb").read())
+    locked = [l for l in open(f"/proc/{pid}/status", encoding="ascii") if l.startswith("VmLck")]
+    ok("its memory is locked", int(locked[0].split()[1]) > 0, locked)
+    ok("no core", "Max core file size         0" in open(f"/proc/{pid}/limits", encoding="ascii").read())
+    ok("not in the record", VALUE not in str(w.all) and os.path.exists(f"/proc/{pid}"))
+
+
+def row_N092_kinds(ok, pki):
+    def seen(kind, raw, value=VALUE):
+        w, o = start(pki, ("TOKEN", kind, "https://api.test:443/**", value))
+        got = w.ask(raw)
+        return (o.seen[-1] if o.seen else got), code(got)
+
+    def basic(text):
+        return base64.b64encode(text.encode()).decode()
+    ok.equal("bearer", seen("bearer", get())[0][1]["authorization"], ["Bearer " + VALUE])
+    r, _ = seen("basic", get(more=f"Authorization: Basic {basic('x-access-token:' + P)}\r\n"))
+    ok.equal("basic, the password", r[1]["authorization"], ["Basic " + basic("x-access-token:" + VALUE)])
+    r, _ = seen("basic", get())
+    ok.equal("basic, none there", r[1]["authorization"], ["Basic " + basic(":" + VALUE)])
+    r, _ = seen("basic", get(), "user:password")
+    ok.equal("basic, both in the value", r[1]["authorization"], ["Basic " + basic("user:password")])
+    r, _ = seen("header:x-api-key", get(more=f"X-Api-Key: {P}\r\n"))
+    ok.equal("header", r[1]["x-api-key"], [VALUE])
+    r, _ = seen("header:x-api-key", get())
+    ok.equal("header, none there", r[1]["x-api-key"], [VALUE])
+    r, _ = seen("query:key", get(f"/a?x=1&key={P}&y=2"))
+    ok.equal("query", r[0], "GET /a?x=1&key=s3cr3t%2F%2Bval%3Due~42&y=2 HTTP/1.1")
+    r, _ = seen("query:key", get("/a?x=1"))
+    ok.equal("query, none there", r[0], "GET /a?x=1 HTTP/1.1")
+    _, status = seen("query:key", get(f"/a?key={P}&key={P}"))
+    ok.equal("query, twice", status, "403")
+    _, status = seen("query:key", get(f"/a?other={P}"))
+    ok.equal("query, another key", status, "403")
+    w, o = start(pki, ("ONE", "header:x-one", "https://api.test:443/**", "first-value"),
+                 ("TWO", "header:x-two", "https://api.test:443/**", "second-value"))
+    w.ask(get())
+    ok.equal("two at once", [o.seen[0][1]["x-one"], o.seen[0][1]["x-two"]], [["first-value"], ["second-value"]])
+    ok.equal("both on record", w.event()["credential"], "ONE,TWO")
