@@ -223,7 +223,8 @@ static void ask(struct egress *e, struct flow *f)
 	}
 	copy_text(q.name, sizeof(q.name), f->host);
 	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			 (ssize_t)sizeof(q);
+				 (ssize_t)sizeof(q) ||
+			 errno == EPIPE; /* its end is next, and then another one is asked */
 	if (!f->setup->sent)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
 }

@@ -112,7 +112,8 @@ static void check_messages(struct scene *s)
 		} else if (m.type == EGRESS_EVENT) {
 			must(m.text_n == sizeof(ev));
 			memcpy(&ev, m.text, sizeof(ev));
-			must(memchr(ev.host, 0, sizeof(ev.host)) && memchr(ev.why, 0, sizeof(ev.why)));
+			must(memchr(ev.host, 0, sizeof(ev.host)) &&
+			     memchr(ev.why, 0, sizeof(ev.why)));
 			must(ev.answer == CAP_DENY || ev.what == EGRESS_CLOSE || ev.why[0]);
 			must(!ev.address[0]);
 		} else {

@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "host"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "host"))
 import host  # noqa: E402
 import space  # noqa: E402
 import world as outside  # noqa: E402
@@ -224,7 +224,7 @@ class Net(host.World):
                                                            f"allow net {l}" for l in lines))]
 
     def inside(self, rules, script, *args, timeout=60, **kw):
-        opts = rules if rules and rules[0] == "--policy" else self.rules(*rules)
+        opts = [] if rules is None else self.rules(*rules)  # None: the policies that lie about
         return self.python(INSIDE + script, *args, opts=opts, timeout=timeout, **kw)
 
     def started_inside(self, rules, script, *args, **kw):

@@ -28,7 +28,8 @@ import net  # noqa: E402
 import space  # noqa: E402
 import world  # noqa: E402
 
-MODULES = ["capture", "names", "addresses", "dns", "tls", "proxy", "other_ways", "bytes_", "crowd", "failing", "clients"]
+MODULES = ["capture", "names", "addresses", "dns", "tls", "proxy", "other_ways", "bytes_", "crowd", "failing", "prices",
+           "credentials", "clients"]
 
 
 def make_certificates(folder):

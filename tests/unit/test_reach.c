@@ -10,8 +10,8 @@ static void add(struct cap_set *s, enum cap_kind kind, const char *text)
 {
 	struct writ_err err = { 0 };
 	struct cap_rule *r = vec_push(&arena, &s->rules);
-	struct cap_entry *e = kind == CAP_DENIAL ? vec_push(&arena, &s->nots)
-						 : vec_push(&arena, &s->caps);
+	struct cap_entry *e =
+		kind == CAP_DENIAL ? vec_push(&arena, &s->nots) : vec_push(&arena, &s->caps);
 
 	if (!e || !r || cap_parse(&arena, kind, sv_from(text), &e->cap, &err) < 0) {
 		ok(false, "%s: %s", text, err.what);
