@@ -118,7 +118,8 @@ struct flow {
 	bool queued, proxy, publish, for_reader;
 	int fd[2];
 	uint16_t port;
-	uint32_t id, entry; /* of the grant; UINT32_MAX: none */
+	uint32_t id;
+	struct quota_bill bill; /* its entry is SIZE_MAX: none */
 	uint32_t reader_id;
 	struct sv host;
 	uint64_t bytes[2]; /* by whom they were sent */

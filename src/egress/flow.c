@@ -54,7 +54,7 @@ static void fill_event(const struct egress *e, const struct flow *f, struct egre
 	ev->port = f->port;
 	ev->way = f->way;
 	ev->proxy = f->proxy;
-	ev->rule = f->entry < e->set.caps.n ? e->set.caps.v[f->entry].rule : RULE_NONE;
+	ev->rule = f->bill.entry < e->set.caps.n ? e->set.caps.v[f->bill.entry].rule : RULE_NONE;
 	ev->up = f->bytes[0];
 	ev->down = f->bytes[1];
 	ev->lasted_us = e->now_us - f->started_us;
@@ -81,7 +81,7 @@ static struct flow *flow_new(struct egress *e, int fd)
 	*f = (struct flow){ .kind = KIND_FLOW,
 			    .fd = { fd, -1 },
 			    .id = ++e->ids,
-			    .entry = UINT32_MAX,
+			    .bill = { .entry = SIZE_MAX },
 			    .started_us = e->now_us,
 			    .setup = s };
 	for (size_t i = 0; i < ATTEMPTS; i++)
@@ -197,8 +197,8 @@ static void pay_and_dial(struct egress *e, struct flow *f, const struct reach_ve
 {
 	const char *spent;
 
-	f->entry = (uint32_t)v->entry;
-	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, v->entry, e->now_ms);
+	f->bill = v->bill;
+	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, &f->bill, e->now_ms);
 	if (spent) {
 		flow_refuse(e, f, CAP_DENY, v->rule, spent);
 		return;
@@ -217,7 +217,7 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 		return;
 	}
 	f->state = FLOW_ASKED;
-	f->entry = (uint32_t)v->entry;
+	f->bill = v->bill;
 	/* How long a person may take is the supervisor's to say. */
 	f->setup->limit_ms = UINT64_MAX;
 	f->setup->due_ms = UINT64_MAX;
@@ -249,7 +249,7 @@ void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
 		if (answer != 2)
 			*a = e->answers.v[--e->answers.n];
 		for (struct flow *f = e->waiting; f; f = next) {
-			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->entry, NULL };
+			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->bill, NULL };
 
 			next = f->next;
 			if (f->state != FLOW_ASKED || f->port != key.port ||
@@ -369,7 +369,7 @@ static const char *send_head(struct egress *e, struct flow *f)
 
 	if (s->head_n == 0)
 		return NULL;
-	if (f->entry != UINT32_MAX && quota_left(&e->quota, f->entry, true) < s->head_n)
+	if (f->bill.entry != SIZE_MAX && quota_left(&e->quota, &f->bill, true) < s->head_n)
 		return "the limit of bytes is used up";
 	t = calloc(1, sizeof(*t));
 	if (!t)
@@ -377,8 +377,8 @@ static const char *send_head(struct egress *e, struct flow *f)
 	*t = (struct transfer){ .bytes = s->head, .n = s->head_n, .pipe = { -1, -1 } };
 	f->moving[0] = t;
 	f->bytes[0] += s->head_n;
-	if (f->entry != UINT32_MAX)
-		quota_pass(&e->quota, f->entry, true, s->head_n);
+	if (f->bill.entry != SIZE_MAX)
+		quota_pass(&e->quota, &f->bill, true, s->head_n);
 	s->head = NULL;
 	return NULL;
 }

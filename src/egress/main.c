@@ -230,8 +230,8 @@ static void end_revoked(struct egress *e)
 
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
-		if (!f->publish && f->entry < e->set.caps.n &&
-		    e->set.caps.v[f->entry].cap.action == CAP_NONE)
+		if (!f->publish && f->bill.entry < e->set.caps.n &&
+		    e->set.caps.v[f->bill.entry].cap.action == CAP_NONE)
 			flow_close(e, f, true, "it was taken back");
 	}
 }

@@ -202,7 +202,7 @@ static void test_decide(void)
 	add(&s, CAP_DENIAL, "net.connect:r:tcp/b.example.com:7000");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/wiki.example.com:7000;priv=10.1.0.0/16");
 	v = decide(&r, "a.example.com", 7000, REACH_TCP);
-	ok(v.answer == CAP_ALLOW && v.entry == 0 && !v.why, "allowed, and by which grant");
+	ok(v.answer == CAP_ALLOW && v.bill.entry == 0 && !v.why, "allowed, and by which grant");
 	v = decide(&r, "b.example.com", 7000, REACH_TCP);
 	ok(v.answer == CAP_DENY && v.rule == 1 && v.why, "denied, by which rule, and why");
 	v = decide(&r, "c.example.com", 7000, REACH_TCP);
@@ -287,6 +287,8 @@ static void test_listener_limits(void)
 
 /* --- prices --- */
 
+static const struct quota_bill bill[] = { { .entry = 0 }, { .entry = 1 } };
+
 static struct quota new_quota(const struct cap_set *s)
 {
 	struct quota q;
@@ -304,12 +306,12 @@ static void test_count(void)
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000;n=3");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/b.example.com:7000");
 	for (int i = 0; i < 10; i++)
-		good += quota_use(&q, 0, 5) == NULL;
+		good += quota_use(&q, &bill[0], 5) == NULL;
 	ok(good == 3, "exactly as many uses as the rule says");
-	is_str(quota_use(&q, 0, 1u << 30), "count of the rule", "and later no more");
+	is_str(quota_use(&q, &bill[0], 1u << 30), "count of the rule", "and later no more");
 	good = 0;
 	for (int i = 0; i < 1000; i++)
-		good += quota_use(&q, 1, 5) == NULL;
+		good += quota_use(&q, &bill[1], 5) == NULL;
 	ok(good == 1000, "a rule without a number has no end");
 	ok(q.requests == 1003, "what was refused is not counted");
 }
@@ -320,15 +322,16 @@ static void test_rate(void)
 	struct quota q = new_quota(&s);
 
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000;rate=3/10");
-	ok(!quota_use(&q, 0, 1000) && !quota_use(&q, 0, 4000) && !quota_use(&q, 0, 9000),
+	ok(!quota_use(&q, &bill[0], 1000) && !quota_use(&q, &bill[0], 4000) &&
+		   !quota_use(&q, &bill[0], 9000),
 	   "three in ten seconds");
-	is_str(quota_use(&q, 0, 9001), "rate of the rule", "not a fourth");
-	is_str(quota_use(&q, 0, 10999), "rate of the rule", "not a moment too early");
-	ok(!quota_use(&q, 0, 11000), "one as soon as the first is ten seconds old");
-	is_str(quota_use(&q, 0, 13999), "rate of the rule", "the window slides");
-	ok(!quota_use(&q, 0, 14000), "with each of them");
-	ok(!quota_use(&q, 0, 1000000) && !quota_use(&q, 0, 1000000) && !quota_use(&q, 0, 1000000) &&
-		   quota_use(&q, 0, 1000000),
+	is_str(quota_use(&q, &bill[0], 9001), "rate of the rule", "not a fourth");
+	is_str(quota_use(&q, &bill[0], 10999), "rate of the rule", "not a moment too early");
+	ok(!quota_use(&q, &bill[0], 11000), "one as soon as the first is ten seconds old");
+	is_str(quota_use(&q, &bill[0], 13999), "rate of the rule", "the window slides");
+	ok(!quota_use(&q, &bill[0], 14000), "with each of them");
+	ok(!quota_use(&q, &bill[0], 1000000) && !quota_use(&q, &bill[0], 1000000) &&
+		   !quota_use(&q, &bill[0], 1000000) && quota_use(&q, &bill[0], 1000000),
 	   "after a long time three at once, and no more");
 }
 
@@ -338,10 +341,10 @@ static void test_both(void)
 	struct quota q = new_quota(&s);
 
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000;n=3;rate=2/1");
-	ok(!quota_use(&q, 0, 0) && !quota_use(&q, 0, 0), "two at once");
-	is_str(quota_use(&q, 0, 500), "rate of the rule", "the third is too early");
-	ok(!quota_use(&q, 0, 1000), "which cost nothing: it comes later");
-	is_str(quota_use(&q, 0, 5000), "count of the rule", "and was the last");
+	ok(!quota_use(&q, &bill[0], 0) && !quota_use(&q, &bill[0], 0), "two at once");
+	is_str(quota_use(&q, &bill[0], 500), "rate of the rule", "the third is too early");
+	ok(!quota_use(&q, &bill[0], 1000), "which cost nothing: it comes later");
+	is_str(quota_use(&q, &bill[0], 5000), "count of the rule", "and was the last");
 }
 
 static void test_session_requests(void)
@@ -352,9 +355,10 @@ static void test_session_requests(void)
 	s.limits[LIMIT_REQUESTS] = 3;
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/b.example.com:7000");
-	ok(!quota_use(&q, 0, 0) && !quota_use(&q, 1, 0) && !quota_use(&q, 0, 0),
+	ok(!quota_use(&q, &bill[0], 0) && !quota_use(&q, &bill[1], 0) &&
+		   !quota_use(&q, &bill[0], 0),
 	   "three of the session, over its rules");
-	is_str(quota_use(&q, 1, 0), "requests of the session", "and no more");
+	is_str(quota_use(&q, &bill[1], 0), "requests of the session", "and no more");
 }
 
 static void test_bytes(void)
@@ -364,21 +368,69 @@ static void test_bytes(void)
 
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000;max-in=1000;max-out=100");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/b.example.com:7000");
-	ok(quota_left(&q, 0, true) == 100 && quota_left(&q, 0, false) == 1000, "all of it is left");
-	ok(quota_left(&q, 1, true) == UINT64_MAX, "without a number there is no end");
-	quota_pass(&q, 0, true, 99);
-	ok(quota_left(&q, 0, true) == 1, "one byte is left");
-	quota_pass(&q, 0, true, 1);
-	ok(quota_left(&q, 0, true) == 0 && quota_left(&q, 0, false) == 1000,
+	ok(quota_left(&q, &bill[0], true) == 100 && quota_left(&q, &bill[0], false) == 1000,
+	   "all of it is left");
+	ok(quota_left(&q, &bill[1], true) == UINT64_MAX, "without a number there is no end");
+	quota_pass(&q, &bill[0], true, 99);
+	ok(quota_left(&q, &bill[0], true) == 1, "one byte is left");
+	quota_pass(&q, &bill[0], true, 1);
+	ok(quota_left(&q, &bill[0], true) == 0 && quota_left(&q, &bill[0], false) == 1000,
 	   "none, and the other direction is its own");
-	quota_pass(&q, 0, true, 50);
-	ok(quota_left(&q, 0, true) == 0, "too many are not an endless number");
+	quota_pass(&q, &bill[0], true, 50);
+	ok(quota_left(&q, &bill[0], true) == 0, "too many are not an endless number");
 	s.limits[LIMIT_UP] = 200;
-	ok(quota_left(&q, 1, true) == 50, "the session counts what all of them sent");
-	quota_pass(&q, 1, true, 60);
-	ok(quota_left(&q, 1, true) == 0, "and ends all of them");
+	ok(quota_left(&q, &bill[1], true) == 50, "the session counts what all of them sent");
+	quota_pass(&q, &bill[1], true, 60);
+	ok(quota_left(&q, &bill[1], true) == 0, "and ends all of them");
 	s.limits[LIMIT_DOWN] = 10;
-	ok(quota_left(&q, 0, false) == 10, "the smaller of two limits holds");
+	ok(quota_left(&q, &bill[0], false) == 10, "the smaller of two limits holds");
+}
+
+/* One limit over what became of a pattern: both sets of a meeting pay it. */
+static void test_prices(void)
+{
+	struct cap_set wide = { 0 }, narrow = { 0 }, met = { 0 };
+	struct writ_err err = { 0 };
+	struct reach r = new_reach(&met);
+	struct quota q = new_quota(&met);
+	struct reach_verdict a, b;
+
+	add(&wide, CAP_GRANT, "net.connect:r:tcp/*.example.com:7000;max-out=100;n=3");
+	add(&narrow, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000;n=2");
+	add(&narrow, CAP_GRANT, "net.connect:r:tcp/b.example.com:7000");
+	ok(cap_set_meet(&arena, &wide, &narrow, &met, &err) == 0, "two sets meet (%s)", err.what);
+	a = decide(&r, "a.example.com", 7000, REACH_TCP);
+	b = decide(&r, "b.example.com", 7000, REACH_TCP);
+	ok(a.answer == CAP_ALLOW && b.answer == CAP_ALLOW && a.bill.entry != b.bill.entry,
+	   "two grants come of one");
+	ok(a.bill.prices_n > 0 && b.bill.prices_n > 0, "both have its price");
+	ok(!quota_use(&q, &a.bill, 0) && !quota_use(&q, &a.bill, 0), "two uses of the first");
+	is_str(quota_use(&q, &a.bill, 0), "count of the rule", "which then has no more of its own");
+	ok(!quota_use(&q, &b.bill, 0), "one of the other");
+	is_str(quota_use(&q, &b.bill, 0), "count of the rule", "and three is all there are");
+	quota_pass(&q, &a.bill, true, 60);
+	ok(quota_left(&q, &b.bill, true) == 40, "bytes of one are missing for the other");
+	quota_pass(&q, &b.bill, true, 40);
+	ok(quota_left(&q, &a.bill, true) == 0 && quota_left(&q, &a.bill, false) == UINT64_MAX,
+	   "down to the last");
+}
+
+static void test_too_many_prices(void)
+{
+	struct cap_set wide = { 0 }, narrow = { 0 }, met = { 0 };
+	struct writ_err err = { 0 };
+	struct reach r = new_reach(&met);
+	char text[80];
+
+	for (unsigned i = 0; i < QUOTA_PRICES_MAX + 1; i++) {
+		snprintf(text, sizeof(text), "net.connect:r:tcp/a.example.com:%u-7000;n=%u",
+			 7000 - i - 1, i + 1);
+		add(&wide, CAP_GRANT, text);
+	}
+	add(&narrow, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000");
+	ok(cap_set_meet(&arena, &wide, &narrow, &met, &err) == 0, "nine prices (%s)", err.what);
+	ok(decide(&r, "a.example.com", 7000, REACH_TCP).answer == CAP_DENY,
+	   "what cannot be counted is denied");
 }
 
 int main(void)
@@ -397,6 +449,8 @@ int main(void)
 	test_both();
 	test_session_requests();
 	test_bytes();
+	test_prices();
+	test_too_many_prices();
 	arena_clear(&arena);
 	return tap_done();
 }
