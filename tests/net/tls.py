@@ -7,7 +7,7 @@ API = "https://api.example.test"
 # A client's first message, by hand, so that it can be wrong.
 HELLO = r'''
 def ext(kind, data): return struct.pack("!HH", kind, len(data)) + data
-def sni(*names): 
+def sni(*names):
     lst = b"".join(struct.pack("!BH", 0, len(n)) + n for n in names)
     return ext(0, struct.pack("!H", len(lst)) + lst)
 def hello(*exts, version=0x0303, pad=0):
