@@ -10,9 +10,9 @@ libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp
 libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
 case ${1:?usage: deps.sh build|test|fuzz|format} in
 build) ;;
-test) pkgs="$pkgs git clang clang-tidy mandoc" ;;
+test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl" ;;
 fuzz)
-	pkgs="$pkgs git clang clang-tidy mandoc"
+	pkgs="$pkgs git clang clang-tidy mandoc curl openssl"
 	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.
 	grep -q '^VERSION_ID="22.04"' /etc/os-release || pkgs="$pkgs libclang-rt-dev"
 	;;

@@ -223,7 +223,8 @@ static void ask(struct egress *e, struct flow *f)
 	}
 	copy_text(q.name, sizeof(q.name), f->host);
 	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			 (ssize_t)sizeof(q);
+				 (ssize_t)sizeof(q) ||
+			 errno == EPIPE; /* its end is next, and then another one is asked */
 	if (!f->setup->sent)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
 }
@@ -236,6 +237,23 @@ void dial_ask_all(struct egress *e)
 	for (struct flow *f = e->waiting; f; f = next) {
 		next = f->next;
 		if (f->state == FLOW_NAME && !f->setup->sent)
+			ask(e, f);
+	}
+}
+
+/* The resolver is gone. Another one is asked, but not for ever: an answer may be what ends it. */
+void dial_ask_again(struct egress *e)
+{
+	struct flow *next;
+
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state != FLOW_NAME || !f->setup->sent)
+			continue;
+		f->setup->sent = false;
+		if (++f->setup->lost > LOST_MAX)
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+		else
 			ask(e, f);
 	}
 }

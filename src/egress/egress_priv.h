@@ -23,6 +23,9 @@ enum {
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
+	REST_MS = 50,
+	LOST_MAX = 2,	     /* resolvers that one name may cost */
+	BINDS_MAX = 32,	     /* listeners asked for and not there yet */
 	EXPECTED_MAX = 512,
 	PIPES = 64,	     /* kept for the next one */
 };
@@ -46,6 +49,8 @@ struct listener {
 	struct reach_listener l;
 	uint8_t way; /* enum reach_way */
 	bool publish; /* outside, for `listen` */
+	bool resting; /* nobody is accepted for a moment */
+	bool wanted;  /* the supervisor is, or will be, asked for it */
 	bool shared;  /* on the host's loopback: only for who is expected */
 };
 
@@ -99,6 +104,7 @@ struct setup {
 	bool told;	/* that it may go ahead */
 	char host[256]; /* as it was asked for, while nobody knows it */
 	bool sent;	/* the resolver was asked */
+	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
 };
 
@@ -112,7 +118,8 @@ struct flow {
 	bool queued, proxy, publish, for_reader;
 	int fd[2];
 	uint16_t port;
-	uint32_t id, entry; /* of the grant; UINT32_MAX: none */
+	uint32_t id;
+	struct quota_bill bill; /* its entry is SIZE_MAX: none */
 	uint32_t reader_id;
 	struct sv host;
 	uint64_t bytes[2]; /* by whom they were sent */
@@ -144,6 +151,7 @@ struct egress {
 	enum kind boss_kind, resolver_kind, reader_kind;
 	int route[2]; /* sockets that tell which way an address lies: IPv4, IPv6 */
 	VEC(struct listener *) listeners;
+	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
 	size_t flows_n, waiting_n;
 	uint32_t ids;
@@ -173,8 +181,12 @@ struct answer {
 void egress_watch(struct egress *e, int fd, uint32_t events, void *what);
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
+/* Has @host a listener at @port, or will it get one? */
+must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
+/* There is no room for one more: those who come to @l wait in the kernel. */
+void egress_rest(struct egress *e, struct listener *l);
 void copy_text(char *to, size_t room, struct sv from);
 
 struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd);
@@ -212,6 +224,7 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events);
 void dial_timer(struct egress *e, struct flow *f);
 void dial_stop(struct flow *f);
 void dial_ask_all(struct egress *e);
+void dial_ask_again(struct egress *e);
 
 /* head.c: what a client says before it is known where it goes */
 void head_read(struct egress *e, struct flow *f);

@@ -54,7 +54,7 @@ static void fill_event(const struct egress *e, const struct flow *f, struct egre
 	ev->port = f->port;
 	ev->way = f->way;
 	ev->proxy = f->proxy;
-	ev->rule = f->entry < e->set.caps.n ? e->set.caps.v[f->entry].rule : RULE_NONE;
+	ev->rule = f->bill.entry < e->set.caps.n ? e->set.caps.v[f->bill.entry].rule : RULE_NONE;
 	ev->up = f->bytes[0];
 	ev->down = f->bytes[1];
 	ev->lasted_us = e->now_us - f->started_us;
@@ -81,7 +81,7 @@ static struct flow *flow_new(struct egress *e, int fd)
 	*f = (struct flow){ .kind = KIND_FLOW,
 			    .fd = { fd, -1 },
 			    .id = ++e->ids,
-			    .entry = UINT32_MAX,
+			    .bill = { .entry = SIZE_MAX },
 			    .started_us = e->now_us,
 			    .setup = s };
 	for (size_t i = 0; i < ATTEMPTS; i++)
@@ -197,8 +197,8 @@ static void pay_and_dial(struct egress *e, struct flow *f, const struct reach_ve
 {
 	const char *spent;
 
-	f->entry = (uint32_t)v->entry;
-	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, v->entry, e->now_ms);
+	f->bill = v->bill;
+	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, &f->bill, e->now_ms);
 	if (spent) {
 		flow_refuse(e, f, CAP_DENY, v->rule, spent);
 		return;
@@ -217,7 +217,7 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 		return;
 	}
 	f->state = FLOW_ASKED;
-	f->entry = (uint32_t)v->entry;
+	f->bill = v->bill;
 	/* How long a person may take is the supervisor's to say. */
 	f->setup->limit_ms = UINT64_MAX;
 	f->setup->due_ms = UINT64_MAX;
@@ -249,7 +249,7 @@ void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
 		if (answer != 2)
 			*a = e->answers.v[--e->answers.n];
 		for (struct flow *f = e->waiting; f; f = next) {
-			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->entry, NULL };
+			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->bill, NULL };
 
 			next = f->next;
 			if (f->state != FLOW_ASKED || f->port != key.port ||
@@ -351,36 +351,36 @@ void flow_accept(struct egress *e, struct listener *l)
 			accept_one(e, l, fd);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			/* They wait in the kernel until there is room. */
-			e->starved = true;
-			egress_wake(e, e->now_ms + 50);
-		}
-		if (errno != ECONNABORTED && errno != EINTR)
-			return;
+		if (errno == ECONNABORTED || errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			egress_rest(e, l);
+		return;
 	}
 }
 
 /* --- going on --- */
 
 /* The agent's first bytes that we read ourselves go first. */
-static bool send_head(struct egress *e, struct flow *f)
+static const char *send_head(struct egress *e, struct flow *f)
 {
 	struct setup *s = f->setup;
 	struct transfer *t;
 
 	if (s->head_n == 0)
-		return true;
+		return NULL;
+	if (f->bill.entry != SIZE_MAX && quota_left(&e->quota, &f->bill, true) < s->head_n)
+		return "the limit of bytes is used up";
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return false;
+		return "memory";
 	*t = (struct transfer){ .bytes = s->head, .n = s->head_n, .pipe = { -1, -1 } };
 	f->moving[0] = t;
 	f->bytes[0] += s->head_n;
-	if (f->entry != UINT32_MAX)
-		quota_pass(&e->quota, f->entry, true, s->head_n);
+	if (f->bill.entry != SIZE_MAX)
+		quota_pass(&e->quota, &f->bill, true, s->head_n);
 	s->head = NULL;
-	return true;
+	return NULL;
 }
 
 void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
@@ -388,6 +388,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	struct egress_event ev = { .what = f->publish ? EGRESS_PUBLISH : EGRESS_OPEN,
 				   .answer = CAP_ALLOW };
 	struct buf b = BUF_INIT(64);
+	const char *spent;
 
 	if (f->for_reader) {
 		reader_dialled(e, f, fd, to, NULL);
@@ -402,8 +403,9 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	egress_event(e, &ev);
 	f->fd[1] = fd;
 	head_accepted(f);
-	if (!send_head(e, f)) {
-		flow_close(e, f, true, "memory");
+	spent = send_head(e, f);
+	if (spent) {
+		flow_close(e, f, true, spent);
 		return;
 	}
 	drop_setup(e, f);

@@ -99,6 +99,28 @@ static void open_listener(struct egress *e, struct listener *l, int fd)
 	egress_watch(e, fd, EPOLLIN, l);
 }
 
+void egress_rest(struct egress *e, struct listener *l)
+{
+	struct epoll_event ev = { .events = 0, .data = { .ptr = l } };
+
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+	l->resting = e->starved = true;
+	egress_wake(e, e->now_ms + REST_MS);
+}
+
+static void end_rest(struct egress *e)
+{
+	e->starved = false;
+	for (size_t i = 0; i < e->listeners.n; i++) {
+		struct listener *l = e->listeners.v[i];
+		struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = l } };
+
+		if (l->resting)
+			(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+		l->resting = false;
+	}
+}
+
 struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd)
 {
 	struct listener *new = add_listener(e, l);
@@ -107,8 +129,7 @@ struct listener *egress_listener(struct egress *e, const struct reach_listener *
 	return new;
 }
 
-/* Has @host a listener at @port, or has one been asked for? */
-static bool has_listener(const struct egress *e, struct sv host, uint16_t port)
+bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port)
 {
 	for (size_t i = 0; i < e->listeners.n; i++)
 		if (e->listeners.v[i]->l.port == port && sv_eq(e->listeners.v[i]->l.host, host))
@@ -116,23 +137,38 @@ static bool has_listener(const struct egress *e, struct sv host, uint16_t port)
 	return false;
 }
 
+/*
+ * Only so many wishes are under way. If supervisor and egress each had more to say
+ * than the other one's socket holds, both would wait for good.
+ */
+static void bind_more(struct egress *e)
+{
+	for (; e->bind_next < e->listeners.n && e->binding < BINDS_MAX; e->bind_next++) {
+		struct listener *l = e->listeners.v[e->bind_next];
+		struct egress_bind b = { .port = l->l.port, .v6 = l->l.v6 };
+
+		if (!l->wanted)
+			continue;
+		memcpy(b.addr, l->l.addr, sizeof(b.addr));
+		e->binding++;
+		/* Published ports have numbers of flows; listeners are far above them. */
+		egress_tell(e, EGRESS_BIND, (uint32_t)e->bind_next | 1u << 31, &b, sizeof(b));
+	}
+}
+
 /* Asks for one more listener. False: there is one, or there cannot be. */
 bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 {
 	struct reach_listener l;
-	struct egress_bind b = { .port = port };
 
 	/* Where the network is shared, one port serves all. */
 	if (e->route_socket > 0)
 		return false;
-	if (has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
+	if (egress_has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
 	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
 		return false;
-	memcpy(b.addr, l.addr, sizeof(b.addr));
-	b.v6 = l.v6;
-	/* Published ports have numbers of flows; listeners are far above them. */
-	(void)add_listener(e, &l);
-	egress_tell(e, EGRESS_BIND, (uint32_t)(e->listeners.n - 1) | 1u << 31, &b, sizeof(b));
+	add_listener(e, &l)->wanted = true;
+	bind_more(e);
 	return true;
 }
 
@@ -145,14 +181,17 @@ static void on_bound(struct egress *e, uint32_t id, int fd)
 		return;
 	}
 	id &= ~(1u << 31);
-	if (id >= e->listeners.n || e->listeners.v[id]->fd >= 0) {
+	if (id >= e->listeners.n || !e->listeners.v[id]->wanted) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	l = e->listeners.v[id];
+	l->wanted = false;
 	if (fd >= 0)
 		open_listener(e, l, fd);
+	e->binding--;
+	bind_more(e);
 	name_bound(e, l->l.host);
 }
 
@@ -191,8 +230,8 @@ static void end_revoked(struct egress *e)
 
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
-		if (!f->publish && f->entry < e->set.caps.n &&
-		    e->set.caps.v[f->entry].cap.action == CAP_NONE)
+		if (!f->publish && f->bill.entry < e->set.caps.n &&
+		    e->set.caps.v[f->bill.entry].cap.action == CAP_NONE)
 			flow_close(e, f, true, "it was taken back");
 	}
 }
@@ -267,11 +306,9 @@ static void hear_resolver(struct egress *e)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n != (ssize_t)sizeof(a)) {
-		/* It is gone; the next one who needs it gets another. */
 		close(e->resolver);
 		e->resolver = -1;
-		for (struct flow *f = e->waiting; f; f = f->next)
-			f->setup->sent = false;
+		dial_ask_again(e);
 		return;
 	}
 	dial_resolved(e, &a);
@@ -376,7 +413,8 @@ static void loop(struct egress *e)
 		run_queue(e);
 		if (e->now_ms >= e->due_ms) {
 			e->due_ms = UINT64_MAX;
-			e->starved = false;
+			if (e->starved)
+				end_rest(e);
 			flow_timers(e);
 			name_timers(e);
 		}

@@ -87,22 +87,26 @@ static void refuse_name(struct egress *e, struct sv name)
 	egress_event(e, &ev);
 }
 
-/* Listeners for what a pattern allows are made when the name first comes up. */
-static uint32_t make_listeners(struct egress *e, struct sv name, const uint16_t *ports, size_t n)
+/*
+ * Listeners for what a pattern allows are made when the name first comes up. False:
+ * there cannot be so many. *@ret_missing are on their way, for whoever asked first.
+ */
+static bool make_listeners(struct egress *e, struct sv name, const uint16_t *ports, size_t n,
+			   uint32_t *ret_missing)
 {
-	uint32_t asked = 0;
+	uint32_t missing = 0;
 
-	for (size_t i = 0; i < n; i++)
-		asked += egress_bind(e, name, ports[i]);
-	return asked;
-}
-
-static bool is_waited_for(const struct egress *e, struct sv name)
-{
 	for (size_t i = 0; i < e->lookups.n; i++)
-		if (sv_eq(e->lookups.v[i].name, name))
-			return true;
-	return false;
+		if (sv_eq(e->lookups.v[i].name, name) && e->lookups.v[i].missing > missing)
+			missing = e->lookups.v[i].missing;
+	for (size_t i = 0; i < n; i++) {
+		if (egress_bind(e, name, ports[i]))
+			missing++;
+		else if (e->route_socket <= 0 && !egress_has_listener(e, name, ports[i]))
+			return false;
+	}
+	*ret_missing = missing;
+	return true;
 }
 
 struct question {
@@ -138,7 +142,7 @@ static void answer_name(struct egress *e, const struct question *from, const str
 	const struct dns_answer none = { .rcode = DNS_NXDOMAIN }, busy = { .rcode = DNS_SERVFAIL };
 	const struct sv name = wire_host_name(&q->name);
 	uint16_t ports[REACH_PORTS_MAX];
-	uint32_t address, asked;
+	uint32_t address, missing = 0;
 	size_t n;
 
 	if (sv_is(name, "localhost")) {
@@ -159,10 +163,11 @@ static void answer_name(struct egress *e, const struct question *from, const str
 		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
 		return;
 	}
-	asked = sv_is(name, REACH_HOST_NAME) ? 0 : make_listeners(e, name, ports, n);
-	if (!asked && !is_waited_for(e, name))
+	if (!sv_is(name, REACH_HOST_NAME) && !make_listeners(e, name, ports, n, &missing))
+		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+	else if (missing == 0)
 		reply_address(e, from->fd, from->peer, from->peer_n, q, address);
-	else if (!hold(e, from, name, asked))
+	else if (!hold(e, from, name, missing))
 		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
 }
 
@@ -260,8 +265,11 @@ void name_accept(struct egress *e, struct listener *l)
 	const int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct asker *a;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			egress_rest(e, l);
 		return;
+	}
 	a = e->tcp_lookups < TCP_LOOKUPS ? calloc(1, sizeof(*a)) : NULL;
 	if (!a) {
 		close(fd);

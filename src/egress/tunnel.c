@@ -109,17 +109,17 @@ static size_t may_pass(const struct egress *e, const struct flow *f, unsigned fr
 {
 	uint64_t left;
 
-	if (f->entry == UINT32_MAX)
+	if (f->bill.entry == SIZE_MAX)
 		return CHUNK;
-	left = quota_left(&e->quota, f->entry, from == 0);
+	left = quota_left(&e->quota, &f->bill, from == 0);
 	return left < CHUNK ? (size_t)left : CHUNK;
 }
 
 static void count(struct egress *e, struct flow *f, unsigned from, size_t n)
 {
 	f->bytes[from] += n;
-	if (f->entry != UINT32_MAX)
-		quota_pass(&e->quota, f->entry, from == 0, n);
+	if (f->bill.entry != SIZE_MAX)
+		quota_pass(&e->quota, &f->bill, from == 0, n);
 }
 
 static enum moved read_error(struct flow *f, unsigned from)

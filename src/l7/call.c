@@ -18,7 +18,7 @@ struct call *call_new(struct client *c, int32_t stream)
 	k->stream = stream;
 	k->tls = c->tls;
 	k->start_us = k->l7->now_us;
-	k->verdict = (struct reach_verdict){ .rule = RULE_NONE, .entry = SIZE_MAX };
+	k->verdict = (struct reach_verdict){ .rule = RULE_NONE, .bill = { .entry = SIZE_MAX } };
 	k->head.max = k->lines.max = k->path.max = HEAD_MAX;
 	k->cookie.max = k->answer.max = HEAD_MAX;
 	k->method.max = k->authority.max = 512;
@@ -328,8 +328,8 @@ void call_send(struct call *c)
 	struct l7 *l = c->l7;
 	const char *why = "nothing pays for it";
 
-	if (c->verdict.entry < l->settings.set.caps.n)
-		why = quota_use(&l->quota, c->verdict.entry, l7_now_ms(l));
+	if (c->verdict.bill.entry < l->settings.set.caps.n)
+		why = quota_use(&l->quota, &c->verdict.bill, l7_now_ms(l));
 	if (why) {
 		char text[96];
 
@@ -357,7 +357,7 @@ bool call_pay(struct call *c, bool up, size_t n)
 {
 	if (!c->charged)
 		return true;
-	if (n > quota_left(&c->l7->quota, c->verdict.entry, up)) {
+	if (n > quota_left(&c->l7->quota, &c->verdict.bill, up)) {
 		const char *why = up ? "used up: bytes sent" : "used up: bytes received";
 
 		if (c->answered)
@@ -366,7 +366,7 @@ bool call_pay(struct call *c, bool up, size_t n)
 			call_refuse(c, 403, why);
 		return false;
 	}
-	quota_pass(&c->l7->quota, c->verdict.entry, up, n);
+	quota_pass(&c->l7->quota, &c->verdict.bill, up, n);
 	*(up ? &c->bytes_up : &c->bytes_down) += n;
 	return true;
 }

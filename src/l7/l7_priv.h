@@ -200,7 +200,7 @@ struct call {
 	struct sv host;
 	uint16_t port;
 	struct reach_verdict verdict;
-	bool charged; /* @verdict.entry pays for its bytes */
+	bool charged; /* @verdict.bill pays for its bytes */
 
 	struct http1_field set[L7_SET_MAX];
 	size_t set_n;

@@ -136,8 +136,8 @@ static void end_revoked(struct l7 *l)
 		struct client *c = (struct client *)k;
 
 		for (struct call *q = k->what == LINK_CLIENT ? c->calls : NULL; q; q = q->next)
-			if (q->charged && q->verdict.entry < l->settings.set.caps.n &&
-			    l->settings.set.caps.v[q->verdict.entry].cap.action == CAP_NONE &&
+			if (q->charged && q->verdict.bill.entry < l->settings.set.caps.n &&
+			    l->settings.set.caps.v[q->verdict.bill.entry].cap.action == CAP_NONE &&
 			    !q->down_end)
 				call_fail(q, "the rule that allowed it was taken back");
 	}

@@ -14,16 +14,32 @@ void quota_init(struct quota *q, struct arena *a, const struct cap_set *set)
 	*q = (struct quota){ .a = a, .set = set };
 }
 
-static struct quota_entry *entry_of(struct quota *q, size_t i)
+/* Counter @i of the bill: the grant's, then those of its prices. */
+static const struct cap *cap_of(const struct quota *q, const struct quota_bill *b, size_t i)
 {
-	while (q->entries.n <= i) {
-		struct quota_entry *e = vec_push(q->a, &q->entries);
+	return i ? &q->set->prices.v[b->prices[i - 1]].cap : &q->set->caps.v[b->entry].cap;
+}
 
-		if (!e)
+static const struct quota_entry *peek(const struct quota *q, const struct quota_bill *b, size_t i)
+{
+	const size_t at = i ? b->prices[i - 1] : b->entry;
+
+	if (at >= (i ? q->prices.n : q->entries.n))
+		return NULL;
+	return i ? &q->prices.v[at] : &q->entries.v[at];
+}
+
+static struct quota_entry *entry_of(struct quota *q, const struct quota_bill *b, size_t i)
+{
+	const size_t at = i ? b->prices[i - 1] : b->entry;
+
+	while (i && q->prices.n <= at)
+		if (!vec_push(q->a, &q->prices))
 			return NULL;
-		*e = (struct quota_entry){ 0 };
-	}
-	return &q->entries.v[i];
+	while (!i && q->entries.n <= at)
+		if (!vec_push(q->a, &q->entries))
+			return NULL;
+	return i ? &q->prices.v[at] : &q->entries.v[at];
 }
 
 /* True if the oldest of the last @c->rate_n uses is still inside the window. */
@@ -32,16 +48,15 @@ static bool too_fast(const struct quota_entry *e, const struct cap *c, uint64_t 
 	return e->uses >= c->rate_n && now_ms - e->times[e->next] < c->rate_s * 1000;
 }
 
-const char *quota_use(struct quota *q, size_t entry, uint64_t now_ms)
+/* What stands against one more use, and nothing is counted yet. */
+static const char *refused(struct quota *q, const struct quota_bill *b, size_t i, uint64_t now_ms)
 {
-	const struct cap *c = &q->set->caps.v[entry].cap;
-	struct quota_entry *e = entry_of(q, entry);
+	const struct cap *c = cap_of(q, b, i);
+	struct quota_entry *e = entry_of(q, b, i);
 
 	/* SECURITY: what cannot be counted is not allowed. */
 	if (!e)
 		return "memory";
-	if (q->set->limits[LIMIT_REQUESTS] && q->requests >= q->set->limits[LIMIT_REQUESTS])
-		return "requests of the session";
 	if (c->n && e->uses >= c->n)
 		return "count of the rule";
 	if (c->rate_n && !e->times) {
@@ -49,15 +64,29 @@ const char *quota_use(struct quota *q, size_t entry, uint64_t now_ms)
 		if (!e->times)
 			return "memory";
 	}
-	if (c->rate_n && too_fast(e, c, now_ms))
-		return "rate of the rule";
-	if (c->rate_n) {
+	return c->rate_n && too_fast(e, c, now_ms) ? "rate of the rule" : NULL;
+}
+
+const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms)
+{
+	const char *why = NULL;
+
+	if (q->set->limits[LIMIT_REQUESTS] && q->requests >= q->set->limits[LIMIT_REQUESTS])
+		return "requests of the session";
+	for (size_t i = 0; !why && i <= bill->prices_n; i++)
+		why = refused(q, bill, i, now_ms);
+	for (size_t i = 0; !why && i <= bill->prices_n; i++) {
+		const struct cap *c = cap_of(q, bill, i);
+		struct quota_entry *e = entry_of(q, bill, i);
+
+		e->uses++;
+		if (!c->rate_n)
+			continue;
 		e->times[e->next] = now_ms;
 		e->next = (e->next + 1) % c->rate_n;
 	}
-	e->uses++;
-	q->requests++;
-	return NULL;
+	q->requests += !why;
+	return why;
 }
 
 static uint64_t left(uint64_t limit, uint64_t used)
@@ -65,24 +94,29 @@ static uint64_t left(uint64_t limit, uint64_t used)
 	return limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
 }
 
-uint64_t quota_left(const struct quota *q, size_t entry, bool up)
+uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool up)
 {
-	const struct cap *c = &q->set->caps.v[entry].cap;
-	const struct quota_entry *e = entry < q->entries.n ? &q->entries.v[entry] : NULL;
 	const uint64_t *l = q->set->limits;
-	const uint64_t session =
-		up ? left(l[LIMIT_UP], q->up) : left(l[LIMIT_DOWN], q->down);
-	const uint64_t rule = up ? left(c->max_out, e ? e->up : 0) :
-				   left(c->max_in, e ? e->down : 0);
+	uint64_t least = up ? left(l[LIMIT_UP], q->up) : left(l[LIMIT_DOWN], q->down);
 
-	return session < rule ? session : rule;
+	for (size_t i = 0; i <= bill->prices_n; i++) {
+		const struct cap *c = cap_of(q, bill, i);
+		const struct quota_entry *e = peek(q, bill, i);
+		const uint64_t rule =
+			up ? left(c->max_out, e ? e->up : 0) : left(c->max_in, e ? e->down : 0);
+
+		least = rule < least ? rule : least;
+	}
+	return least;
 }
 
-void quota_pass(struct quota *q, size_t entry, bool up, uint64_t bytes)
+void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_t bytes)
 {
-	struct quota_entry *e = entry_of(q, entry);
-
 	*(up ? &q->up : &q->down) += bytes;
-	if (e)
-		*(up ? &e->up : &e->down) += bytes;
+	for (size_t i = 0; i <= bill->prices_n; i++) {
+		struct quota_entry *e = entry_of(q, bill, i);
+
+		if (e)
+			*(up ? &e->up : &e->down) += bytes;
+	}
 }

@@ -10,25 +10,34 @@
 
 #include "cap/set.h"
 
+enum { QUOTA_PRICES_MAX = 8 };
+
+/* Who pays: a grant, and the prices of the set that its use matches as well. */
+struct quota_bill {
+	size_t entry;
+	uint32_t prices[QUOTA_PRICES_MAX], prices_n;
+};
+
 struct quota_entry;
 
 struct quota {
 	struct arena *a;
 	const struct cap_set *set;
 	VEC(struct quota_entry) entries; /* by index of the grant */
+	VEC(struct quota_entry) prices;	 /* by index of the price */
 	uint64_t requests, up, down;	 /* of the whole session */
 };
 
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
 
 /*
- * One use of grant @entry at @now_ms (a clock that does not go back). NULL, or
- * which limit is used up; then nothing was counted.
+ * One use at @now_ms (a clock that does not go back). NULL, or which limit is used
+ * up; then nothing was counted.
  */
-const char *quota_use(struct quota *q, size_t entry, uint64_t now_ms);
+const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms);
 
 /* How many more bytes may pass; UINT64_MAX: no limit. */
-uint64_t quota_left(const struct quota *q, size_t entry, bool up);
-void quota_pass(struct quota *q, size_t entry, bool up, uint64_t bytes);
+uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool up);
+void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_t bytes);
 
 #endif

@@ -228,9 +228,24 @@ static void put_key(struct buf *b, const struct reach *r, const struct reach_key
 		buf_str(b, ";tls=sni");
 }
 
+/* False: there are more than fit, and what cannot be counted is not allowed. */
+static bool add_prices(const struct cap_set *s, const struct cap *req, struct quota_bill *bill)
+{
+	for (size_t i = 0; i < s->prices.n; i++) {
+		const struct cap *c = &s->prices.v[i].cap;
+
+		if ((!c->n && !c->rate_n && !c->max_in && !c->max_out) || !cap_matches(c, req))
+			continue;
+		if (bill->prices_n == QUOTA_PRICES_MAX)
+			return false;
+		bill->prices[bill->prices_n++] = (uint32_t)i;
+	}
+	return true;
+}
+
 struct reach_verdict reach_decide(const struct reach *r, const struct reach_key *key)
 {
-	struct reach_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
+	struct reach_verdict v = { .rule = RULE_NONE, .bill = { .entry = SIZE_MAX } };
 	scoped_arena a = ARENA_INIT(1 << 16);
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
@@ -245,9 +260,15 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 		v.why = "not a host or request that a rule can name";
 	} else {
 		got = cap_set_decide(r->set, &req);
-		v = (struct reach_verdict){ got.answer, got.rule, got.entry, NULL };
-		if (got.answer == CAP_DENY)
+		v.answer = got.answer;
+		v.rule = got.rule;
+		v.bill.entry = got.entry;
+		if (got.answer == CAP_DENY) {
 			v.why = got.rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
+		} else if (!add_prices(r->set, &req, &v.bill)) {
+			v.answer = CAP_DENY;
+			v.why = "too many limits count it";
+		}
 	}
 	buf_clear(&b);
 	return v;

@@ -14,6 +14,7 @@
 #define WRIT_REACH_REACH_H
 
 #include "cap/set.h"
+#include "reach/quota.h"
 
 enum {
 	REACH_NAMES_MAX = 4096,
@@ -93,7 +94,7 @@ struct reach_key {
 struct reach_verdict {
 	enum cap_answer answer;
 	uint32_t rule;
-	size_t entry; /* of the grant, for its price */
+	struct quota_bill bill; /* the grant, and what it costs */
 	const char *why;
 };
 struct reach_verdict reach_decide(const struct reach *r, const struct reach_key *key);

@@ -1,0 +1,160 @@
+"""Many at once: tunnels that idle, floods, and too few descriptors."""
+import json
+import os
+import resource
+import time
+
+import net
+from net import test
+
+RULES = ["tcp://api.example.test:7000-7002"]
+MANY = 10000 if net.LONG else 2000
+RAISE = '''
+import resource
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+'''
+
+
+def memory(pid):
+    return next((int(l.split()[1]) for l in net.read(f"/proc/{pid}/status").splitlines() if l.startswith("RssAnon")), 0)
+
+
+def cpu(pid):
+    fields = net.read(f"/proc/{pid}/stat").rsplit(")", 1)[-1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+
+
+@test("thousands of idle tunnels: little memory, others undisturbed, all given back", alone=True, bulk=True, seconds=300)
+def idle(w):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    n = min(MANY, (hard - 500) // 3)
+    w.zone("api.example.test", net.FIRST)
+    w.serve("hold", 7000)
+    w.serve("echo", 7001)
+    p = w.started_inside(RULES, RAISE + f"""
+print(talk("api.example.test", 7001), flush=True)
+sys.stdin.readline()
+held = []
+for i in range({n}):
+    held.append(socket.create_connection(("api.example.test", 7000), 20))
+    held[-1].sendall(b"x")
+start = time.monotonic()
+echo = [talk("api.example.test", 7001) for _ in range(20)]
+print(json.dumps([len(held), echo.count("ping"), time.monotonic() - start]), flush=True)
+sys.stdin.readline()
+for s in held: s.close()
+print("closed", flush=True)
+sys.stdin.readline()
+print(talk("api.example.test", 7001), flush=True)
+""")
+    w.same(p.stdout.readline(), b"ping\n", "one goes through")
+    relay = net.helpers_of(p.pid)[0]
+    before, fds = memory(relay), count_fds(relay)
+    p.stdin.write(b"\n"), p.stdin.flush()
+    got = json.loads(p.stdout.readline() or b"[0,0,99]")
+    w.same(got[0], n, f"{n} are open")
+    w.ok(net.host.wait_for(lambda: w.world()["holding"] == n, 20), "all of them reach the world", w.world()["holding"])
+    grown = memory(relay) - before
+    w.ok(grown <= max(4096, n * 1.0), f"for less than a KiB each ({grown} KiB)", grown)
+    w.same(got[1], 20, "others go through meanwhile")
+    w.ok(got[2] < 5, "quickly", got)
+    busy = cpu(relay)
+    time.sleep(1)
+    w.ok(cpu(relay) - busy < 0.2, "and nobody is busy with them", cpu(relay) - busy)
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.stdout.readline(), b"closed\n", "all are closed")
+    w.ok(net.host.wait_for(lambda: w.world()["holding"] == 0, 20), "the world sees it")
+    if fds is not None:
+        w.ok(net.host.wait_for(lambda: count_fds(relay) <= fds + 130, 5), "the descriptors are given back", [fds, count_fds(relay)])
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.stdout.readline(), b"ping\n", "and the next goes through")
+
+
+def count_fds(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None  # nobody may look into it, not even its own user
+
+
+@test("a flood of connections: nothing breaks, and another session does not feel it", alone=True, bulk=True, seconds=180)
+def flood(w):
+    w.zone("api.example.test", net.FIRST)
+    w.zone("silent.example.test", silent=["A", "AAAA"])
+    w.serve("echo", 7000)
+    first = w.started_inside(RULES + ["tcp://silent.example.test:7000"], RAISE + """
+fakes = [socket.gethostbyname(n) for n in ("api.example.test", "silent.example.test")]
+print("go", flush=True)
+end, held, n = time.monotonic() + 6, [], 0
+while time.monotonic() < end:
+    s = socket.socket()
+    s.setblocking(False)
+    s.connect_ex((fakes[n % 2], 7000))
+    held.append(s)
+    n += 1
+    if len(held) > 3000: held.pop(0).close()
+for s in held: s.close()
+time.sleep(0.5)
+print(json.dumps([n, talk("api.example.test", 7000, seconds=20)]), flush=True)
+""")
+    first.stdout.readline()
+    got = w.inside(RULES, """
+out, end = [], time.monotonic() + 4
+while time.monotonic() < end:
+    start = time.monotonic()
+    out.append([talk("api.example.test", 7000), time.monotonic() - start])
+    time.sleep(0.02)
+times = sorted(t for _, t in out)
+show([len(out), sum(1 for r, _ in out if r == "ping"), times[len(times) // 2], times[-1]])
+""")
+    w.same(got[0], got[1], "each of the other's connections succeeds")
+    w.ok(got[2] < 0.3 and got[3] < 3, "within moments", got)
+    own = json.loads(first.stdout.readline() or b"null")
+    w.ok(own and own[0] > 1000, "there was a flood", own)
+    w.same(own and own[1], "ping", "whose own session works afterwards")
+
+
+@test("too few descriptors: connections wait or are refused, nobody spins, and it passes", alone=True, seconds=90)
+def few(w):
+    w.zone("api.example.test", net.FIRST)
+    w.serve("hold", 7000)
+    w.serve("echo", 7001)
+    for limit in (400, 401):  # a tunnel takes two: once none is left, once one
+        few_of(w, limit)
+
+
+def few_of(w, limit):
+    parent = os.getpid()
+
+    def less():
+        net.space.die_with_parent(parent)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    p = w.started_inside(RULES, """
+held, end = [], time.monotonic() + 5
+for i in range(330):
+    s = socket.socket()
+    s.setblocking(False)
+    s.connect_ex(("198.18.0.16", 7000))
+    held.append(s)
+    time.sleep(0.005)   # one after the other, or all of them have half of what they need
+time.sleep(1.5)
+print("full", flush=True)
+sys.stdin.readline()
+for s in held: s.close()
+time.sleep(1)
+print(json.dumps([talk("api.example.test", 7001, seconds=20) for _ in range(5)]), flush=True)
+""", preexec_fn=less)
+    if not w.same(p.stdout.readline(), b"full\n", "many more than there is room for"):
+        p.kill()
+        return w.ok(False, "why", p.stderr.read())
+    relay = net.helpers_of(p.pid)[0]
+    w.ok(0 < w.world()["holding"] < 330, "some are through", w.world()["holding"])
+    busy = cpu(relay)
+    time.sleep(2)
+    spent = cpu(relay) - busy
+    w.ok(spent < 0.1, f"waiting for room costs nothing ({spent:.2f} s in 2 s)", spent)
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(json.loads(p.stdout.readline() or b"null"), ["ping"] * 5, "and afterwards all is well")
+    p.wait(10)
+    net.host.wait_for(lambda: w.world()["holding"] == 0)

@@ -1,0 +1,86 @@
+"""Sessions that share the host's network, where no namespaces are to be had: the same decisions, led another way."""
+import net
+from net import test
+
+RULES = ["tcp://api.example.test:7000", "tcp://*.pkg.test:7000"]
+
+
+def inside(w, rules, script, **kw):
+    return w.python(net.INSIDE + script, opts=["--tier", "B", *w.rules(*rules)], timeout=60, **kw)
+
+
+def tried(w, rules):
+    """False, and said, if such sessions are refused here."""
+    r = w.run("true", opts=["--tier", "B", *w.rules(*rules)])
+    if r.code == 0:
+        return True
+    w.ok(r.code == 122, "it is refused before anything runs", r)
+    return False
+
+
+@test("an allowed name is reached, another is not, and nothing else leaves")
+def names(w):
+    if not tried(w, RULES):
+        return
+    w.zone("api.example.test", net.FIRST)
+    w.zone("a.pkg.test", net.SECOND)
+    w.zone("evil.test", net.THIRD)
+    w.serve("echo", 7000)
+    got = inside(w, RULES, """
+show([talk("api.example.test", 7000), talk("a.pkg.test", 7000), talk("evil.test", 7000), talk("api.example.test", 7001)])
+""")
+    w.same(got[:2], ["ping", "ping"], "what is allowed")
+    w.ok("ping" not in got[2:], "and nothing else", got)
+    w.same([c["to"] for c in w.accepted()], [net.FIRST, net.SECOND], "the world saw just those")
+    w.same(w.queries("evil"), [], "nobody was asked for the other")
+
+
+@test("addresses, datagrams and the host's own ports are out of reach")
+def others(w):
+    if not tried(w, RULES):
+        return
+    w.zone("api.example.test", net.FIRST)
+    w.serve("echo", 7000)
+    port, hits = net.host_listener()
+    got = inside(w, RULES, f"""
+def udp(a, p, how):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(0.5)
+    try:
+        if how == "connect":
+            s.connect((a, p))
+            s.send(query("evil.test"))
+        elif how == "sendmsg": s.sendmsg([query("evil.test")], [], 0, (a, p))
+        else: s.sendto(query("evil.test"), (a, p))
+        return s.recv(512).hex()
+    except OSError as e: return word(e)
+show({{"address": [talk("1.2.3.10", 7000), talk("10.9.9.9", 7000), talk("169.254.169.254", 7000), talk("2600:aaaa::1", 7000), talk("::ffff:1.2.3.10", 7000)],
+      "host": [talk("127.0.0.1", {port}), talk("localhost", {port}), talk("{net.HOST}", {port})], "names": [udp("1.2.3.53", 53, h) for h in ("connect", "sendmsg", "sendto")],
+      "udp": [udp("1.2.3.10", p, h) for h in ("connect", "sendmsg", "sendto") for p in (443, 123, 5353)],
+      "fast": attempt(lambda: socket.socket().sendto(b"x", 0x20000000, ("1.2.3.10", 7000)))}})
+""")
+    w.ok(not [g for g in got["address"] + got["host"] if g in ("ping", "host")], "none of them answers", got)
+    w.same(hits, [], "nothing came to the host")
+    w.ok(all(len(g) < 16 or g[7] == "3" for g in got["names"]), "whoever is asked for a name, there is no such", got["names"])
+    w.ok(not [g for g in got["udp"] if g not in ("EACCES", "EPERM", "ENETUNREACH", "ECONNREFUSED", "EHOSTUNREACH", "timeout", "EAFNOSUPPORT")], "nor a datagram", got)
+    w.nothing_left("no packet has left the host")
+
+
+@test("a name that leads inwards is not dialled there either")
+def inwards(w):
+    if not tried(w, RULES):
+        return
+    w.zone("api.example.test", ttl=0, turns=[[net.FIRST], ["127.0.0.1"], [net.PRIVATE]])
+    port, hits = net.host_listener()
+    w.serve("echo", port)
+    got = inside(w, [f"tcp://api.example.test:{port}"], f"""
+out = []
+for _ in range(3):
+    out.append(talk("api.example.test", {port}))
+    time.sleep(2.1)
+show(out)
+""")
+    w.same(got[0], "ping", "the public one")
+    w.ok("ping" not in got[1:] and "host" not in got[1:], "and no other", got)
+    w.same([c["to"] for c in w.accepted()], [net.FIRST], "the world saw just that")
+    w.same(hits, [], "and the host nothing")
