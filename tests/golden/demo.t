@@ -24,17 +24,15 @@ The demonstration, on a recorded machine.
 
   3. What enforces each line on this machine. What cannot be enforced is refused by name.
   \$\ writ\ explain\ agent\.writ (re)
-  RULE                                                                  HERE    BY                                              COST
-  allow write ./logs/*                                                  exact   bind + Landlock, opens and creates mediated     opens there ~6x
-  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network  none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside     none
-  deny read **/.env                                                     exact   mask, opens mediated; not base's system trees   opens ~6x
-  limit session 2h                                                      exact   clock of the supervisor                         none
+  RULE                                                                  HERE    BY                                             COST
+  allow write ./logs/*                                                  exact   bind + Landlock, opens and creates mediated    opens there ~6x
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                   TLS intercepted
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only  TLS intercepted
+  deny read **/.env                                                     exact   mask, opens mediated; not base's system trees  opens ~6x
+  limit session 2h                                                      exact   clock of the supervisor                        none
   and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  2 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   4. One question, and the line that decides it.
@@ -50,7 +48,7 @@ The demonstration, on a recorded machine.
   \$\ writ\ why\ \-\-policy\ agent\.writ\ net\ https://api\.example\.com/v1/items (re)
   allowed: net https://api.example.com/v1/items
   rule      agent.writ:3: allow net https://api.example.com/v1/** methods=GET,POST
-  held by   not in this version: no way out to the network, none, tier A
+  held by   per-name listener, inspected, exact, tier A
 
   5. What many people run today.
   \$\ cat\ run\.sh (re)
@@ -64,5 +62,4 @@ The demonstration, on a recorded machine.
   6. What this machine can hold, for you.
   \$\ writ\ doctor (re)
   ready: tier A as uid 1000 (kernel 6.12.57+deb13-amd64, Landlock ABI 6)
-  gap   sockets         a program of yours that listens on a socket inside what is granted can be spoken to
   gap   groups          supplementary groups cannot be dropped without privilege: what is shown stays readable through them

@@ -35,7 +35,7 @@ A first policy, written where the operator's policies live.
   ok: 7 lines
   $ writ explain $facts
   RULE                                       HERE    BY                                             COST
-  net level hosts+dns                        exact   own network, no way out of it                  none
+  net level hosts+dns                        exact   own network and DNS                            none
   isolation >= process                       exact   a process on this kernel                       none
   workspace direct                           exact   the real tree, narrowed                        none
   allow write .                              exact   bind + Landlock, create trap                   creates ~2x
@@ -53,21 +53,19 @@ A first policy, written where the operator's policies live.
 Each kind of threat gives a policy that is right, and says at once what it needs that is not here.
 
   $ for t in prototype developer production api-only; do writ init --threat $t --print $facts > /tmp/writ-init-$$.writ && writ check /tmp/writ-init-$$.writ; done; rm /tmp/writ-init-$$.writ
-  ok: 5 lines
+  ok: 6 lines
   ok: 7 lines
   writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
   writ: workspace cow: none here: not in this version: no copy-on-write workspaces
-  writ: limit memory 2G: partial here: data of each process; their sum is not bounded
   writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
   writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   ok: 12 lines
   ok: 6 lines
   $ writ init --threat prototype --print $facts | grep 'ask '
-  # ask net *   # not in this version: no way out to the network
+  ask net *
   $ writ init --threat production --print $facts
   writ: isolation >= gvisor: none here: not in this version: only the host adapter runs commands
   writ: workspace cow: none here: not in this version: no copy-on-write workspaces
-  writ: limit memory 2G: partial here: data of each process; their sum is not bounded
   writ: limit disk 5G: none here: not in this version: no copy-on-write workspaces
   writ: a run with this policy ends with 122 here: change these lines, or run it where they hold
   version 1

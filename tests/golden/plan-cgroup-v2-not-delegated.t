@@ -7,14 +7,14 @@ What holds on cgroup-v2-not-delegated, line by line.
   allow write ./logs/*.txt                                              exact   bind + Landlock, opens and creates mediated      opens there ~6x
   deny read **/.env                                                     exact   mask, opens mediated; not base's system trees    opens ~6x
   deny write ./src                                                      exact   read-only bind, create trap                      creates ~2x
-  ask net https://search.example.com                                    none    not in this version: no way out to the network   none
-  allow net https://api.example.com                                     none    not in this version: no way out to the network   none
-  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network   none
-  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network   none
-  allow net *.example.org:22                                            none    not in this version: no way out to the network   none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside      none
-  allow listen 8080                                                     none    not in this version: no way in from the network  none
-  allow unix /run/app.sock                                              exact   only this socket is visible                      none
+  ask net https://search.example.com                                    exact   per-name listener                                none, not inspected
+  allow net https://api.example.com                                     exact   per-name listener, inspected                     TLS intercepted
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   per-name listener, inspected                     TLS intercepted
+  allow net db.example.com:5432 private=10.0.0.0/8                      exact   per-name listener                                none, not inspected
+  allow net *.example.org:22                                            exact   per-name listener                                none, not inspected
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only    TLS intercepted
+  allow listen 8080                                                     exact   published on host loopback from its own network  none
+  allow unix /run/app.sock                                              exact   only this socket is visible                      UNIX messages ~6x
   allow device /dev/dri/card0                                           exact   the device alone is bound                        none
   allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside       none
   allow tool github/*                                                   none    not in this version: no tools are called         none
@@ -27,12 +27,11 @@ What holds on cgroup-v2-not-delegated, line by line.
   limit disk 5G                                                         none    direct workspace: no quota                       none
   limit session 2h                                                      exact   clock of the supervisor                          none
   limit idle 10m                                                        exact   clock of the supervisor                          none
-  limit up 10M                                                          exact   nothing goes out at all                          none
+  limit up 10M                                                          exact   counted on the way out                           none
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
-  12 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
+  5 lines cannot be enforced here: a run ends with 122 before it starts
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   GUARANTEE      HERE      BY
@@ -41,7 +40,7 @@ What holds on cgroup-v2-not-delegated, line by line.
   fs.metadata    exact     own mounts
   net            exact     own network namespace
   dns            exact     own network namespace
-  ipc            exact     own IPC and network namespaces
+  ipc            exact     own IPC and network namespaces, connects mediated
   proc.see       exact     own /proc
   proc.signal    exact     own pid namespace
   exec           exact     what is readable may run
@@ -83,7 +82,6 @@ In a copy-on-write workspace:
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; not res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
 
@@ -95,5 +93,4 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them

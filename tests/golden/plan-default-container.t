@@ -7,13 +7,13 @@ What holds on default-container, line by line.
   allow write ./logs/*.txt                                              exact   Landlock, opens and creates mediated               opens there ~6x
   deny read **/.env                                                     exact   opens mediated; not base's system trees            opens ~6x
   deny write ./src                                                      exact   create trap                                        creates ~2x
-  ask net https://search.example.com                                    none    not in this version: no way out to the network     none
-  allow net https://api.example.com                                     none    not in this version: no way out to the network     none
-  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network     none
-  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network     none
-  allow net *.example.org:22                                            none    not in this version: no way out to the network     none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside        none
-  allow listen 8080                                                     none    not in this version: no way in from the network    none
+  ask net https://search.example.com                                    exact   connect mediated                                   connects ~6x
+  allow net https://api.example.com                                     exact   connect mediated, inspected                        TLS intercepted
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   connect mediated, inspected                        TLS intercepted
+  allow net db.example.com:5432 private=10.0.0.0/8                      exact   connect mediated                                   connects ~6x
+  allow net *.example.org:22                                            exact   connect mediated                                   connects ~6x
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only      TLS intercepted
+  allow listen 8080                                                     exact   bind mediated                                      none
   allow unix /run/app.sock                                              exact   connect mediated                                   connects ~6x
   allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices        none
   allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside         none
@@ -27,12 +27,11 @@ What holds on default-container, line by line.
   limit disk 5G                                                         none    no quota without mounts of its own                 none
   limit session 2h                                                      exact   clock of the supervisor                            none
   limit idle 10m                                                        exact   clock of the supervisor                            none
-  limit up 10M                                                          exact   nothing goes out at all                            none
+  limit up 10M                                                          exact   counted on the way out                             none
   and 55 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
-  14 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
+  7 lines cannot be enforced here: a run ends with 122 before it starts
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
 
@@ -79,7 +78,6 @@ In a copy-on-write workspace:
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   [122]
@@ -92,6 +90,5 @@ With nothing said at all:
   and 57 built-in lines (--all shows them)
 
   tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes

@@ -7,13 +7,13 @@ What holds on nested-sandbox, line by line.
   allow write ./logs/*.txt                                              partial needs seccomp notification, which this place does not give  grant the whole directory
   deny read **/.env                                                     none    needs seccomp notification, which this place does not give  none
   deny write ./src                                                      none    needs seccomp notification, which this place does not give  none
-  ask net https://search.example.com                                    none    not in this version: no way out to the network              none
-  allow net https://api.example.com                                     none    not in this version: no way out to the network              none
-  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network              none
-  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network              none
-  allow net *.example.org:22                                            none    not in this version: no way out to the network              none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside                 none
-  allow listen 8080                                                     none    not in this version: no way in from the network             none
+  ask net https://search.example.com                                    partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net https://api.example.com                                     partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net https://api.example.com/v1/** methods=GET,POST              partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net db.example.com:5432 private=10.0.0.0/8                      partial Landlock limits TCP ports, not hosts, and not UDP           none
+  allow net *.example.org:22                                            partial Landlock limits TCP ports, not hosts, and not UDP           none
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    no way to look into connections here                        none
+  allow listen 8080                                                     partial nothing keeps it on loopback here                           none
   allow unix /run/app.sock                                              none    Landlock here does not see UNIX sockets                     none
   allow device /dev/dri/card0                                           exact   Landlock                                                    none
   allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside                  none
@@ -30,7 +30,7 @@ What holds on nested-sandbox, line by line.
   limit up 10M                                                          none    connections cannot be counted here                          none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
   19 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
@@ -54,7 +54,7 @@ What holds on nested-sandbox, line by line.
   res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
-  cred           exact     none inside; environment built from nothing
+  cred           none      no way to look into connections here
   audit          exact     recorded outside the sandbox
 
   STEPS, in this order

@@ -2,36 +2,36 @@ What holds on ubuntu24.04-restricted, line by line.
 
   $ mkdir -p app/.git app/src app/logs && cd app
   $ writ explain --verbose --facts $SRC/tests/fixtures/hosts/ubuntu24.04-restricted.facts $SRC/tests/golden/plan.writ
-  RULE                                                                  HERE    BY                                               COST
-  allow write .                                                         exact   Landlock, create and attribute traps             creates ~2x
-  allow write ./logs/*.txt                                              exact   Landlock, opens and creates mediated             opens there ~6x
-  deny read **/.env                                                     exact   opens mediated; not base's system trees          opens ~6x
-  deny write ./src                                                      exact   create trap                                      creates ~2x
-  ask net https://search.example.com                                    none    not in this version: no way out to the network   none
-  allow net https://api.example.com                                     none    not in this version: no way out to the network   none
-  allow net https://api.example.com/v1/** methods=GET,POST              none    not in this version: no way out to the network   none
-  allow net db.example.com:5432 private=10.0.0.0/8                      none    not in this version: no way out to the network   none
-  allow net *.example.org:22                                            none    not in this version: no way out to the network   none
-  secret API_KEY from env:API_KEY to https://api.example.com as bearer  none    not in this version: no secrets set outside      none
-  allow listen 8080                                                     none    not in this version: no way in from the network  none
-  allow unix /run/app.sock                                              exact   connect mediated                                 connects ~6x
-  allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices      none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside       none
-  allow tool github/*                                                   none    not in this version: no tools are called         none
-  allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
-  env FOO                                                               exact   environment built from nothing                   none
-  state cache                                                           exact   a directory outside the workspace                none
-  limit memory 2G                                                       partial data of each process; their sum is not bounded   delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  limit cpu 1.5                                                         none    no cgroup to put it in                           delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  limit pids 256                                                        none    the limit would count your other processes too   delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids
-  limit disk 5G                                                         none    no quota without mounts of its own               none
-  limit session 2h                                                      exact   clock of the supervisor                          none
-  limit idle 10m                                                        exact   clock of the supervisor                          none
-  limit up 10M                                                          exact   nothing goes out at all                          none
+  RULE                                                                  HERE    BY                                             COST
+  allow write .                                                         exact   Landlock, create and attribute traps           creates ~2x
+  allow write ./logs/*.txt                                              exact   Landlock, opens and creates mediated           opens there ~6x
+  deny read **/.env                                                     exact   opens mediated; not base's system trees        opens ~6x
+  deny write ./src                                                      exact   create trap                                    creates ~2x
+  ask net https://search.example.com                                    exact   connect mediated                               connects ~6x
+  allow net https://api.example.com                                     exact   connect mediated, inspected                    TLS intercepted
+  allow net https://api.example.com/v1/** methods=GET,POST              exact   connect mediated, inspected                    TLS intercepted
+  allow net db.example.com:5432 private=10.0.0.0/8                      exact   connect mediated                               connects ~6x
+  allow net *.example.org:22                                            exact   connect mediated                               connects ~6x
+  secret API_KEY from env:API_KEY to https://api.example.com as bearer  exact   set outside, on verified TLS to its host only  TLS intercepted
+  allow listen 8080                                                     exact   bind mediated                                  none
+  allow unix /run/app.sock                                              exact   connect mediated                               connects ~6x
+  allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices    none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside     none
+  allow tool github/*                                                   none    not in this version: no tools are called       none
+  allow kernel ptrace-own                                               exact   seccomp switch; only its own children          none
+  env FOO                                                               exact   environment built from nothing                 none
+  state cache                                                           exact   a directory outside the workspace              none
+  limit memory 2G                                                       exact   systemd scope                                  none
+  limit cpu 1.5                                                         exact   systemd scope                                  none
+  limit pids 256                                                        exact   systemd scope                                  none
+  limit disk 5G                                                         none    no quota without mounts of its own             none
+  limit session 2h                                                      exact   clock of the supervisor                        none
+  limit idle 10m                                                        exact   clock of the supervisor                        none
+  limit up 10M                                                          exact   counted on the way out                         none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
-  14 lines cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 12 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk
+  4 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
@@ -48,9 +48,9 @@ What holds on ubuntu24.04-restricted, line by line.
   proc.signal    none      signals reach your other processes
   exec           exact     what is readable may run
   syscall        exact     seccomp allow-list
-  res.memory     partial   data of each process; their sum is not bounded
-  res.cpu        none      no cgroup to put it in
-  res.pids       none      the limit would count your other processes too
+  res.memory     exact     systemd scope
+  res.cpu        exact     systemd scope
+  res.pids       exact     systemd scope
   res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor

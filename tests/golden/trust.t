@@ -4,16 +4,13 @@ A workspace's own policy may only narrow, until a person has read it.
   $ facts="--facts $SRC/tests/fixtures/hosts/debian13-user-6.12.facts"
   $ mkdir -p $XDG_CONFIG_HOME/writ && printf 'version 1\nallow write .\nallow net https://a.example.com\n' > $XDG_CONFIG_HOME/writ/policy.writ
   $ writ explain $facts
-  RULE                                       HERE    BY                                              COST
-  allow write .                              exact   bind + Landlock, create trap                    creates ~2x
-  allow net https://a.example.com            none    not in this version: no way out to the network  none
+  RULE                                       HERE    BY                            COST
+  allow write .                              exact   bind + Landlock, create trap  creates ~2x
+  allow net https://a.example.com            exact   per-name listener             none, not inspected
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
-  [122]
   $ printf 'version 1\nallow write ./src\nallow net https://b.example.com\nsecret T from "cmd:touch pwned" to https://a.example.com as bearer\n' > agent.writ
   $ writ explain $facts
   $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
@@ -28,7 +25,6 @@ A workspace's own policy may only narrow, until a person has read it.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ writ check
   $TMP/work/app/agent.writ:3:1: warning: this asks for more than your own policy allows, so it is cut down
@@ -58,19 +54,16 @@ Trusting shows the text and needs a person.
   + secret T from "cmd:touch pwned" to https://a.example.com as bearer
   writ: trusted; any change to it has to be trusted again
   $ writ explain $facts
-  RULE                                                                HERE    BY                                              COST
-  allow write .                                                       exact   bind + Landlock, create trap                    creates ~2x
-  allow net https://a.example.com                                     none    not in this version: no way out to the network  none
-  allow write ./src                                                   exact   bind + Landlock, create trap                    creates ~2x
-  allow net https://b.example.com                                     none    not in this version: no way out to the network  none
-  secret T from "cmd:touch pwned" to https://a.example.com as bearer  none    not in this version: no secrets set outside     none
+  RULE                                                                HERE    BY                                             COST
+  allow write .                                                       exact   bind + Landlock, create trap                   creates ~2x
+  allow net https://a.example.com                                     exact   per-name listener, inspected                   TLS intercepted
+  allow write ./src                                                   exact   bind + Landlock, create trap                   creates ~2x
+  allow net https://b.example.com                                     exact   per-name listener                              none, not inspected
+  secret T from "cmd:touch pwned" to https://a.example.com as bearer  exact   set outside, on verified TLS to its host only  TLS intercepted
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  3 lines cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
-  [122]
 
 Any change takes the trust away, and the next time only the change is shown.
 

@@ -62,7 +62,6 @@ Explain and why.
   and 57 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ writ explain $facts missing.writ
   missing.writ:2:13: warning: /project/logs does not exist here, so a run would be refused
@@ -75,7 +74,6 @@ Explain and why.
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
   $ writ explain $facts --json p.writ | python3 -c 'import json,sys; d=json.load(sys.stdin); print(d["tier"], d["refused"], d["rules"][0]["level"], d["guarantees"]["fs.write"]["level"])'
@@ -112,7 +110,7 @@ Explain and why.
   $ writ why $facts --ask net:https://api.example.com net https://api.example.com
   ask: net https://api.example.com
   rule      --ask:1: ask net https://api.example.com
-  held by   not in this version: no way out to the network, none, tier A
+  held by   per-name listener, exact, tier A
   [3]
   $ writ why $facts --json --allow net:https://api.example.com/v1/** net https://api.example.com/v2
   {"answer":"deny","request":"http.request:l-aaaaaaaaaaaaaaaaaaaaaaaaaa:https://api.example.com:443/v2;m=GET;q=none","rule":null,"private":false,"guarantee":"net","level":"exact","by":"own network namespace","tier":"A"}
@@ -135,7 +133,6 @@ Adapters and tiers.
   and 57 built-in lines (--all shows them)
 
   tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
@@ -147,7 +144,6 @@ Adapters and tiers.
   adapter gvisor; 0 of 18 guarantees hold; not fs.read, fs.write, fs.metadata, net, dns, ipc, proc.see, proc.signal, exec, syscall, res.memory, res.cpu, res.pids, res.disk, res.time, res.output, cred, audit
   not in this version: only the host adapter runs commands
   1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
   $ writ explain --tier C
@@ -165,7 +161,6 @@ Where there is no workspace, nothing pretends to have one.
   and 56 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   $ (cd / && writ explain $facts --allow write:.)
   --allow:1:7: error: there is no workspace here: your home, / and system directories are never one
@@ -198,18 +193,15 @@ Profiles.
   writ: no profile "nope"; writ profile list shows the names
   [125]
   $ writ explain $facts --profile claude
-  RULE                                       HERE    BY                                              COST
-  allow write .                              exact   bind + Landlock, create trap                    creates ~2x
-  allow net https://api.anthropic.com        none    not in this version: no way out to the network  none
-  state claude                               exact   a directory outside the workspace               none
-  limit pids 2048                            exact   process limit of its own user namespace         none
+  RULE                                       HERE    BY                                       COST
+  allow write .                              exact   bind + Landlock, create trap             creates ~2x
+  allow net https://api.anthropic.com        exact   per-name listener                        none, not inspected
+  state claude                               exact   a directory outside the workspace        none
+  limit pids 2048                            exact   process limit of its own user namespace  none
   and 60 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
-  1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
-  [122]
 
 Help says what to type.
 
@@ -224,6 +216,7 @@ Help says what to type.
     stop        end a session and everything in it
     allow       grant one more thing to a running session
     revoke      take a live grant back
+    net         what a session did on the network
     check       is this policy right, and do its tests pass?
     caps        the policy as canonical capabilities
     explain     what enforces each line on this machine, and what cannot be
