@@ -25,7 +25,7 @@ struct host_place {
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;
-	struct sv trust;  /* has ca.pem and ca-bundle.pem, which programs inside are to trust; or empty */
+	struct sv trust;  /* has ca.pem and ca-bundle.pem for programs inside; or empty */
 	struct sv git_name, git_email; /* the person's, for commits; empty: not known */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
 	bool prepared;	  /* writ-init has what host_prepare() made */
@@ -41,7 +41,7 @@ struct host_view {
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
 	VEC(struct sv) read_roots; /* every open is mediated */
-	bool read_all;		   /* and Landlock lets read there: no open for reading is let through */
+	bool read_all; /* and Landlock lets read there: no open for reading is let through */
 	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */
 	struct reach reach;	   /* names and their addresses inside */
 	reach_listeners listeners; /* in the order of the program's table; none: no network */

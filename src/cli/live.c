@@ -113,9 +113,7 @@ static int live_net(struct args *a, const struct find_where *w, struct sv what, 
 	const struct policy_arg rule = { ARG_ALLOW, { .name = SV("rule"), .text = sv_from(text) } };
 	struct find_input found = { .where = *w };
 	struct find_world world = { 0 };
-	const struct policy_input in = {
-		.files = &none, .files_n = 1, .args = &rule, .args_n = 1
-	};
+	const struct policy_input in = { .files = &none, .files_n = 1, .args = &rule, .args_n = 1 };
 	struct diags d = { .arena = a->arena };
 	struct policy *p;
 

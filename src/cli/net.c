@@ -154,8 +154,9 @@ static void put_summary(const struct summary *s, bool json, struct buf *b)
 		if (json) {
 			buf_fmt(b, "%s{\"host\":", i ? "," : "");
 			json_put_str(b, p->host);
-			buf_fmt(b, ",\"port\":%llu,\"connections\":%llu,\"requests\":%llu,"
-				   "\"denied\":%llu,\"up\":%llu,\"down\":%llu}",
+			buf_fmt(b,
+				",\"port\":%llu,\"connections\":%llu,\"requests\":%llu,"
+				"\"denied\":%llu,\"up\":%llu,\"down\":%llu}",
 				(unsigned long long)p->port, (unsigned long long)p->connections,
 				(unsigned long long)p->requests, (unsigned long long)p->denied,
 				(unsigned long long)p->up, (unsigned long long)p->down);

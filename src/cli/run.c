@@ -134,13 +134,13 @@ static int start(struct args *a, const struct wish *wish)
 	/* Namespaces take as long as reading the policy: both at once. */
 	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
-	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL) : 0;
+	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL)
+									    : 0;
 	/* We are there now; where_find() is not to go again. */
 	a->value[OPT_CWD] = NULL;
 	if (r == 0)
 		r = load_facts_kept(a, where.state, &facts);
-	if (r == 0 && early.pid > 0 &&
-	    session_early(a->arena, &facts, environ, &early, &err) < 0)
+	if (r == 0 && early.pid > 0 && session_early(a->arena, &facts, environ, &early, &err) < 0)
 		r = fail(&err, NULL);
 	if (r) {
 		jail_close(&early);

@@ -62,17 +62,17 @@ enum egress_what {
 
 /* What is on record; all of it made harmless before a person sees it. */
 struct egress_event {
-	uint32_t what; /* enum egress_what */
+	uint32_t what;	 /* enum egress_what */
 	uint32_t answer; /* enum cap_answer */
 	uint32_t rule, flow;
 	uint32_t status; /* of a request */
 	uint16_t port;
-	uint8_t way; /* enum reach_way */
+	uint8_t way;   /* enum reach_way */
 	uint8_t proxy; /* asked for by name, not by address */
 	uint64_t up, down;
 	uint64_t asked_us, dialled_us, lasted_us; /* each counted from the start */
 	char host[256];
-	char address[64]; /* dialled */
+	char address[64];  /* dialled */
 	char dropped[256]; /* addresses that were not */
 	char why[96];
 	char method[20], path[512], credential[64];
@@ -89,7 +89,7 @@ struct egress_options {
 	struct sv realm, session;
 	const struct reach_listener *listeners; /* as reach_start() gave them */
 	size_t listeners_n;
-	const struct reach *names; /* the ones given addresses so far */
+	const struct reach *names;	 /* the ones given addresses so far */
 	const struct egress_port *ports; /* published outside */
 	size_t ports_n;
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */

@@ -11,23 +11,23 @@
 #include "egress/egress.h"
 
 enum {
-	CHUNK = 256 << 10,   /* bytes moved at once */
-	BULK = 64 << 10,     /* from here on the kernel moves them without us */
-	TURN = 1 << 20,	     /* bytes before somebody else has a turn */
+	CHUNK = 256 << 10, /* bytes moved at once */
+	BULK = 64 << 10,   /* from here on the kernel moves them without us */
+	TURN = 1 << 20,	   /* bytes before somebody else has a turn */
 	FLOWS_MAX = 20000,
-	WAITING_MAX = 2048,  /* of them not connected yet */
-	ATTEMPTS = 4,	     /* addresses tried at once */
+	WAITING_MAX = 2048, /* of them not connected yet */
+	ATTEMPTS = 4,	    /* addresses tried at once */
 	STAGGER_MS = 250,
 	DIAL_MS = 30000,
-	HEAD_MS = 10000,     /* to say where to */
+	HEAD_MS = 10000, /* to say where to */
 	HEAD_MAX = 64 << 10,
-	LOOKUPS_MAX = 256,   /* names asked for whose listeners are being made */
+	LOOKUPS_MAX = 256, /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
 	REST_MS = 50,
-	LOST_MAX = 2,	     /* resolvers that one name may cost */
-	BINDS_MAX = 32,	     /* listeners asked for and not there yet */
+	LOST_MAX = 2,	/* resolvers that one name may cost */
+	BINDS_MAX = 32, /* listeners asked for and not there yet */
 	EXPECTED_MAX = 512,
-	PIPES = 64,	     /* kept for the next one */
+	PIPES = 64, /* kept for the next one */
 };
 
 /* First member of all that epoll points to. Flows are told apart by their lowest bit. */
@@ -47,7 +47,7 @@ struct listener {
 	enum kind kind;
 	int fd; /* -1: not yet */
 	struct reach_listener l;
-	uint8_t way; /* enum reach_way */
+	uint8_t way;  /* enum reach_way */
 	bool publish; /* outside, for `listen` */
 	bool resting; /* nobody is accepted for a moment */
 	bool wanted;  /* the supervisor is, or will be, asked for it */
@@ -69,8 +69,8 @@ enum flow_state {
 	FLOW_ASKED,    /* a person decides */
 	FLOW_NAME,     /* its addresses are being looked up */
 	FLOW_DIAL,
-	FLOW_INSIDE,   /* waits for a socket that can connect inside */
-	FLOW_UNREAD,   /* waits for somebody who reads its requests */
+	FLOW_INSIDE, /* waits for a socket that can connect inside */
+	FLOW_UNREAD, /* waits for somebody who reads its requests */
 	FLOW_TUNNEL,
 	FLOW_DEAD,
 };
@@ -126,8 +126,8 @@ struct flow {
 	uint64_t started_us;
 	struct transfer *moving[2];
 	struct setup *setup;
-	struct flow *next, *prev;   /* all flows; or those still in setup */
-	struct flow *queue;	    /* has more to do */
+	struct flow *next, *prev; /* all flows; or those still in setup */
+	struct flow *queue;	  /* has more to do */
 };
 
 /* A name that somebody waits for while its listeners are made. */

@@ -317,8 +317,8 @@ static bool is_expected(struct egress *e, int fd, struct expected *ret)
 static void accept_one(struct egress *e, const struct listener *l, int fd)
 {
 	struct expected x = { 0 };
-	struct flow *f = e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd)
-									      : NULL;
+	struct flow *f =
+		e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd) : NULL;
 
 	if (!f) {
 		close_side(fd, true);
@@ -484,7 +484,8 @@ void flow_timers(struct egress *e)
 		else if (f->state == FLOW_HEAD)
 			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it did not say where to in time");
 		else if (f->state == FLOW_UNREAD)
-			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "nobody is there to read its requests");
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE,
+				    "nobody is there to read its requests");
 		else if (f->state != FLOW_ASKED)
 			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
 	}

@@ -47,8 +47,9 @@ static void say_forbidden(const struct egress *e, const struct flow *f, enum cap
 	if (answer == CAP_DENY) {
 		buf_fmt(&body, "writ: denied net " SV_FMT ":%u: %s\n", SV_ARG(f->host), f->port,
 			why);
-		buf_fmt(&body, "a person outside can allow it: writ allow " SV_FMT " 'net:" SV_FMT
-			       ":%u'\n",
+		buf_fmt(&body,
+			"a person outside can allow it: writ allow " SV_FMT " 'net:" SV_FMT
+			":%u'\n",
 			SV_ARG(e->session), SV_ARG(f->host), f->port);
 	} else {
 		buf_fmt(&body, "writ: " SV_FMT ":%u: %s\n", SV_ARG(f->host), f->port, why);
@@ -111,8 +112,7 @@ static struct sv host_text(const struct egress *e, const struct wire_host *h, st
 	if (h->kind == WIRE_HOST_V4)
 		name = reach_name_of(&e->reach, (uint32_t)h->addr.b[0] << 24 |
 							(uint32_t)h->addr.b[1] << 16 |
-							(uint32_t)h->addr.b[2] << 8 |
-							h->addr.b[3]);
+							(uint32_t)h->addr.b[2] << 8 | h->addr.b[3]);
 	if (name.n)
 		return sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name;
 	wire_host_print(h, &b);

@@ -34,9 +34,9 @@ static void reply(struct egress *e, int fd, const void *peer, uint32_t peer_n,
 		  const struct dns_query *q, const struct dns_answer *a)
 {
 	uint8_t out[2 + DNS_REPLY_ROOM];
-	const size_t n = dns_reply_encode(q, a, out + 2, q->udp_size < DNS_REPLY_ROOM && peer_n
-								 ? q->udp_size
-								 : DNS_REPLY_ROOM);
+	const size_t n = dns_reply_encode(q, a, out + 2,
+					  q->udp_size < DNS_REPLY_ROOM && peer_n ? q->udp_size
+										 : DNS_REPLY_ROOM);
 
 	(void)e;
 	if (n == 0)
@@ -54,10 +54,9 @@ static void reply_address(struct egress *e, int fd, const void *peer, uint32_t p
 {
 	const uint8_t v4[1][4] = { { (uint8_t)(address >> 24), (uint8_t)(address >> 16),
 				     (uint8_t)(address >> 8), (uint8_t)address } };
-	const struct dns_answer a = { .rcode = DNS_NOERROR,
-				      .ttl = TTL,
-				      .a = v4,
-				      .a_n = q->type == DNS_A };
+	const struct dns_answer a = {
+		.rcode = DNS_NOERROR, .ttl = TTL, .a = v4, .a_n = q->type == DNS_A
+	};
 
 	reply(e, fd, peer, peer_n, q, &a);
 }
@@ -171,16 +170,16 @@ static void answer_name(struct egress *e, const struct question *from, const str
 		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
 }
 
-static void answer_reverse(struct egress *e, const struct question *from,
-			   const struct dns_query *q, const uint8_t v4[4])
+static void answer_reverse(struct egress *e, const struct question *from, const struct dns_query *q,
+			   const uint8_t v4[4])
 {
-	const uint32_t address = (uint32_t)v4[0] << 24 | (uint32_t)v4[1] << 16 |
-				 (uint32_t)v4[2] << 8 | v4[3];
-	const struct dns_answer a = {
-		.rcode = DNS_NOERROR,
-		.ttl = TTL,
-		.ptr = address == 0x7f000001 ? SV("localhost") : reach_name_of(&e->reach, address)
-	};
+	const uint32_t address =
+		(uint32_t)v4[0] << 24 | (uint32_t)v4[1] << 16 | (uint32_t)v4[2] << 8 | v4[3];
+	const struct dns_answer a = { .rcode = DNS_NOERROR,
+				      .ttl = TTL,
+				      .ptr = address == 0x7f000001
+						     ? SV("localhost")
+						     : reach_name_of(&e->reach, address) };
 	const struct dns_answer none = { .rcode = DNS_NXDOMAIN };
 
 	reply(e, from->fd, from->peer, from->peer_n, q, a.ptr.n ? &a : &none);

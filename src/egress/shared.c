@@ -57,10 +57,9 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 {
 	const struct reach_key key = { .host = host, .port = m->port, .proto = REACH_TCP };
 	const struct reach_verdict v = reach_decide(&e->reach, &key);
-	struct egress_event ev = { .what = EGRESS_OPEN,
-				   .answer = CAP_DENY,
-				   .rule = v.rule,
-				   .port = m->port };
+	struct egress_event ev = {
+		.what = EGRESS_OPEN, .answer = CAP_DENY, .rule = v.rule, .port = m->port
+	};
 
 	copy_text(ev.host, sizeof(ev.host), host);
 	copy_text(ev.why, sizeof(ev.why),
@@ -111,8 +110,7 @@ static bool wants_host(struct egress *e, struct route_message *m, struct expecte
 	x->way = (uint8_t)(m->udp ? REACH_CLOSED : reach_way(&e->reach, x->host, m->port));
 	x->due_ms = e->now_ms + HEAD_MS;
 	if (x->way == REACH_CLOSED) {
-		refuse(e, m, x->host,
-		       m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
+		refuse(e, m, x->host, m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
 		return false;
 	}
 	m->port = port_of(e->shared[2]->fd);

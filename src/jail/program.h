@@ -177,7 +177,7 @@ enum jail_type {
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
 	JAIL_SOCKETS,  /* descriptors: @value listeners, from number @id of the program's table */
-	JAIL_SEALED,   /* the jail is closed; @value has a bit per step. Descriptor: the feed, if any */
+	JAIL_SEALED,   /* the jail is closed; @value has a bit per step; descriptor: the feed */
 	JAIL_LISTENER, /* descriptor: notifications of command @id */
 	JAIL_STARTED,  /* command @id; descriptor: master of its terminal, if it has one */
 	JAIL_FAILED,   /* @step, and the error says what */

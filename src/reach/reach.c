@@ -127,8 +127,7 @@ static int add_host(struct reach *r, struct sv host, reach_listeners *to, struct
 		if (to->v[i].what == REACH_HOST && sv_eq(to->v[i].host, host))
 			return 0;
 	for (size_t i = 0; i < n; i++) {
-		struct reach_listener *l =
-			to->n < REACH_LISTENERS_MAX ? vec_push(r->a, to) : NULL;
+		struct reach_listener *l = to->n < REACH_LISTENERS_MAX ? vec_push(r->a, to) : NULL;
 
 		if (!l || !reach_listener_for(r, host, ports[i], l))
 			return full(err);

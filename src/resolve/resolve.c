@@ -41,12 +41,12 @@ struct pending {
 };
 
 static const int calls[] = {
-	SYS_bind,	SYS_brk,	 SYS_clock_gettime, SYS_close,	    SYS_connect,
-	SYS_exit,	SYS_exit_group,	 SYS_fcntl,	    SYS_futex,	    SYS_getpeername,
+	SYS_bind,	SYS_brk,	 SYS_clock_gettime, SYS_close,	      SYS_connect,
+	SYS_exit,	SYS_exit_group,	 SYS_fcntl,	    SYS_futex,	      SYS_getpeername,
 	SYS_getrandom,	SYS_getsockname, SYS_getsockopt,    SYS_gettimeofday, SYS_madvise,
-	SYS_mmap,	SYS_mprotect,	 SYS_mremap,	    SYS_munmap,	    SYS_ppoll,
+	SYS_mmap,	SYS_mprotect,	 SYS_mremap,	    SYS_munmap,	      SYS_ppoll,
 	SYS_read,	SYS_recvfrom,	 SYS_recvmsg,	    SYS_rt_sigreturn, SYS_sendto,
-	SYS_setsockopt, SYS_write,	 SYS_writev,	    SYS_ioctl,	    SYS_restart_syscall,
+	SYS_setsockopt, SYS_write,	 SYS_writev,	    SYS_ioctl,	      SYS_restart_syscall,
 #ifdef SYS_poll
 	SYS_poll,
 #endif
@@ -236,8 +236,7 @@ _Noreturn void resolve_main(const struct resolve_options *opt, int socket)
 	    ares_init_options(&r->channel, &o,
 			      ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS) !=
 		    ARES_SUCCESS ||
-	    (opt->servers &&
-	     ares_set_servers_ports_csv(r->channel, opt->servers) != ARES_SUCCESS))
+	    (opt->servers && ares_set_servers_ports_csv(r->channel, opt->servers) != ARES_SUCCESS))
 		_exit(1);
 	/* SECURITY: not one byte from outside before this. */
 	if (confine_self(calls, ARRAY_LEN(calls), CONFINE_TCP | CONFINE_UDP, &err) < 0)

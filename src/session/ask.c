@@ -114,8 +114,13 @@ void ask_key(struct session *s)
 		return;
 	if (c == '\r' || c == '\n' || c == ' ')
 		return;
-	(void)!write(s->asking_tty, c == 'y' ? "yes\r\n" : c == 's' ? "session\r\n" : "no\r\n",
-		     c == 'y' ? 5 : c == 's' ? 9 : 4);
+	(void)!write(s->asking_tty,
+		     c == 'y'	? "yes\r\n"
+		     : c == 's' ? "session\r\n"
+				: "no\r\n",
+		     c == 'y'	? 5
+		     : c == 's' ? 9
+				: 4);
 	answer(s, c == 'y' ? 1 : c == 's' ? 2 : 0, "a person");
 }
 

@@ -84,9 +84,8 @@ static int publish(struct session *s, struct writ_err *err)
 	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
 
-		for (uint32_t port = c->port_lo; c->action == CAP_NET_BIND && r == 0 &&
-						 port <= c->port_hi;
-		     port++) {
+		for (uint32_t port = c->port_lo;
+		     c->action == CAP_NET_BIND && r == 0 && port <= c->port_hi; port++) {
 			struct egress_port *p =
 				s->ports_n < PORTS_MAX ? &s->ports[s->ports_n] : NULL;
 
@@ -223,9 +222,8 @@ static void bind_more(struct session *s, const struct egress_message *from)
 	l.port = b.port;
 	l.v6 = b.v6 != 0;
 	l.kind = b.dial ? JAIL_DIALLER : JAIL_STREAM;
-	if (s->jail.keeper < 0 ||
-	    jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ (const char *)&l, sizeof(l) },
-		      &err) < 0)
+	if (s->jail.keeper < 0 || jail_send(s->jail.keeper, &m, NULL, 0,
+					    (struct sv){ (const char *)&l, sizeof(l) }, &err) < 0)
 		net_bound(s, from->id, -1);
 }
 
@@ -233,9 +231,9 @@ static void bind_more(struct session *s, const struct egress_message *from)
 
 _Noreturn static void resolve_child(const struct session *s, int socket, pid_t parent)
 {
-	const struct resolve_options opt = {
-		.servers = s->opt->resolver.n ? s->opt->resolver.p : NULL, .hosts = "/etc/hosts"
-	};
+	const struct resolve_options opt = { .servers =
+						     s->opt->resolver.n ? s->opt->resolver.p : NULL,
+					     .hosts = "/etc/hosts" };
 
 	leave_behind(socket, NULL, 0, parent);
 	resolve_main(&opt, 0);

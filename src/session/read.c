@@ -28,7 +28,9 @@ enum { READY_MS = 10000, READER_FDS = 4 };
 static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
 				       "/etc/pki/tls/certs/ca-bundle.crt",
 				       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-				       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem", NULL };
+				       "/etc/ssl/ca-bundle.pem",
+				       "/etc/ssl/cert.pem",
+				       NULL };
 
 bool read_needed(const struct session *s)
 {

@@ -85,9 +85,12 @@ static size_t add(struct polled *w, struct pollfd p)
 
 static void fill(struct session *s, struct polled *w)
 {
-	const int fixed[] = { s->signals,  s->jail.session, s->jail.keeper, s->mediator, s->egress, s->reader, s->asking_tty,
-			      s->control,  s->early[0],	    s->early[1],    s->early[2],
-			      s->state == SESSION_RUNNING ? s->listener : -1 };
+	const int fixed[] = { s->signals,     s->jail.session,
+			      s->jail.keeper, s->mediator,
+			      s->egress,      s->reader,
+			      s->asking_tty,  s->control,
+			      s->early[0],    s->early[1],
+			      s->early[2],    s->state == SESSION_RUNNING ? s->listener : -1 };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };

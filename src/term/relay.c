@@ -312,7 +312,8 @@ size_t relay_poll(struct relay *r, struct pollfd *ret_fds)
 	struct stream *s = &r->in;
 	size_t n = 0;
 
-	if (!r->last && !s->ended && !(r->held && s->src.tty) && (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
+	if (!r->last && !s->ended && !(r->held && s->src.tty) &&
+	    (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
 		want(ret_fds, &n, s);
 	for (int i = 0; i < OUTPUTS; i++)
 		if (!r->last || r->out[i].waits_dst)

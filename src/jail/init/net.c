@@ -106,8 +106,8 @@ static long add_route(int s, const uint8_t *addr, bool v6, uint8_t len)
 /* Is @l on lo already: in the pool, or a loopback address? */
 static bool is_routed(const struct jail_listen *l)
 {
-	return !l->v6 && (l->addr[0] == 127 || (l->addr[0] == JAIL_POOL_A &&
-						(l->addr[1] & 0xfe) == JAIL_POOL_B));
+	return !l->v6 && (l->addr[0] == 127 ||
+			  (l->addr[0] == JAIL_POOL_A && (l->addr[1] & 0xfe) == JAIL_POOL_B));
 }
 
 long net_listen(const struct jail_listen *l)
@@ -116,8 +116,9 @@ long net_listen(const struct jail_listen *l)
 	struct sockaddr_in to4 = { .sin_family = INET4 };
 	struct sockaddr_in6 to6 = { .sin6_family = INET6 };
 	const uint16_t port = __builtin_bswap16(l->port);
-	const long s = sys(socket, l->v6 ? INET6 : INET4,
-			   (l->kind == JAIL_DATAGRAM ? DATAGRAM : STREAM) | O_CLOEXEC | O_NONBLOCK, 0);
+	const long s =
+		sys(socket, l->v6 ? INET6 : INET4,
+		    (l->kind == JAIL_DATAGRAM ? DATAGRAM : STREAM) | O_CLOEXEC | O_NONBLOCK, 0);
 	long r = s < 0 ? s : 0;
 
 	if (l->kind == JAIL_DIALLER)
