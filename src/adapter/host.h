@@ -37,7 +37,7 @@ struct host_view {
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
 	VEC(struct sv) read_roots; /* every open is mediated */
-	bool read_all;		   /* and Landlock lets read there: no open for reading is let through */
+	bool read_all; /* and Landlock lets read there: no open for reading is let through */
 	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
