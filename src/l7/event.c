@@ -33,11 +33,17 @@ static bool say_event(struct l7 *l, enum egress_type type, uint32_t id,
 	return say(l, &m);
 }
 
+/* A rule allowed it, and it was stopped for what it carried. */
+static bool was_stopped(const struct call *c)
+{
+	return c->why[0] && (c->status == 403 || sv_is(sv_from(c->why), "secret-in-answer"));
+}
+
 static struct egress_event about(const struct call *c)
 {
 	const struct client *k = c->client;
 	struct egress_event e = { .what = EGRESS_REQUEST,
-				  .answer = c->charged ? CAP_ALLOW : CAP_DENY,
+				  .answer = c->charged && !was_stopped(c) ? CAP_ALLOW : CAP_DENY,
 				  .rule = c->verdict.rule,
 				  .flow = k->flow,
 				  .status = c->status,
