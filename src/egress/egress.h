@@ -92,6 +92,7 @@ struct egress_options {
 	const struct reach *names;	 /* the ones given addresses so far */
 	const struct egress_port *ports; /* published outside */
 	size_t ports_n;
+	struct quota_total *totals; /* shared with the reader; NULL: nothing is limited */
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 

@@ -460,6 +460,8 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	e->reach.a = &e->arena;
 	e->reach.set = &e->set;
 	quota_init(&e->quota, &e->arena, &e->set);
+	if (opt->totals)
+		quota_share(&e->quota, opt->totals);
 	e->boss = boss;
 	e->session = opt->session;
 	e->resolver = e->reader = -1;

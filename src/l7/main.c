@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,6 +154,25 @@ static void run(struct l7 *l)
 
 /* --- the start --- */
 
+/* What tunnels use of the session's limits counts as well; not there: nothing is limited. */
+static int share_totals(struct l7 *l, struct writ_err *err)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(L7_TOTALS, &st) < 0)
+		return 0;
+	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof(struct quota_total))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "totals of the session");
+	p = mmap(NULL, sizeof(struct quota_total), PROT_READ | PROT_WRITE, MAP_SHARED, L7_TOTALS,
+		 0);
+	close(L7_TOTALS);
+	if (p == MAP_FAILED)
+		return writ_fail(err, WRIT_E_SYS, errno, "mmap");
+	quota_share(&l->quota, p);
+	return 0;
+}
+
 static int load(struct l7 *l, struct writ_err *err)
 {
 	struct buf settings = BUF_INIT(L7_SETTINGS_MAX), roots = BUF_INIT(ROOTS_MAX);
@@ -163,6 +184,8 @@ static int load(struct l7 *l, struct writ_err *err)
 		r = fd_read_all(L7_ROOTS, &roots, err);
 	if (r == 0)
 		r = l7_init(l, buf_view(&settings), buf_view(&roots), err);
+	if (r == 0)
+		r = share_totals(l, err);
 	if (settings.p)
 		explicit_bzero(settings.p, settings.room);
 	buf_clear(&settings);

@@ -171,6 +171,7 @@ void boss_heard(struct l7 *l)
 		case EGRESS_READER:
 		case EGRESS_BIND:
 		case EGRESS_WANT_RESOLVER:
+		case EGRESS_WANT_READER:
 		case EGRESS_ASK:
 		case EGRESS_EVENT:
 		case EGRESS_READY:

@@ -1,5 +1,7 @@
 #include "reach/quota.h"
 
+#include <stdatomic.h>
+
 #include "base/banned.h"
 
 /* Times of the last uses, a ring as long as the rate allows uses. */
@@ -12,6 +14,12 @@ struct quota_entry {
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set)
 {
 	*q = (struct quota){ .a = a, .set = set };
+	q->total = &q->own;
+}
+
+void quota_share(struct quota *q, struct quota_total *total)
+{
+	q->total = total;
 }
 
 /* Counter @i of the bill: the grant's, then those of its prices. */
@@ -69,10 +77,12 @@ static const char *refused(struct quota *q, const struct quota_bill *b, size_t i
 
 const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms)
 {
+	const uint64_t most = q->set->limits[LIMIT_REQUESTS];
 	const char *why = NULL;
 
-	if (q->set->limits[LIMIT_REQUESTS] && q->requests >= q->set->limits[LIMIT_REQUESTS])
-		return "requests of the session";
+	/* Counted first, so that two processes cannot both take the last one. */
+	if (atomic_fetch_add(&q->total->requests, 1) >= most && most)
+		why = "requests of the session";
 	for (size_t i = 0; !why && i <= bill->prices_n; i++)
 		why = refused(q, bill, i, now_ms);
 	for (size_t i = 0; !why && i <= bill->prices_n; i++) {
@@ -85,7 +95,8 @@ const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t n
 		e->times[e->next] = now_ms;
 		e->next = (e->next + 1) % c->rate_n;
 	}
-	q->requests += !why;
+	if (why)
+		atomic_fetch_sub(&q->total->requests, 1);
 	return why;
 }
 
@@ -97,7 +108,7 @@ static uint64_t left(uint64_t limit, uint64_t used)
 uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool up)
 {
 	const uint64_t *l = q->set->limits;
-	uint64_t least = up ? left(l[LIMIT_UP], q->up) : left(l[LIMIT_DOWN], q->down);
+	uint64_t least = up ? left(l[LIMIT_UP], q->total->up) : left(l[LIMIT_DOWN], q->total->down);
 
 	for (size_t i = 0; i <= bill->prices_n; i++) {
 		const struct cap *c = cap_of(q, bill, i);
@@ -112,7 +123,7 @@ uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool u
 
 void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_t bytes)
 {
-	*(up ? &q->up : &q->down) += bytes;
+	atomic_fetch_add(up ? &q->total->up : &q->total->down, bytes);
 	for (size_t i = 0; i <= bill->prices_n; i++) {
 		struct quota_entry *e = entry_of(q, bill, i);
 

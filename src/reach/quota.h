@@ -20,15 +20,23 @@ struct quota_bill {
 
 struct quota_entry;
 
+/* Of the whole session; may lie in memory that several processes count in. */
+struct quota_total {
+	_Atomic uint64_t requests, up, down;
+};
+
 struct quota {
 	struct arena *a;
 	const struct cap_set *set;
 	VEC(struct quota_entry) entries; /* by index of the grant */
 	VEC(struct quota_entry) prices;	 /* by index of the price */
-	uint64_t requests, up, down;	 /* of the whole session */
+	struct quota_total own, *total;
 };
 
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
+
+/* From now on totals are counted there, which must outlive @q. */
+void quota_share(struct quota *q, struct quota_total *total);
 
 /*
  * One use at @now_ms (a clock that does not go back). NULL, or which limit is used

@@ -96,6 +96,8 @@ static enum guarantee guarantee_of(enum mediate_op op, const char *object)
 		return G_FS_METADATA;
 	case MEDIATE_EXEC:
 		return G_EXEC;
+	case MEDIATE_NET:
+		return G_NET;
 	case MEDIATE_CONNECT:
 	case MEDIATE_BIND:
 		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;

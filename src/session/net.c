@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -119,6 +120,7 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .names = &s->view.reach,
 					    .ports = s->ports,
 					    .ports_n = s->ports_n,
+					    .totals = s->totals,
 					    .route = s->route[0] > 0 ? (int)n : 0 };
 
 	for (size_t i = 0; i < s->ports_n; i++)
@@ -130,10 +132,31 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 	egress_main(&opt, 0);
 }
 
+/* Tunnels and requests are counted by two processes, against one limit. */
+static int make_totals(struct session *s, struct writ_err *err)
+{
+	const uint64_t *l = s->opt->policy->set.limits;
+	void *p;
+
+	if (!l[LIMIT_UP] && !l[LIMIT_DOWN] && !l[LIMIT_REQUESTS])
+		return 0;
+	s->totals_fd = memfd_create("writ-totals", MFD_CLOEXEC);
+	if (s->totals_fd < 0 || ftruncate(s->totals_fd, sizeof(*s->totals)) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "memfd_create");
+	p = mmap(NULL, sizeof(*s->totals), PROT_READ | PROT_WRITE, MAP_SHARED, s->totals_fd, 0);
+	if (p == MAP_FAILED)
+		return writ_fail(err, WRIT_E_SYS, errno, "mmap");
+	s->totals = p;
+	return 0;
+}
+
 int net_start(struct session *s, struct writ_err *err)
 {
 	const pid_t parent = getpid();
 	int p[2], r = publish(s, err);
+
+	if (r == 0)
+		r = make_totals(s, err);
 
 	/* Without a network of its own, the mediator and egress have to agree. */
 	if (r == 0 && s->view.listeners.n == 0 &&
@@ -480,6 +503,11 @@ void net_clear(struct session *s)
 	scope_close(&s->egress);
 	scope_close(&s->reader);
 	s->egress = s->reader = -1;
+	if (s->totals)
+		(void)munmap(s->totals, sizeof(*s->totals));
+	s->totals = NULL;
+	scope_close(&s->totals_fd);
+	s->totals_fd = -1;
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		scope_close(&s->early[i]);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {

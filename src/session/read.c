@@ -22,7 +22,7 @@
  * trust.
  */
 
-enum { READY_MS = 10000, READER_FDS = 4 };
+enum { READY_MS = 10000, READER_FDS = 5 };
 
 /* Where distributions keep the authorities they trust, all in one file. */
 static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
@@ -132,7 +132,7 @@ static int open_roots(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* @fds become 3, 4, 5 and 6. */
+/* @fds become 3 and those above it. */
 _Noreturn static void exec_reader(int program, const int fds[READER_FDS], pid_t parent)
 {
 	static char name[] = "writ-l7";
@@ -148,10 +148,12 @@ _Noreturn static void exec_reader(int program, const int fds[READER_FDS], pid_t 
 	(void)setsid();
 	program = fcntl(program, F_DUPFD_CLOEXEC, 16);
 	for (int i = 0; i < READER_FDS; i++)
-		above[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
-	for (int i = 0; i < READER_FDS; i++)
-		if (dup2(above[i], 3 + i) < 0)
+		above[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < READER_FDS; i++) {
+		(void)close(3 + i);
+		if (fds[i] >= 0 && dup2(above[i], 3 + i) < 0)
 			_exit(1);
+	}
 	(void)close_range(3 + READER_FDS, ~0u, CLOSE_RANGE_CLOEXEC);
 	fexecve(program, argv, env);
 	_exit(127);
@@ -169,7 +171,7 @@ int read_start(struct session *s, struct writ_err *err)
 		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0))
 		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
 	if (r == 0) {
-		const int fds[READER_FDS] = { boss[1], link[1], settings, roots };
+		const int fds[READER_FDS] = { boss[1], link[1], settings, roots, s->totals_fd };
 
 		s->reader_pid = fork();
 		if (s->reader_pid == 0)

@@ -543,6 +543,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .mediator = -1,
 			     .egress = -1,
 			     .reader = -1,
+			     .totals_fd = -1,
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .listener = -1,

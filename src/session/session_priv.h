@@ -119,6 +119,8 @@ struct session {
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
+	int totals_fd; /* what the session used of its limits; -1: none */
+	struct quota_total *totals;
 	uint32_t reader_deaths;
 	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
 	size_t questions_n;
