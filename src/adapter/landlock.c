@@ -99,8 +99,12 @@ static int rules_for_b(struct compile *c)
 		{ "/etc/hosts", L_READ_FILE }, { "/etc/resolv.conf", L_READ_FILE },
 	};
 	/* clang-format on */
+	struct sv *info = vec_push(c->a, &c->view->read_fixed);
 	int r = 0;
 
+	if (!info)
+		return writ_nomem(c->err);
+	*info = c->view->info;
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++) {
 		struct sv *path = vec_push(c->a, &c->view->read_fixed);
 

@@ -88,20 +88,19 @@ void buf_vfmt(struct buf *b, const char *fmt, va_list ap)
 	if (!buf_reserve(b, FMT_GUESS < b->max - b->n ? FMT_GUESS : b->max - b->n))
 		return;
 	va_copy(again, ap);
-	n = vsnprintf(b->p + b->n, b->room - b->n, fmt, again);
+	n = vsnprintf(b->p + b->n, b->room - b->n, fmt, ap);
+	if (n >= 0 && ((size_t)n >= b->room - b->n || (size_t)n > b->max - b->n)) {
+		b->p[b->n] = 0;
+		if (buf_reserve(b, (size_t)n))
+			(void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+	}
 	va_end(again);
 	if (n < 0) {
 		b->p[b->n] = 0;
 		b->failed = true;
-		return;
 	}
-	if ((size_t)n >= b->room - b->n || (size_t)n > b->max - b->n) {
-		b->p[b->n] = 0;
-		if (!buf_reserve(b, (size_t)n))
-			return;
-		(void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
-	}
-	b->n += (size_t)n;
+	if (!b->failed)
+		b->n += (size_t)n;
 }
 
 void buf_fmt(struct buf *b, const char *fmt, ...)

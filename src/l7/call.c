@@ -132,6 +132,7 @@ void call_fail(struct call *c, const char *why)
 		return;
 	copy_safe(c->why, sizeof(c->why), sv_from(why));
 	c->broken = c->up_discard = true;
+	fifo_drop(&c->down, c->down.n);
 	detach(c);
 	client_more(c);
 }

@@ -119,9 +119,12 @@ int l7_init(struct l7 *l, struct sv settings, struct sv roots, struct writ_err *
 
 void l7_clear(struct l7 *l)
 {
-	for (struct link *k = l->links; k; k = k->next)
-		link_kill(k);
-	l7_bury(l);
+	/* Those who waited for a server may have asked for another one meanwhile. */
+	while (l->links) {
+		for (struct link *k = l->links; k; k = k->next)
+			link_kill(k);
+		l7_bury(l);
+	}
 	origin_clear(l);
 	tls_clear(l);
 	ca_clear(&l->ca);

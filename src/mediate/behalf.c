@@ -129,7 +129,7 @@ int behalf_open(struct call *c, int obj, const struct stat *st, struct sv path, 
  */
 int behalf_exec(struct call *c, int dirfd, const char *path)
 {
-	struct place p = PLACE_NONE;
+	scoped_place p = PLACE_NONE;
 	struct stat st;
 	scoped_fd obj = -1;
 	bool inside = false;
@@ -141,10 +141,12 @@ int behalf_exec(struct call *c, int dirfd, const char *path)
 	} else {
 		if (sv_starts(sv_from(path), SV("/proc/")) || place_find(c, dirfd, path, &p) < 0)
 			return 0;
+		/* To what a link leads; what is not there runs nowhere. */
 		obj = place_object(c, &p, true, &st);
+		if (obj < 0)
+			return 0;
 	}
 	for (size_t i = 0; i < c->m->opt.read_roots_n; i++)
 		inside = inside || is_below(place_sv(&p), c->m->opt.read_roots[i]);
-	place_clear(&p);
 	return inside ? decide_path(c, WANT_READ, place_sv(&p)) : 0;
 }

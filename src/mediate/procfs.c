@@ -146,12 +146,13 @@ static int inner_path(struct sv path, const struct inner *own, char to[PATH_MAX]
 	return n > 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* Names, and nothing that is none. */
 static bool is_straight(struct sv path)
 {
 	while (path.n) {
 		const struct sv part = sv_cut(&path, '/');
 
-		if (sv_is(part, ".") || sv_is(part, ".."))
+		if (part.n == 0 || sv_is(part, ".") || sv_is(part, ".."))
 			return false;
 	}
 	return true;
@@ -163,6 +164,7 @@ int proc_open(struct call *c, const char *text, int flags)
 	struct sv path = sv_skip(sv_from(text), strlen("/proc"));
 	const int root = task_root(c);
 	struct inner own = { 0 };
+	scoped_as as = { 0 };
 	char real[PATH_MAX];
 	int r;
 
@@ -177,7 +179,10 @@ int proc_open(struct call *c, const char *text, int flags)
 		return r;
 	if (!notify_valid(c->listener, c->id))
 		return ANSWER_GONE;
-	r = open_in(root, real, keep & ~O_NOFOLLOW);
+	/* SECURITY: some files show more to a reader whose opener had a capability. */
+	r = as_begin(c, &as);
+	if (r == 0)
+		r = open_in(root, real, keep & ~O_NOFOLLOW);
 	if (r == -ELOOP)
 		return sv_is(path, "self/exe") ? ANSWER_CONTINUE : -EACCES;
 	if (r < 0)

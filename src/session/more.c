@@ -73,7 +73,7 @@ static void too_late(struct session *s, struct running *r)
 	record_end(s, &b);
 	r->late = true;
 	if (c)
-		screen_say(s, c, "the command limit is reached");
+		screen_say(c, "the command limit is reached");
 	kill_command(s, r->id);
 }
 
@@ -137,7 +137,7 @@ void more_failed(struct session *s, uint32_t id, const struct writ_err *err)
 	(void)snprintf(text, sizeof(text), "%s%s%s", why.what, why.sys ? ": " : "",
 		       why.sys ? strerror(why.sys) : "");
 	if (c && c->keep)
-		screen_say(s, c, text);
+		screen_say(c, text);
 	if (client != NOBODY)
 		more_tell(s, client, NULL, 0, "failed %s", text);
 }

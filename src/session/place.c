@@ -166,12 +166,13 @@ int session_place_run(struct session *s, struct writ_err *err)
 	struct sv all;
 	const char *path = arena_fmt(s->a, SV_FMT "/run/%s", SV_ARG(s->opt->state), s->id);
 	scoped_fd top = -1;
-	int r = path ? 0 : writ_nomem(err);
+	int r;
 
 	if (s->paths.run_fd >= 0)
 		return 0;
-	if (r == 0)
-		r = below(s, &all, err, "run", SV(""));
+	if (!path)
+		return writ_nomem(err);
+	r = below(s, &all, err, "run", SV(""));
 	if (r < 0)
 		return r;
 	top = open(all.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);

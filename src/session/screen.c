@@ -104,11 +104,10 @@ static void show(struct screen *c, struct sv text)
 		buf_sv(&c->out, text);
 }
 
-void screen_say(struct session *s, struct screen *c, const char *text)
+void screen_say(struct screen *c, const char *text)
 {
 	struct buf b = BUF_INIT(1024);
 
-	(void)s;
 	buf_fmt(&b, "\r\nwrit: %s\r\n", text);
 	show(c, buf_view(&b));
 	buf_clear(&b);
@@ -121,7 +120,7 @@ static void over_limit(struct session *s, struct screen *c)
 	if (c->full)
 		return;
 	c->full = true;
-	screen_say(s, c, "the output limit is reached; the rest is dropped");
+	screen_say(c, "the output limit is reached; the rest is dropped");
 	record_begin(s, &b, "limit");
 	record_str(&b, "limit", SV("output"));
 	record_num(&b, "command", c->command);

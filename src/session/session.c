@@ -302,20 +302,20 @@ static void await(struct session *s, struct writ_err *err)
 }
 
 /* The login name to show inside. */
-static struct sv user_of(char *const *environ)
+static struct sv user_of(char *const *envp)
 {
-	const struct sv user = environ_get(environ, SV("USER"));
+	const struct sv user = environ_get(envp, SV("USER"));
 
 	return user.n == 0 || !sv_is_graph(user) || sv_find(user, ':') != SIZE_MAX ? SV("agent")
 										   : user;
 }
 
-int session_early(struct arena *a, const struct host_facts *facts, char *const *environ,
+int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
 		  struct jail *j, struct writ_err *err)
 {
 	const struct jail_message m = { .type = JAIL_PREPARE };
 	scoped_fd program = -1;
-	int r = host_prepare(a, facts, user_of(environ), &program, err);
+	int r = host_prepare(a, facts, user_of(envp), &program, err);
 
 	/* One that cannot be spoken to says why itself, when it is needed. */
 	if (r == 0 && jail_send(j->session, &m, &program, 1, SV(""), err) == 0)

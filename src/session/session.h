@@ -59,7 +59,7 @@ struct session_options {
  * A jail that is being made while the policy is read: for session_options.early.
  * Nothing of the policy is in it, so it may be thrown away (jail_close).
  */
-must_check int session_early(struct arena *a, const struct host_facts *facts, char *const *environ,
+must_check int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
 			     struct jail *j, struct writ_err *err);
 
 /*

@@ -286,7 +286,7 @@ struct screen *screen_get(struct session *s, uint32_t command);
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
 void screen_free(struct screen *c);	     /* the place is empty again */
 void screen_open(struct screen *c, int pty); /* takes @pty */
-void screen_say(struct session *s, struct screen *c, const char *text); /* a line of ours on it */
+void screen_say(struct screen *c, const char *text); /* a line of ours on it */
 /* Joins @client, taking it from whoever had it. @joined: somebody looked at it before. */
 must_check int screen_attach(struct session *s, struct screen *c, size_t client, bool joined,
 			     struct writ_err *err);

@@ -134,6 +134,7 @@ def _(w):
         "threads of oneself": "cat /proc/thread-self/comm | grep -q cat",
         "the machine in /proc": "test -s /proc/cpuinfo || grep -q . /proc/cpuinfo && grep -q . /proc/mounts && grep -q . /etc/mtab && grep -q lo /proc/net/dev",
         "directories": "ls . > /dev/null && ls /usr/bin > /dev/null",
+        "its own policy": 'grep -q version "$WRIT_POLICY"',
         "git": "git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log --oneline > /dev/null",
     }
     for tier in ("A", "B"):

@@ -183,6 +183,7 @@ def _(w):
         w.same(dangerous(str(tree), str(base / ".git")), [], f"tier {tier}: what git would run later cannot be left behind")
         for name in ("HEAD", "index", "config", "description", "rebase-merge/git-rebase-todo", "worktrees/other/HEAD", "new"):
             v.sh(f"mkdir -p $(dirname {base}/.git/{name}); echo x > {base}/.git/{name}", cwd=tree, opts=opts)
+        v.sh(f"cd {base}/.git/worktrees; mv other o2; rm -r other; mv tree/HEAD other/HEAD; cd ..; mv worktrees refs/w; mv logs hooks/l", cwd=tree, opts=opts)
         after = v.call(["sh", "-c", "cd .git && sha256sum config HEAD index description worktrees/other/* hooks/*"], cwd=base).text
         w.same(after, before, f"tier {tier}: nothing of the others has changed")
         w.ok(not (base / ".git/new").exists() and not (base / ".git/rebase-merge").exists(), f"tier {tier}: nothing new")

@@ -1,14 +1,14 @@
 """HTTP/2 on either side: N075 to N081."""
 import random
-import resource
 import struct
 import time
 
 import h2
 from h2 import Peer, frame, request
-from world import CLOSE, Stream, World, answer, get, plain, rule
+from world import CLOSE, SANITIZED, Stream, World, answer, get, plain, rule
 
 API = [rule("https://api.test:443/**")]
+SLACK = 20 if SANITIZED else 1
 
 
 def connect(w, **kw):
@@ -144,7 +144,7 @@ def row_N078_floods(ok, pki):
     for name, send in cases:
         c, more = flood(w, send)
         ok(f"{name}: the connection ends", c.goaway not in (None, 0) or c.sock.recv(1) == b"", c.frames[-5:])
-        ok(f"{name}: in bounded memory", more < 6000, more)
+        ok(f"{name}: in bounded memory", more < 6000 * SLACK, more)
     ok.equal("others do not notice", connect(w).get(request())[0], "200")
     ok("and it is on record", any("h2-flood" in e["why"] for e in w.all), [e["why"] for e in w.all][-20:])
 
@@ -231,7 +231,7 @@ def row_N080_backpressure(ok, pki):
     s.sendall(get("/big"))
     time.sleep(1)
     ok("a client that does not read is not read for", sum(o.seen) < 24 << 20, sum(o.seen))
-    ok("in bounded memory", memory(w) - before < 3000, memory(w) - before)
+    ok("in bounded memory", memory(w) - before < 3000 * SLACK, memory(w) - before)
     got = Stream(s)
     got.until(b"\r\n\r\n")
     n = len(got.rest)
@@ -299,4 +299,4 @@ def row_cut_streams(ok, pki):
     c.sock.sendall(frame(h2.RST, 0, i, struct.pack(">I", 8)))
     ok.equal("a client may cancel", c.get(request("/", authority="evil.test"))[0], "421")
     c.sock.close()
-    ok("and go", w.event(CLOSE) is not None and resource.getpagesize() > 0)
+    ok("and go", w.event(CLOSE) is not None)

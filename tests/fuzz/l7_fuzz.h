@@ -1,0 +1,158 @@
+/*
+ * l7_fuzz.h - a reader of requests without sockets: bytes go into its links and come out
+ *
+ * The client's and the server's bytes are cut from one input. A record is one byte of
+ * who (even: client, odd: server), one of length, and the bytes. Checked is what must
+ * hold whatever they are: nothing is sent on that was not allowed, no secret comes back,
+ * memory stays bounded.
+ */
+#ifndef WRIT_TESTS_L7_FUZZ_H
+#define WRIT_TESTS_L7_FUZZ_H
+
+#include <stdlib.h>
+
+#include "l7/l7_priv.h"
+
+#define FUZZ_ID "00112233445566778899aabbccddeeff"
+#define FUZZ_VALUE "s3cr3t-value-42"
+
+static const char fuzz_settings[] =
+	"{\"caps\":[{\"rule\":0,\"text\":\"http.request:local:https://a.test:443/v1/"
+	"**;m=*;q=any\"},"
+	"{\"rule\":0,\"text\":\"http.request:local:http://a.test:80/v1/**;m=*;q=any\"}],"
+	"\"id\":\"" FUZZ_ID "\",\"level\":0,\"limits\":{\"down\":0,\"requests\":0,\"up\":0},"
+	"\"nots\":[],\"prices\":[],\"realm\":\"local\",\"rules\":[{\"n\":0,\"text\":\"net\"}],"
+	"\"secrets\":[{\"as\":\"bearer\",\"name\":\"T\",\"to\":\"https://a.test:443/v1/"
+	"**\",\"value\":"
+	"\"7333637233742d76616c75652d3432\"}],\"session\":\"7f3a\"}";
+
+struct fuzz {
+	struct l7 l;
+	struct client *client;
+	struct buf to_client, to_server; /* HTTP/1 only, as they were sent */
+};
+
+/* A server in place of the one that was asked for. */
+static inline struct server *fuzz_server(struct fuzz *f, bool h2)
+{
+	for (struct link *k = f->l.links; k; k = k->next) {
+		struct server *s = (struct server *)k;
+
+		if (k->what != LINK_SERVER || k->dead)
+			continue;
+		if (s->dialling) {
+			s->dialling = false;
+			s->ready = true;
+			if (h2)
+				server2_start(s);
+			server_idle(s);
+			origin_serve(s->origin);
+		}
+		return s;
+	}
+	return NULL;
+}
+
+/* Keys are made once: they would be all that is tried. */
+static inline struct fuzz *fuzz_start(bool tls)
+{
+	static struct fuzz one, *f;
+	struct reader_message m = { .port = tls ? 443 : 80, .tls = tls, .host = "a.test" };
+	struct writ_err err;
+
+	if (!f && l7_init(&one.l, sv_from(fuzz_settings), SV(""), &err) < 0)
+		abort();
+	f = &one;
+	f->l.deaf = true;
+	f->l.now_us = 1000000;
+	f->to_client.max = f->to_server.max = 64 << 20;
+	f->client = client_new(&f->l, &m, -1);
+	if (!f->client)
+		abort();
+	return f;
+}
+
+static inline void fuzz_drain(struct link *k, struct buf *to)
+{
+	const struct sv v = fifo_view(&k->out);
+
+	if (k->in.n > L7_IN || v.n > L7_OUT_MAX)
+		abort();
+	buf_sv(to, v);
+	fifo_drop(&k->out, v.n);
+	link_wake(k);
+}
+
+/* Runs until nothing moves; false: the client is gone. */
+static inline bool fuzz_run(struct fuzz *f, bool h2)
+{
+	for (int i = 0; i < 50; i++) {
+		struct server *s;
+
+		l7_run_woken(&f->l);
+		s = fuzz_server(f, h2);
+		if (s)
+			fuzz_drain(&s->link, &f->to_server);
+		fuzz_drain(&f->client->link, &f->to_client);
+		if (f->client->link.dead || f->client->link.closing)
+			return false;
+		l7_run_woken(&f->l);
+		if (f->client->link.dead)
+			return false;
+		l7_bury(&f->l);
+	}
+	return true;
+}
+
+static inline void fuzz_feed(struct fuzz *f, bool client, struct sv bytes, bool h2)
+{
+	struct server *s = client ? NULL : fuzz_server(f, h2);
+	struct link *k = client ? &f->client->link : s ? &s->link : NULL;
+
+	if (!k || !fifo_add(&k->in, bytes))
+		return;
+	link_wake(k);
+}
+
+static inline void fuzz_records(struct fuzz *f, const uint8_t *data, size_t size, bool h2)
+{
+	while (size >= 2) {
+		const bool client = data[0] % 2 == 0;
+		size_t n = data[1];
+
+		data += 2;
+		size -= 2;
+		n = n < size ? n : size;
+		fuzz_feed(f, client, (struct sv){ (const char *)data, n }, h2);
+		data += n;
+		size -= n;
+		f->l.now_us += 1000;
+		if (!fuzz_run(f, h2))
+			break;
+	}
+}
+
+static inline bool fuzz_has(const struct buf *b, const char *what)
+{
+	return b->n && memmem(b->p, b->n, what, strlen(what));
+}
+
+static inline void fuzz_end(struct fuzz *f)
+{
+	if (fuzz_has(&f->to_client, FUZZ_VALUE) ||
+	    fuzz_has(&f->to_server, "writ-placeholder-T-" FUZZ_ID))
+		abort();
+	while (f->l.links) {
+		for (struct link *k = f->l.links; k; k = k->next)
+			link_kill(k);
+		l7_bury(&f->l);
+	}
+	for (struct origin *o = f->l.origins; o; o = o->next)
+		o->only_h2 = o->no_h2 = false;
+	if (f->l.links || f->l.woken || f->l.dead || f->l.clients_n)
+		abort();
+	buf_clear(&f->to_client);
+	buf_clear(&f->to_server);
+}
+
+#endif
