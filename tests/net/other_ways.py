@@ -1,6 +1,5 @@
 """Everything that is not a TCP connection to an allowed name."""
 import os
-import subprocess
 import threading
 
 import net
