@@ -25,7 +25,7 @@ enum {
 	TCP_LOOKUPS = 64,
 	REST_MS = 50,
 	LOST_MAX = 2,	/* resolvers that one name may cost */
-	BINDS_MAX = 32, /* listeners asked for and not there yet */
+	BINDS_MAX = 32, /* sockets asked for and not there yet */
 	EXPECTED_MAX = 512,
 	PIPES = 64, /* kept for the next one */
 };
@@ -103,7 +103,7 @@ struct setup {
 	uint8_t stage;	/* enum head_stage */
 	bool told;	/* that it may go ahead */
 	char host[256]; /* as it was asked for, while nobody knows it */
-	bool sent;	/* the resolver was asked */
+	bool sent;	/* the resolver was asked, or for a socket inside */
 	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
 };
@@ -183,6 +183,7 @@ void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text,
 void egress_event(struct egress *e, const struct egress_event *ev);
 /* Has @host a listener at @port, or will it get one? */
 must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
+void egress_bind_more(struct egress *e); /* asks for what has to wait no longer */
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
 /* There is no room for one more: those who come to @l wait in the kernel. */

@@ -292,13 +292,11 @@ void flow_decide(struct egress *e, struct flow *f)
 /* --- accepting --- */
 
 /* From outside to a port that the session published: a socket inside is needed. */
-static void accept_published(struct egress *e, struct flow *f, const struct listener *l)
+static void accept_published(struct egress *e, struct flow *f)
 {
-	const struct egress_bind b = { .port = l->l.port, .dial = 1 };
-
 	f->publish = true;
 	f->state = FLOW_INSIDE;
-	egress_tell(e, EGRESS_BIND, f->id, &b, sizeof(b));
+	egress_bind_more(e);
 }
 
 /* SECURITY: on the host's loopback anybody may knock. */
@@ -335,7 +333,7 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	f->proxy = l->l.what == REACH_PROXY;
 	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, f);
 	if (l->publish)
-		accept_published(e, f, l);
+		accept_published(e, f);
 	else if (f->proxy || f->way == REACH_SNI)
 		f->state = FLOW_HEAD; /* the first bytes say more */
 	else

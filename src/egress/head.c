@@ -149,9 +149,8 @@ static void go_to(struct egress *e, struct flow *f, const struct wire_host *h, u
 		}
 		f->host = kept;
 	}
-	/* SECURITY: the next request on this connection may be for another host. */
-	if (f->setup->stage == HEAD_TLS && (f->way == REACH_RAW || f->way == REACH_SNI)) {
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "a plain request needs a rule with http://");
+	if (f->setup->stage == HEAD_TLS && f->way == REACH_SNI) {
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "the rule is for TLS, and this is not");
 		return;
 	}
 	if (f->way == REACH_SNI || (f->way == REACH_READ && f->setup->stage != HEAD_TLS)) {

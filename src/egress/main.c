@@ -142,7 +142,7 @@ bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port)
  * Only so many wishes are under way. If supervisor and egress each had more to say
  * than the other one's socket holds, both would wait for good.
  */
-static void bind_more(struct egress *e)
+void egress_bind_more(struct egress *e)
 {
 	for (; e->bind_next < e->listeners.n && e->binding < BINDS_MAX; e->bind_next++) {
 		struct listener *l = e->listeners.v[e->bind_next];
@@ -154,6 +154,15 @@ static void bind_more(struct egress *e)
 		e->binding++;
 		/* Published ports have numbers of flows; listeners are far above them. */
 		egress_tell(e, EGRESS_BIND, (uint32_t)e->bind_next | 1u << 31, &b, sizeof(b));
+	}
+	for (struct flow *f = e->waiting; f && e->binding < BINDS_MAX; f = f->next) {
+		const struct egress_bind b = { .port = f->port, .dial = 1 };
+
+		if (f->state != FLOW_INSIDE || f->setup->sent)
+			continue;
+		f->setup->sent = true;
+		e->binding++;
+		egress_tell(e, EGRESS_BIND, f->id, &b, sizeof(b));
 	}
 }
 
@@ -169,7 +178,7 @@ bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
 		return false;
 	add_listener(e, &l)->wanted = true;
-	bind_more(e);
+	egress_bind_more(e);
 	return true;
 }
 
@@ -177,8 +186,10 @@ static void on_bound(struct egress *e, uint32_t id, int fd)
 {
 	struct listener *l;
 
+	e->binding -= e->binding > 0;
 	if (!(id & 1u << 31)) {
 		flow_inside(e, id, fd);
+		egress_bind_more(e);
 		return;
 	}
 	id &= ~(1u << 31);
@@ -191,8 +202,7 @@ static void on_bound(struct egress *e, uint32_t id, int fd)
 	l->wanted = false;
 	if (fd >= 0)
 		open_listener(e, l, fd);
-	e->binding--;
-	bind_more(e);
+	egress_bind_more(e);
 	name_bound(e, l->l.host);
 }
 

@@ -16,7 +16,15 @@
 
 #include "base/banned.h"
 
-enum { CACHE = 256, TTL_MAX = 300, TTL_NONE = 5, PENDING_MAX = 512, TIMEOUT_MS = 2000, TRIES = 3 };
+enum {
+	CACHE = 256,
+	TTL_MAX = 300,
+	TTL_NONE = 5,
+	PENDING_MAX = 512,
+	TIMEOUT_MS = 2000,
+	TRIES = 3,
+	OTHER_MS = 300
+}; /* for the other family, once one has answered */
 
 struct cached {
 	struct resolve_answer answer;
@@ -28,6 +36,7 @@ struct resolver {
 	int socket;
 	ares_channel channel;
 	struct buf hosts;
+	struct pending *waiting;
 	size_t pending, next;
 	struct cached cache[CACHE];
 };
@@ -37,7 +46,10 @@ struct pending {
 	struct resolve_answer answer;
 	char name[256];
 	int64_t ttl;
-	int open; /* questions without an answer */
+	int64_t due_ms; /* then what there is has to do; 0: there is nothing yet, or it is said */
+	int open;	/* questions without an answer */
+	bool told;
+	struct pending *next;
 };
 
 static const int calls[] = {
@@ -52,12 +64,17 @@ static const int calls[] = {
 #endif
 };
 
-static int64_t steady(void)
+static int64_t steady_ms(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + 1;
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t steady(void)
+{
+	return steady_ms() / 1000 + 1;
 }
 
 static void send_answer(const struct resolver *r, const struct resolve_answer *a)
@@ -75,6 +92,41 @@ static void keep(struct resolver *r, const char *name, const struct resolve_answ
 	c->until = steady() + (ttl < 1 ? 1 : ttl > TTL_MAX ? TTL_MAX : ttl);
 }
 
+static void tell(struct pending *p)
+{
+	if (p->told)
+		return;
+	p->told = true;
+	p->due_ms = 0;
+	keep(p->r, p->name, &p->answer, p->answer.n ? p->ttl : TTL_NONE);
+	send_answer(p->r, &p->answer);
+}
+
+/* Some servers never answer for a family they do not have. Returns how long to wait, or -1. */
+static int64_t tell_due(const struct resolver *r)
+{
+	const int64_t now = steady_ms();
+	int64_t wait = -1;
+
+	for (struct pending *p = r->waiting; p; p = p->next) {
+		if (p->due_ms && p->due_ms <= now)
+			tell(p);
+		else if (p->due_ms && (wait < 0 || p->due_ms - now < wait))
+			wait = p->due_ms - now;
+	}
+	return wait;
+}
+
+static void unlink_pending(struct resolver *r, const struct pending *p)
+{
+	struct pending **at = &r->waiting;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	r->pending--;
+}
+
 /* Both families have been asked for; this one is the answer of either. */
 static void on_answer(struct pending *p, int status)
 {
@@ -86,13 +138,13 @@ static void on_answer(struct pending *p, int status)
 		memcpy(p->answer.why, why.p,
 		       why.n < sizeof(p->answer.why) ? why.n : sizeof(p->answer.why) - 1);
 	}
-	if (--p->open)
+	if (--p->open) {
+		p->due_ms = p->answer.n ? steady_ms() + OTHER_MS : 0;
 		return;
-	r->pending--;
-	if (status != ARES_EDESTRUCTION) {
-		keep(r, p->name, &p->answer, p->answer.n ? p->ttl : TTL_NONE);
-		send_answer(r, &p->answer);
 	}
+	unlink_pending(r, p);
+	if (status != ARES_EDESTRUCTION)
+		tell(p);
 	free(p);
 }
 
@@ -181,6 +233,8 @@ static void serve(struct resolver *r)
 	p->answer.id = ask.id;
 	p->open = 2;
 	memcpy(p->name, ask.name, strlen(ask.name));
+	p->next = r->waiting;
+	r->waiting = p;
 	r->pending++;
 	/* As it is: the host's search list is not for names of the agent. */
 	ares_query(r->channel, p->name, CLASS_IN, TYPE_AAAA, on_v6, p);
@@ -193,7 +247,8 @@ static void loop(struct resolver *r)
 		ares_socket_t s[ARES_GETSOCK_MAXNUM];
 		struct pollfd p[ARES_GETSOCK_MAXNUM + 1] = { { r->socket, POLLIN, 0 } };
 		const int bits = ares_getsock(r->channel, s, ARES_GETSOCK_MAXNUM);
-		struct timeval tv, *t;
+		const int64_t due = tell_due(r);
+		struct timeval tv, most = { due / 1000, due % 1000 * 1000 }, *t;
 		nfds_t n = 1;
 
 		for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
@@ -204,7 +259,7 @@ static void loop(struct resolver *r)
 			if (events)
 				p[n++] = (struct pollfd){ s[i], events, 0 };
 		}
-		t = ares_timeout(r->channel, NULL, &tv);
+		t = ares_timeout(r->channel, due < 0 ? NULL : &most, &tv);
 		if (poll(p, n, t ? (int)(t->tv_sec * 1000 + t->tv_usec / 1000 + 1) : -1) < 0 &&
 		    errno != EINTR)
 			_exit(1);

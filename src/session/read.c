@@ -229,6 +229,11 @@ int read_trust(struct session *s, struct sv pem, struct writ_err *err)
 	scoped_fd roots = open_roots();
 	int r = roots < 0 ? 0 : fd_read_all(roots, &b, err);
 
+	/* Nothing was to be read when the session began: it has no place for them. */
+	if (s->paths.trust.n == 0) {
+		buf_clear(&b);
+		return r;
+	}
 	if (r == 0) {
 		buf_ch(&b, '\n');
 		buf_sv(&b, pem);

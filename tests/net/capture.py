@@ -1,7 +1,4 @@
 """Programs that know nothing of writ reach what is allowed by name, and nothing else."""
-import errno
-import subprocess
-import time
 
 import net
 from net import test

@@ -1,5 +1,4 @@
 """Programs that people use, told of no proxy, reach what is allowed."""
-import os
 import shutil
 import subprocess
 

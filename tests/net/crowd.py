@@ -28,7 +28,7 @@ def cpu(pid):
 @test("thousands of idle tunnels: little memory, others undisturbed, all given back", alone=True, bulk=True, seconds=300)
 def idle(w):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    n = min(MANY, (hard - 500) // 3)
+    n = min(MANY, (hard - 500) // 2)
     w.zone("api.example.test", net.FIRST)
     w.serve("hold", 7000)
     w.serve("echo", 7001)

@@ -177,6 +177,21 @@ show(got)
     w.ok(e["missing.example.test"][1], "but says what happened", e)
 
 
+@test("a server that answers for one family only costs a moment, not a minute")
+def one_family(w):
+    w.zone("four.example.test", A=[net.FIRST], silent=["AAAA"])
+    w.zone("six.example.test", AAAA=["2600:bbbb::7"], silent=["A"])
+    w.serve("echo", 7000)
+    got = w.inside(["tcp://four.example.test:7000", "tcp://six.example.test:7000"], """
+def timed(n):
+    start = time.monotonic()
+    return [talk(n, 7000, seconds=30), time.monotonic() - start]
+show([timed("four.example.test"), timed("six.example.test"), timed("four.example.test")])
+""")
+    w.same([g[0] for g in got], ["ping"] * 3, "both are reached")
+    w.ok(max(g[1] for g in got) < 2, "soon", got)
+
+
 @test("while one name is not answered for, others are")
 def not_in_the_way(w):
     w.zone("silent.example.test", silent=["A", "AAAA"])

@@ -115,6 +115,8 @@ step(talk("api.example.test", 7000))
 step([talk("api.example.test", 7000, seconds=1), talk("evil.test", 7000, seconds=1), talk("1.2.3.10", 7000)])
 """)
     w.same(say(p), "ping", "it works")
+    net.host.wait_for(lambda: all(c["end"] for c in w.accepted()))
+    time.sleep(0.3)  # the last words of that connection
     w.forget()
     helper = net.helpers_of(p.pid)[0]
     os.kill(helper, signal.SIGSTOP)

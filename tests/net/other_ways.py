@@ -1,6 +1,5 @@
 """Everything that is not a TCP connection to an allowed name."""
 import os
-import subprocess
 import threading
 
 import net
@@ -177,6 +176,21 @@ while True:
     threads = [threading.Thread(target=lambda: out.append(reach("127.0.0.1", port))) for _ in range(300)]
     [t.start() for t in threads], [t.join() for t in threads]
     w.same(out.count(b"HELLO"), 300, "three hundred at once are served", out[:5])
+    held = []
+    for _ in range(2500):
+        held.append(socket.socket())
+        held[-1].setblocking(False)
+        held[-1].connect_ex(("127.0.0.1", port))
+    for s in held:
+        s.close()
+    w.ok(net.host.wait_for(lambda: reach("127.0.0.1", port) == b"HELLO", 20), "thousands that come and go do no harm")
+    w.exits(w.writ("ps"), 0, "the session answers")
+    p.terminate()
+    try:
+        p.wait(10)
+        w.ok(True, "and ends when it is told to")
+    except Exception:
+        w.ok(False, "and ends when it is told to")
 
 
 @test("helpers have nothing to read and nothing to write on the host")
