@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "l7/l7_priv.h"
@@ -230,7 +229,7 @@ static void opened(struct server *s)
 
 	if (o->tls && !o->leaf) {
 		copy_safe(host, sizeof(host), o->host);
-		o->leaf = ca_mint(&l->ca, host, time(NULL));
+		o->leaf = ca_mint(&l->ca, host);
 		if (!o->leaf) {
 			server_fail(s, "no certificate could be made");
 			return;

@@ -20,7 +20,8 @@ static const char fuzz_settings[] =
 	"{\"caps\":[{\"rule\":0,\"text\":\"http.request:local:https://a.test:443/v1/"
 	"**;m=*;q=any\"},"
 	"{\"rule\":0,\"text\":\"http.request:local:http://a.test:80/v1/**;m=*;q=any\"}],"
-	"\"id\":\"" FUZZ_ID "\",\"level\":0,\"limits\":{\"down\":0,\"requests\":0,\"up\":0},"
+	"\"id\":\"" FUZZ_ID
+	"\",\"level\":0,\"limits\":{\"down\":0,\"requests\":0,\"session\":0,\"up\":0},"
 	"\"nots\":[],\"prices\":[],\"realm\":\"local\",\"rules\":[{\"n\":0,\"text\":\"net\"}],"
 	"\"secrets\":[{\"as\":\"bearer\",\"name\":\"T\",\"to\":\"https://a.test:443/v1/"
 	"**\",\"value\":"
