@@ -153,12 +153,29 @@ void boss_heard(struct l7 *l)
 	while ((r = egress_receive(l->boss, &m, fds, &n)) == 1) {
 		for (size_t i = 0; i < n; i++)
 			close(fds[i]);
-		if (m.type == EGRESS_ANSWER)
+		switch ((enum egress_type)m.type) {
+		case EGRESS_ANSWER:
 			call_asked(l, m.id, m.count != 0);
-		else if (m.type == EGRESS_GRANT || m.type == EGRESS_REVOKE)
+			break;
+		case EGRESS_GRANT:
 			rule(l, &m);
-		if (m.type == EGRESS_REVOKE)
+			break;
+		case EGRESS_REVOKE:
+			rule(l, &m);
 			end_revoked(l);
+			break;
+		case EGRESS_NOTHING:
+		case EGRESS_LISTENERS:
+		case EGRESS_BOUND:
+		case EGRESS_RESOLVER:
+		case EGRESS_READER:
+		case EGRESS_BIND:
+		case EGRESS_WANT_RESOLVER:
+		case EGRESS_ASK:
+		case EGRESS_EVENT:
+		case EGRESS_READY:
+			break;
+		}
 	}
 	if (r == 0)
 		l->gone = true;
