@@ -107,8 +107,15 @@ size_t call_down_room(const struct call *c)
 
 void call_interim(struct call *c, const struct http1_response *r)
 {
+	struct http1_response bare = {
+		.status = r->status, .minor = 1, .reason = SV(""), .interim = true
+	};
+
 	if (c->answered || c->interims++ == 16)
 		return;
+	/* SECURITY: its fields are not looked through. */
+	if (c->guarded)
+		r = &bare;
 	if (c->client->h2)
 		client2_interim(c, r);
 	else

@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-enum { HOUR = 3600, BEFORE_S = 24 * HOUR, AFTER_S = 7 * 24 * HOUR, SERIAL_BITS = 127 };
+enum { HOUR = 3600, BEFORE_S = 24 * HOUR, AFTER_S = 30 * 24 * HOUR, SERIAL_BITS = 127 };
 
 static bool set_serial(X509 *x)
 {
@@ -27,10 +27,13 @@ static bool set_name(X509_NAME *n, const char *text)
 					  -1, 0);
 }
 
-static bool set_times(X509 *x, int64_t now_s)
+/* As long as the session and an hour, where it has an end; a clock inside may be behind. */
+static bool set_times(X509 *x, int64_t now_s, uint64_t session_s)
 {
+	const int64_t after = session_s ? (int64_t)session_s + HOUR : AFTER_S;
+
 	return ASN1_TIME_set(X509_getm_notBefore(x), now_s - BEFORE_S) &&
-	       ASN1_TIME_set(X509_getm_notAfter(x), now_s + AFTER_S);
+	       ASN1_TIME_set(X509_getm_notAfter(x), now_s + after);
 }
 
 static bool add_ext(X509 *x, X509 *issuer, int nid, const char *value)
@@ -46,12 +49,12 @@ static bool add_ext(X509 *x, X509 *issuer, int nid, const char *value)
 	return good;
 }
 
-static X509 *ca_cert(EVP_PKEY *key, int64_t now_s)
+static X509 *ca_cert(EVP_PKEY *key, int64_t now_s, uint64_t session_s)
 {
 	X509 *x = X509_new();
 	X509_NAME *name = x ? X509_get_subject_name(x) : NULL;
 
-	if (name && X509_set_version(x, 2) && set_serial(x) && set_times(x, now_s) &&
+	if (name && X509_set_version(x, 2) && set_serial(x) && set_times(x, now_s, session_s) &&
 	    set_name(name, "writ session CA") && X509_set_issuer_name(x, name) &&
 	    X509_set_pubkey(x, key) &&
 	    add_ext(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
@@ -62,12 +65,12 @@ static X509 *ca_cert(EVP_PKEY *key, int64_t now_s)
 	return NULL;
 }
 
-int ca_new(struct ca *ret, int64_t now_s, struct writ_err *err)
+int ca_new(struct ca *ret, int64_t now_s, uint64_t session_s, struct writ_err *err)
 {
 	struct ca ca = { .key = EVP_EC_gen("P-256"), .leaf_key = EVP_EC_gen("P-256") };
 
 	if (ca.key && ca.leaf_key)
-		ca.cert = ca_cert(ca.key, now_s);
+		ca.cert = ca_cert(ca.key, now_s, session_s);
 	if (!ca.cert) {
 		ca_clear(&ca);
 		return writ_fail(err, WRIT_E_BUG, 0, "make the authority of the session");
@@ -116,12 +119,14 @@ static bool add_subject(X509 *x, const struct ca *ca, const char *host)
 	return good;
 }
 
-X509 *ca_mint(const struct ca *ca, const char *host, int64_t now_s)
+X509 *ca_mint(const struct ca *ca, const char *host)
 {
 	X509 *x = X509_new();
 
 	/* The common name has room for 64 bytes only; the other name is what counts. */
-	if (x && X509_set_version(x, 2) && set_serial(x) && set_times(x, now_s) &&
+	if (x && X509_set_version(x, 2) && set_serial(x) &&
+	    X509_set1_notBefore(x, X509_get0_notBefore(ca->cert)) &&
+	    X509_set1_notAfter(x, X509_get0_notAfter(ca->cert)) &&
 	    set_name(X509_get_subject_name(x), strlen(host) <= 64 ? host : "writ") &&
 	    X509_set_issuer_name(x, X509_get_subject_name(ca->cert)) &&
 	    X509_set_pubkey(x, ca->leaf_key) &&

@@ -342,6 +342,7 @@ void call_send(struct call *c)
 	c->guarded = secret_bound(l, c->host, c->port);
 	why = secret_apply(c);
 	if (why) {
+		c->charged = false;
 		call_refuse(c, 403, why);
 		return;
 	}

@@ -17,7 +17,7 @@ static bool start_tls(struct client *c)
 	return true;
 }
 
-/* NULL: not taken; @fd was closed then. */
+/* NULL: not taken; @fd was closed then, and egress' own event is all that is on record. */
 struct client *client_new(struct l7 *l, const struct reader_message *m, int fd)
 {
 	struct client *c = l->clients_n < L7_CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;

@@ -17,19 +17,23 @@ bool h2_line(struct buf *b, struct sv name, struct sv value)
 	return !b->failed;
 }
 
+static void pseudo_put(struct call *c, struct buf *to, struct sv value)
+{
+	c->h2_bad |= to->n > 0 || !sv_is_graph(value);
+	buf_sv(to, value);
+	c->h2_big |= to->failed;
+}
+
 static void pseudo(struct call *c, struct sv name, struct sv value)
 {
-	struct buf *to = sv_is(name, ":method")	     ? &c->method
-			 : sv_is(name, ":path")	     ? &c->path
-			 : sv_is(name, ":authority") ? &c->authority
-						     : NULL;
-
-	if (to && to->n == 0 && sv_is_graph(value))
-		buf_sv(to, value);
-	else if (!sv_is(name, ":scheme"))
-		c->h2_bad = true;
-	if (to && to->failed)
-		c->h2_big = true;
+	if (sv_is(name, ":method"))
+		pseudo_put(c, &c->method, value);
+	else if (sv_is(name, ":path"))
+		pseudo_put(c, &c->path, value);
+	else if (sv_is(name, ":authority"))
+		pseudo_put(c, &c->authority, value);
+	else
+		c->h2_bad |= !sv_is(name, ":scheme");
 }
 
 /* Either says whom the request is for; both must say the same. */
@@ -198,12 +202,12 @@ void h2_request_nvs(struct call *c, struct nvs *v)
 }
 
 void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
-		     char status[24])
+		     char room[static 24])
 {
 	begin(v);
 	for (unsigned i = 0, n = r->status; i < 3; i++, n /= 10)
-		status[2 - i] = (char)('0' + n % 10);
-	add(v, SV(":status"), (struct sv){ status, 3 }, false);
+		room[2 - i] = (char)('0' + n % 10);
+	add(v, SV(":status"), (struct sv){ room, 3 }, false);
 	for (size_t i = 0; i < r->fields_n; i++)
 		if (!r->fields[i].drop)
 			add(v, r->fields[i].name, r->fields[i].value, false);
@@ -212,9 +216,9 @@ void h2_response_nvs(const struct http1_response *r, const struct http1_send *ho
 		size_t at = 24;
 
 		do {
-			status[--at] = (char)('0' + n % 10);
+			room[--at] = (char)('0' + n % 10);
 		} while ((n /= 10));
-		add(v, SV("content-length"), (struct sv){ status + at, 24 - at }, false);
+		add(v, SV("content-length"), (struct sv){ room + at, 24 - at }, false);
 	}
 	seal(v);
 }

@@ -75,6 +75,7 @@ struct link {
 	bool drained;  /* the last read took all there was */
 	bool shaking;  /* TLS has not begun yet */
 	bool eof, blocked;
+	bool hung;    /* no event comes any more: what is there is read, then it ends */
 	bool torn;    /* the end came without a word, inside TLS */
 	bool closing; /* once @out is empty: no more from us */
 	bool shut;    /* and that was said */
@@ -102,10 +103,10 @@ struct ca {
 	X509 *cert;
 };
 
-must_check int ca_new(struct ca *ret, int64_t now_s, struct writ_err *err);
+must_check int ca_new(struct ca *ret, int64_t now_s, uint64_t session_s, struct writ_err *err);
 void ca_clear(struct ca *ca);
 must_check int ca_pem(const struct ca *ca, struct buf *b, struct writ_err *err);
-must_check X509 *ca_mint(const struct ca *ca, const char *host, int64_t now_s);
+must_check X509 *ca_mint(const struct ca *ca, const char *host);
 
 must_check int tls_start(struct l7 *l, struct writ_err *err);
 void tls_clear(struct l7 *l);

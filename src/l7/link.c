@@ -120,7 +120,7 @@ static int bio_read(BIO *b, char *to, size_t n, size_t *ret)
 		k->drained = true;
 		return 0;
 	}
-	k->drained = (size_t)got < n && got > 0;
+	k->drained = (size_t)got < n && got > 0 && !k->hung;
 	*ret = (size_t)got;
 	return got > 0;
 }
@@ -208,9 +208,9 @@ static void read_plain(struct link *k, char *to, size_t n)
 		fifo_took(&k->in, (size_t)got);
 	else if (got == 0)
 		k->eof = true;
-	else if (errno != EAGAIN && errno != EINTR)
+	else if (k->hung || (errno != EAGAIN && errno != EINTR))
 		k->eof = k->torn = true;
-	if (got < (ssize_t)n)
+	if (got < (ssize_t)n && !k->hung)
 		k->readable = false;
 }
 
@@ -229,6 +229,7 @@ static void read_tls(struct link *k, char *to, size_t n)
 	switch (SSL_get_error(k->ssl, r)) {
 	case SSL_ERROR_WANT_READ:
 	case SSL_ERROR_WANT_WRITE:
+		k->eof = k->torn = k->hung;
 		break;
 	case SSL_ERROR_ZERO_RETURN:
 		k->eof = true;
@@ -263,34 +264,49 @@ void link_read(struct link *k)
 	}
 }
 
+/* It takes no more; but it may have answered before, and then that is still to be read. */
+static bool write_failed(struct link *k)
+{
+	fifo_drop(&k->out, k->out.n);
+	k->readable = true;
+	k->drained = false;
+	link_wake(k);
+	return false;
+}
+
+static bool write_tls(struct link *k, struct sv v, size_t *ret_n)
+{
+	int r, e;
+
+	ERR_clear_error();
+	r = SSL_write_ex(k->ssl, v.p, v.n < RECORD ? v.n : RECORD, ret_n);
+	if (r == 1)
+		return true;
+	e = SSL_get_error(k->ssl, r);
+	k->blocked = e == SSL_ERROR_WANT_WRITE || e == SSL_ERROR_WANT_READ;
+	if (e == SSL_ERROR_SSL)
+		link_kill(k);
+	return !k->blocked && !k->dead ? write_failed(k) : false;
+}
+
+static bool write_plain(struct link *k, struct sv v, size_t *ret_n)
+{
+	const ssize_t n = send(k->fd, v.p, v.n, MSG_NOSIGNAL);
+
+	if (n >= 0) {
+		*ret_n = (size_t)n;
+		return true;
+	}
+	k->blocked = errno == EAGAIN || errno == EINTR;
+	return k->blocked ? false : write_failed(k);
+}
+
 static bool write_some(struct link *k, struct sv v)
 {
 	size_t put = 0;
 
-	if (k->ssl) {
-		int r;
-
-		ERR_clear_error();
-		r = SSL_write_ex(k->ssl, v.p, v.n < RECORD ? v.n : RECORD, &put);
-		if (r != 1) {
-			const int e = SSL_get_error(k->ssl, r);
-
-			k->blocked = e == SSL_ERROR_WANT_WRITE || e == SSL_ERROR_WANT_READ;
-			if (!k->blocked)
-				link_kill(k);
-			return false;
-		}
-	} else {
-		const ssize_t n = send(k->fd, v.p, v.n, MSG_NOSIGNAL);
-
-		if (n < 0) {
-			k->blocked = errno == EAGAIN || errno == EINTR;
-			if (!k->blocked)
-				link_kill(k);
-			return false;
-		}
-		put = (size_t)n;
-	}
+	if (!(k->ssl ? write_tls(k, v, &put) : write_plain(k, v, &put)))
+		return false;
 	fifo_drop(&k->out, put);
 	return true;
 }
@@ -326,7 +342,7 @@ void link_watch(struct link *k)
 	uint32_t want = 0;
 	struct epoll_event ev = { .data = { .ptr = k } };
 
-	if (k->fd < 0 || k->dead)
+	if (k->fd < 0 || k->dead || k->hung)
 		return;
 	if (!k->eof && (k->shaking || fifo_left(&k->in)))
 		want |= EPOLLIN;

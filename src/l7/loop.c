@@ -103,7 +103,7 @@ int l7_init(struct l7 *l, struct sv settings, struct sv roots, struct writ_err *
 	l->woken_end = &l->woken;
 	r = prepare(l, settings, err);
 	if (r == 0)
-		r = ca_new(&l->ca, time(NULL), err);
+		r = ca_new(&l->ca, time(NULL), l->settings.set.limits[LIMIT_SESSION], err);
 	if (r == 0)
 		r = tls_start(l, err);
 	if (r == 0)

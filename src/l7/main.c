@@ -121,9 +121,11 @@ static void hear(struct l7 *l, const struct epoll_event *ev)
 		}
 		if (ev->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 			k->blocked = false;
-		/* It can neither be read nor written, and would be reported for ever. */
-		if ((ev->events & (EPOLLHUP | EPOLLERR)) && !(ev->events & EPOLLIN))
-			link_kill(k);
+		/* It would be reported for ever. */
+		if ((ev->events & (EPOLLHUP | EPOLLERR)) && !k->hung) {
+			k->hung = true;
+			(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, k->fd, NULL);
+		}
 		link_wake(k);
 	}
 }
@@ -199,7 +201,7 @@ static int load(struct l7 *l, struct writ_err *err)
 static bool warm_up(const struct l7 *l)
 {
 	SSL *a = SSL_new(l->accept), *b = SSL_new(l->connect);
-	X509 *x = ca_mint(&l->ca, "localhost", time(NULL));
+	X509 *x = ca_mint(&l->ca, "localhost");
 	const bool good = a && b && x;
 
 	(void)ERR_reason_error_string(0);

@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "l7/l7_priv.h"
@@ -132,13 +131,28 @@ static void take(struct origin *o, struct call *c, struct server *s)
 	server_send(s, c);
 }
 
-static bool idle_is_needed(const struct origin *o, enum tls_offer offer, size_t dialling,
-			   size_t unserved)
+/* The pool is full of connections that this call cannot use. */
+static void make_room(struct origin *o)
+{
+	for (struct server *s = o->servers; s; s = s->next) {
+		if (!s->ready || s->link.dead || s->call || s->streams)
+			continue;
+		link_kill(&s->link);
+		return;
+	}
+}
+
+static bool may_dial(struct origin *o, enum tls_offer offer, size_t dialling, size_t unserved)
 {
 	/* One connection may be for all of them: see what it speaks first. */
 	if (offer != TLS_OFFER_H1 && dialling)
 		return false;
-	return dialling < unserved && o->servers_n < L7_SERVERS_MAX;
+	if (dialling >= unserved)
+		return false;
+	if (o->servers_n < L7_SERVERS_MAX)
+		return true;
+	make_room(o);
+	return false;
 }
 
 void origin_serve(struct origin *o)
@@ -156,7 +170,7 @@ void origin_serve(struct origin *o)
 			continue;
 		}
 		unserved++;
-		if (!idle_is_needed(o, offer, dialling, unserved))
+		if (!may_dial(o, offer, dialling, unserved))
 			continue;
 		if (dial(o, offer)) {
 			dialling++;
@@ -230,7 +244,7 @@ static void opened(struct server *s)
 
 	if (o->tls && !o->leaf) {
 		copy_safe(host, sizeof(host), o->host);
-		o->leaf = ca_mint(&l->ca, host, time(NULL));
+		o->leaf = ca_mint(&l->ca, host);
 		if (!o->leaf) {
 			server_fail(s, "no certificate could be made");
 			return;

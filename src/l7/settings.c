@@ -68,9 +68,12 @@ int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_e
 	put_entries(b, s->set.caps.v, s->set.caps.n);
 	put_key(b, "id");
 	json_put_str(b, s->id);
-	buf_fmt(b, ",\"level\":%d,\"limits\":{\"down\":%llu,\"requests\":%llu,\"up\":%llu}",
+	buf_fmt(b,
+		",\"level\":%d,\"limits\":{\"down\":%llu,\"requests\":%llu,\"session\":%llu,"
+		"\"up\":%llu}",
 		(int)s->set.net_level, (unsigned long long)l[LIMIT_DOWN],
-		(unsigned long long)l[LIMIT_REQUESTS], (unsigned long long)l[LIMIT_UP]);
+		(unsigned long long)l[LIMIT_REQUESTS], (unsigned long long)l[LIMIT_SESSION],
+		(unsigned long long)l[LIMIT_UP]);
 	put_key(b, "nots");
 	put_entries(b, s->set.nots.v, s->set.nots.n);
 	put_key(b, "prices");
@@ -249,6 +252,7 @@ static int decode_limits(struct decoder *d, const json_t *o)
 	if (!get_number(json_object_get(o, "limits"), "up", UINT64_MAX, &l[LIMIT_UP]) ||
 	    !get_number(json_object_get(o, "limits"), "down", UINT64_MAX, &l[LIMIT_DOWN]) ||
 	    !get_number(json_object_get(o, "limits"), "requests", UINT64_MAX, &l[LIMIT_REQUESTS]) ||
+	    !get_number(json_object_get(o, "limits"), "session", UINT32_MAX, &l[LIMIT_SESSION]) ||
 	    !get_number(o, "level", NET_LEVEL_SIGNED, &level))
 		return bad(d, "limits");
 	d->to->set.net_level = (enum cap_net_level)level;

@@ -6,7 +6,7 @@
  * Next:   main.c builds a session of it; the supervisor calls the encoder
  *
  *   {"caps":[{"rule":0,"text":"http.request:..."}],"id":"32 hex digits",
- *    "level":0,"limits":{"down":0,"requests":0,"up":0},"nots":[],"prices":[],
+ *    "level":0,"limits":{"down":0,"requests":0,"session":0,"up":0},"nots":[],"prices":[],
  *    "realm":"local","rules":[{"n":0,"text":"net https://..."}],
  *    "secrets":[{"as":"bearer","name":"TOKEN","to":"https://...","value":"hex"}],
  *    "session":"7f3a"}

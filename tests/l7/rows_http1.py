@@ -194,6 +194,22 @@ def pipelined(w):
     return [s.message()[0].split()[1] for _ in range(3)]
 
 
+def row_reset_behind_answer(ok, pki):
+    """A server that answers, then resets because nobody reads the rest of the request."""
+    body = b"x" * 3000000
+
+    def handler(origin, sock):
+        Stream(sock).until(b"\r\n\r\n")
+        sock.sendall(answer(body=body))
+    w = World([rule("http://api.test:80/**")], pki)
+    w.origin("api.test", handler, port=80, tls=False)
+    s = Stream(w.take("api.test", 80, tls=False))
+    s.sock.sendall(get(method="POST", more="Content-Length: 9000000\r\n") + b"y" * 200000)
+    time.sleep(0.5)
+    first = s.until(b"\r\n\r\n")
+    ok("the answer begins", first.startswith(b"HTTP/1.1 200"), first)
+
+
 def row_N071_paths(ok, pki):
     w = World([rule("https://api.test:443/v1/**", m="GET")], pki)
     o = w.origin("api.test", plain())

@@ -72,6 +72,7 @@ def row_N083_wrong_place(ok, pki):
             ok(f"{name}: blocked", True)
         e = w.event()
         ok.equal(f"{name}: on record", e["why"], "placeholder-wrong-place")
+        ok(f"{name}: as denied, if it was in the head", e["answer"] == 0 or name in ("body in chunks", "body", "trailers"), e)
     ok("no server saw it", all(P not in str(r) for r in o.seen), o.seen)
     c = Peer(w.tls("api.test", alpn=["h2"]))
     ok.equal("HTTP/2 field", c.get(request(more=[("x-a", P)]))[0], "403")
@@ -221,7 +222,10 @@ def row_N091_nowhere(ok, pki):
     w.ask(get(f"/{P}"))
     pid = w.proc.pid
     for name in ("environ", "cmdline", "status", "maps"):
-        ok(f"not in /proc/{name}", VALUE.encode() not in open(f"/proc/{pid}/{name}", "rb").read())
+        try:
+            ok(f"not in /proc/{name}", VALUE.encode() not in open(f"/proc/{pid}/{name}", "rb").read())
+        except PermissionError:
+            ok(f"/proc/{name} is closed to its own user", True)
     locked = [l for l in open(f"/proc/{pid}/status", encoding="ascii") if l.startswith("VmLck")]
     ok("its memory is locked", SANITIZED or int(locked[0].split()[1]) > 0, locked)
     core = [l.split()[4:6] for l in open(f"/proc/{pid}/limits", encoding="ascii") if "core file" in l]

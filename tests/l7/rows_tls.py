@@ -188,6 +188,10 @@ def row_N062_authority(ok, pki):
                          capture_output=True, check=True).stdout.decode()
     for word in ("CN = writ session CA", "CA:TRUE, pathlen:0", "prime256v1", "Certificate Sign"):
         ok(word, word in out, out)
+    short = World(API, pki, limits={"session": 60})
+    ends = subprocess.run(["openssl", "x509", "-noout", "-checkend", "3700"], input=short.pem.encode(),
+                          capture_output=True, check=False).returncode
+    ok.equal("it ends an hour after its session", ends, 1)
     w.origin("api.test", plain())
     try:
         ssl.create_default_context(cadata=v.pem).wrap_socket(w.take("api.test"),

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import queue
+import re
 import shutil
 import socket
 import ssl
@@ -20,10 +21,19 @@ from pathlib import Path
 L7 = os.environ.get("WRIT_L7", "writ-l7")
 # Under a sanitizer freed memory is kept for a while, and none is locked.
 SANITIZED = b"__asan_init" in open(shutil.which(L7), "rb").read()
-(NOTHING, LISTENERS, BOUND, RESOLVER, READER, ANSWER, GRANT, REVOKE, BIND, WANT, ASK, EVENT,
- READY) = range(13)
+HEADER = (Path(__file__).resolve().parents[2] / "src/egress/egress.h").read_text()
+
+
+def number(name, enum="egress_type"):
+    """What the header gives a name of an enumeration."""
+    body = re.search(r"enum %s \{(.*?)\n\};" % enum, HEADER, re.S).group(1)
+    return re.findall(r"^\t([A-Z_]+)", body, re.M).index(name)
+
+
+ANSWER, GRANT, REVOKE, ASK, EVENT, READY = (number("EGRESS_" + n) for n in
+                                            "ANSWER GRANT REVOKE ASK EVENT READY".split())
+CLOSE, REQUEST = (number("EGRESS_" + n, "egress_what") for n in ("CLOSE", "REQUEST"))
 TAKE, DIAL, DIALLED = 1, 2, 3
-CLOSE, REQUEST = 2, 3
 EVENT_FORM = "<5I H BB 5Q 256s 64s 256s 96s 20s 512s 64s"
 EVENT_NAMES = ("what answer rule flow status port way proxy up down asked dialled lasted host address "
                "dropped why method path credential").split()
@@ -196,7 +206,7 @@ class World:
         self.pki, self.events, self.asks = pki, queue.Queue(), queue.Queue()
         self.places, self.flow, self.all = {}, 0, []
         settings = {"caps": list(caps), "id": PLACEHOLDER_ID, "level": 0,
-                    "limits": {"down": 0, "requests": 0, "up": 0, **(limits or {})},
+                    "limits": {"down": 0, "requests": 0, "session": 0, "up": 0, **(limits or {})},
                     "nots": list(nots), "prices": [], "realm": "local",
                     "rules": [{"n": i, "text": r} for i, r in enumerate(rules)],
                     "secrets": [{"name": n, "as": a, "to": t, "value": v.encode("latin-1").hex()}
