@@ -126,18 +126,25 @@ void run_exit(const struct run_news *news, struct writ_exit *ret)
 static int carry(const struct super *s, enum super_ask what, struct sv bytes,
 		 const struct writ_run_options *opt, struct run_news *news, struct writ_err *err)
 {
+	bool refilled = false;
 	struct run_io io = RUN_IO_INIT;
 	int r = run_io_open(&io, opt, err);
 
 	if (r == 0)
 		r = super_ask(s, what, bytes, io.given, 3, err);
 	run_io_sent(&io);
-	pool_refill(opt->pool);
 	while (r >= 0 && !news->ended) {
 		r = run_io_carry(&io, opt, s->socket, err);
 		if (r == 0)
 			r = run_hear(s, -1, news, err);
+		/* Until it runs, another start would only be in its way. */
+		if (!refilled && news->id[0]) {
+			pool_refill(opt->pool);
+			refilled = true;
+		}
 	}
+	if (!refilled)
+		pool_refill(opt->pool);
 	/* What it still held comes now, and then the end of it. */
 	if (r >= 0)
 		r = run_io_carry(&io, opt, -1, err);
