@@ -99,6 +99,8 @@ static enum guarantee guarantee_of(enum mediate_op op, const char *object)
 	case MEDIATE_CONNECT:
 	case MEDIATE_BIND:
 		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;
+	case MEDIATE_NET:
+		return G_NET;
 	case MEDIATE_NONE:
 	case MEDIATE_WRITE:
 		break;
@@ -142,6 +144,7 @@ void denial_explain_all(const struct session *s)
 			.count = d->count,
 			.named = d->named,
 			.defaults = is_default(set),
+			.profile = s->opt->profile,
 			.op = sv_from(verb(d->op)),
 			.object = sv_from(d->object),
 			.program = sv_from(d->comm),
@@ -202,6 +205,8 @@ static void record_denial(struct session *s, struct buf *b, const struct mediate
 		buf_str(b, ",\"named\":true");
 	if (is_default(set))
 		buf_str(b, ",\"defaults\":true");
+	if (s->opt->profile.n)
+		record_str(b, "profile", s->opt->profile);
 	record_str(b, "guarantee", sv_from(guarantee_name(g)));
 	record_str(b, "level", sv_from(level_name(s->opt->plan->guarantees[g].level)));
 	record_str(b, "by", sv_from(s->opt->plan->guarantees[g].by));
@@ -220,7 +225,10 @@ static void record_event(struct session *s, const struct mediate_event *e, bool 
 	record_str(&b, "object", sv_from(e->object));
 	record_str(&b, "program", sv_from(e->comm));
 	record_num(&b, "pid", e->pid);
-	record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
+	if (e->op == MEDIATE_NET && e->rule == RULE_NONE && !e->extra[0])
+		record_str(&b, "why", SV("no rule allows it"));
+	else
+		record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
 	if (e->denied)
 		record_denial(s, &b, e, named);
 	record_end(s, &b);
