@@ -58,10 +58,20 @@ static const char *verb(enum mediate_op op)
 	return "use";
 }
 
+/* A shipped profile says that it is to be refused: that needs nobody's attention. */
+static bool is_expected(const struct session *s, const struct denial *d)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+
+	return !s->opt->verbose && d->rule < set->rules.n && set->rules.v[d->rule].shipped;
+}
+
 static void show(const struct session *s, size_t i)
 {
 	const struct denial *d = &s->denials.v[i];
 
+	if (is_expected(s, d))
+		return;
 	if (d->rule != RULE_NONE || d->why[0])
 		say(s, "denied %s %s (%s): %s%s", verb(d->op), d->object, d->comm,
 		    d->why[0] ? d->why : "a rule denies it",
@@ -225,10 +235,7 @@ static void record_event(struct session *s, const struct mediate_event *e, bool 
 	record_str(&b, "object", sv_from(e->object));
 	record_str(&b, "program", sv_from(e->comm));
 	record_num(&b, "pid", e->pid);
-	if (e->op == MEDIATE_NET && e->rule == RULE_NONE && !e->extra[0])
-		record_str(&b, "why", SV("no rule allows it"));
-	else
-		record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
+	record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
 	if (e->denied)
 		record_denial(s, &b, e, named);
 	record_end(s, &b);
