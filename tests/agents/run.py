@@ -53,6 +53,8 @@ def missing(options):
     for program in ("claude", "codex"):
         if not os.access(f"{options.agents}/bin/{program}", os.X_OK):
             return f"{program} is not installed: tools/agents.sh does it"
+    if not shutil.which("node", path="/usr/local/bin:/usr/bin:/bin"):
+        return "there is no node where every user finds it"
     if not runner.can_make_networks():
         return "networks cannot be made here"
     return None

@@ -107,8 +107,9 @@ def judge_denials(w):
     for op, what in wanted.items():
         w.ok(any(e["op"] == op and what in e["object"] for e in record), f"the record has the refused {op}", record)
     told = [json.loads(line) for line in net.read(w.ws / "told.jsonl").splitlines()]
-    for op, what in wanted.items():
-        w.ok(any(what in json.dumps(t) and t.get("hint") for t in told), f"the agent itself was told of the {op}, with a hint", told)
+    for op in ("net", "write"):
+        w.ok(any(t["op"] == op and wanted[op] in t["object"] and t["hint"] for t in told), f"the agent itself was told of the {op}, with a hint", told)
+    w.ok(wanted["read"] not in json.dumps(told), "but not that the key exists", told)
     session = w.events("start")[0]["session"]
     shown = w.writ("session", "denials", session, "--json")
     found = {d["op"]: d for d in json.loads(shown.out or b"[]") if any(v in d.get("object", "") for v in wanted.values())}
@@ -123,6 +124,7 @@ def without_secret(w, agent):
     r = w.run(agent.name, *agent.argv, timeout=80, opts=["--env", f"{agent.key}={INSIDE}", "--env", f"{agent.trust}={w.ws}/ca.pem"])
     judge(w, r, agent)
     judge_denials(w)
+    w.ok("ab.chatgpt.com" not in r.said, "of what the profile itself refuses nothing is said", r)
     w.clean(seconds=5)
 
 
@@ -138,8 +140,9 @@ def with_secret(w, agent):
     w.ok(not any(REAL in h["body"] for h in heard), "which no request tells of otherwise")
     w.ok(any(f"{agent.key}=" in h["body"] for h in heard), "though the agent has shown its environment")
     w.ok(REAL not in r.text + r.said, "and nothing that was printed does", r)
-    found = subprocess.run(["grep", "-rlF", REAL, str(w.home), str(w.ws)], stdout=subprocess.PIPE).stdout
-    w.same(found, b"", "nor any file that was kept")
+    subprocess.run(["chmod", "-R", "u+rwX", str(w.home)])  # kept homes are closed to everybody between sessions
+    found = subprocess.run(["grep", "-rlF", REAL, str(w.home), str(w.ws)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    w.same((found.stdout, found.stderr), (b"", b""), "nor any file that was kept")
     w.clean(seconds=5)
 
 
