@@ -117,7 +117,6 @@ must_check int find_agent_text(struct arena *a, struct sv program, char *const *
 must_check int find_agent(struct arena *a, const char *program, char *const *environ,
 			  struct find_input *in, struct writ_err *err);
 
-
 /* --- world.c: the real file system behind struct policy_ops --- */
 
 struct find_world {
