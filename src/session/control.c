@@ -277,7 +277,7 @@ static void take_back(struct session *s, size_t client, struct sv what)
 	}
 	g = &s->grants.v[n - 1];
 	if (g->net) {
-		(void)net_grant(s, g, false);
+		(void)!net_grant(s, g, false);
 		record_grant(s, g, "revoke");
 		g->number = 0;
 		control_answer(s, client, "ok");
