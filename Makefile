@@ -11,9 +11,11 @@ demo: build ## a first look: a policy, what it means, what enforces it here
 	@WRIT=$(CURDIR)/$(WRIT) sh tools/demo.sh
 
 test: deps-test ## everything that must hold; the last line counts it
+	@tools/agents.sh
 	@tests/run
 
 test-long: deps-fuzz ## the same with long fuzzing, a million oracle pairs, reproducible dist
+	@tools/agents.sh
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
 
 lint: deps-test ## rooms, sizes, documents, clang-tidy

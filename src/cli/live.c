@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "codec/json.h"
@@ -189,13 +190,42 @@ static bool is_plain(struct sv rule)
 	return true;
 }
 
+struct whose {
+	struct arena *a;
+	struct sv id, program;
+};
+
+static bool find_whose(void *ctx, const struct session_info *i)
+{
+	struct whose *w = ctx;
+	struct sv rest = sv_from(i->command);
+
+	if (!sv_starts(sv_from(i->id), w->id))
+		return true;
+	(void)!arena_sv(w->a, sv_cut(&rest, ' '), &w->program);
+	return false;
+}
+
+/* What a run without a policy has, so that adding to it takes nothing away. */
+static int first_policy(struct args *a, const struct find_where *w, struct sv id, struct sv *ret,
+			struct writ_err *err)
+{
+	struct whose whose = { .a = a->arena, .id = id };
+	int r = session_list(w->state, a->arena, find_whose, &whose, err);
+
+	if (r == 0)
+		r = find_agent_text(a->arena, whose.program, environ, ret, err);
+	if (r == 0 && ret->n == 0)
+		*ret = SV("version 1\nallow write .\n");
+	return r;
+}
+
 /* Appends the rule to the operator's own policy for this project. */
-static int keep_rule(struct args *a, const struct find_where *w, struct sv rule,
+static int keep_rule(struct args *a, const struct find_where *w, struct sv id, struct sv rule,
 		     struct writ_err *err)
 {
 	const char *path;
-	/* What a run without a policy has, so that adding to it takes nothing away. */
-	struct source src = { .text = SV("version 1\nallow write .\n") };
+	struct source src = { .text = SV("") };
 	struct writ_err none = { 0 };
 	const char *text;
 
@@ -211,7 +241,12 @@ static int keep_rule(struct args *a, const struct find_where *w, struct sv rule,
 	path = find_project_file(a->arena, w, "projects");
 	if (!path)
 		return writ_nomem(err);
-	(void)!find_text(a->arena, path, &src, &none);
+	if (find_text(a->arena, path, &src, &none) < 0) {
+		const int r = first_policy(a, w, id, &src.text, err);
+
+		if (r < 0)
+			return r;
+	}
 	text = arena_fmt(a->arena, "\nallow " SV_FMT "\n", SV_ARG(rule));
 	if (text && memmem(src.text.p, src.text.n, text, strlen(text)))
 		return 0;
@@ -262,7 +297,7 @@ int cmd_allow(struct args *a)
 		note("granted " SV_FMT "; take it back with: writ revoke " SV_FMT " " SV_FMT,
 		     SV_ARG(buf_view(&rule)), SV_ARG(id), SV_ARG(sv_skip(buf_view(&b), 3)));
 	if (r == 0 && a->given[OPT_ALWAYS])
-		r = keep_rule(a, &w, buf_view(&rule), &err);
+		r = keep_rule(a, &w, id, buf_view(&rule), &err);
 	buf_clear(&rule);
 	buf_clear(&b);
 	return r < 0 ? fail(&err, NULL) : EXIT_DONE;

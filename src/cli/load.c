@@ -79,6 +79,8 @@ static int gather(struct args *a, const char *operand, const char *program, stru
 		r = add_file(a, in, a->policies.v[i], err);
 	if (r == 0)
 		r = find_policies(a->arena, in, err);
+	if (r == 0 && program)
+		r = find_agent(a->arena, program, environ, in, err);
 	if (r == 0)
 		r = add_workspace_mode(a, in, err);
 	return r == 0 && program ? find_program(a->arena, program, in, err) : r;

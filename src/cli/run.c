@@ -38,8 +38,10 @@ static void banner(const struct args *a, const struct loaded *l, const struct pl
 		weak += p->guarantees[i].level < LEVEL_STRICTER && !p->guarantees[i].unasked;
 	if (l->in.where.workspace.n == 0)
 		note("no workspace: %s; it starts in a private home", l->in.where.no_workspace);
-	note("tier %s, %s%s%s", plan_tier_name(p->tier),
+	note("tier %s, %s%s%s%s%s", plan_tier_name(p->tier),
 	     weak ? "some guarantees are weaker here (writ explain -v)" : "all exact",
+	     l->in.agent.n ? " · profile " : "",
+	     l->in.agent.n ? arena_str(a->arena, l->in.agent) : "",
 	     l->in.where.workspace.n ? " · workspace " : "",
 	     l->in.where.workspace.n ? arena_str(a->arena, l->in.where.workspace) : "");
 }
@@ -90,6 +92,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .home = l->in.where.home,
 				       .resolver = sv_from(getenv("WRIT_RESOLVER")),
 				       .program = l->in.program,
+				       .profile = l->in.agent,
 				       .argv = argv,
 				       .environ = environ,
 				       .early = early,

@@ -73,6 +73,7 @@ struct find_input {
 	VEC(struct policy_var) vars;
 	VEC(struct find_used) used;
 	struct sv path;		 /* where programs are looked for */
+	struct sv agent;	 /* the profile that find_agent() chose; may be empty */
 	struct sv program, tree; /* see find_program() */
 };
 
@@ -103,6 +104,18 @@ must_check int find_program(struct arena *a, const char *name, struct find_input
 			    struct writ_err *err);
 /* A program in the directories of @path, physically; *@ret is empty if there is none. */
 must_check bool find_in_path(struct arena *a, struct sv path, struct sv name, struct sv *ret);
+
+/* agent.c */
+
+/*
+ * The policy of an agent we ship a profile for, if @program is the name of one; else
+ * empty. A key that @environ has for it stays outside, as a secret of its own host.
+ */
+must_check int find_agent_text(struct arena *a, struct sv program, char *const *environ,
+			       struct sv *ret, struct writ_err *err);
+/* After find_policies(): if nobody wrote any rule, that policy holds instead of `write .`. */
+must_check int find_agent(struct arena *a, const char *program, char *const *environ,
+			  struct find_input *in, struct writ_err *err);
 
 /* --- world.c: the real file system behind struct policy_ops --- */
 

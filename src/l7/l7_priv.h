@@ -222,6 +222,7 @@ struct call {
 	bool broken;   /* and will get no more: the answer is cut off */
 	bool again;    /* it was sent once before */
 	bool guarded, tunnel, finished;
+	bool bears; /* a secret goes with it */
 	unsigned interims;
 
 	unsigned status;

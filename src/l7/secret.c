@@ -456,6 +456,7 @@ const char *secret_apply(struct call *c)
 		why = check_target(c, &p);
 	if (!why && p.n)
 		why = set_values(c, &p);
+	c->bears = !why && p.n;
 	if (!why && c->guarded)
 		c->set[c->set_n++] = (struct http1_field){ .name = SV("accept-encoding"),
 							   .value = SV("identity") };

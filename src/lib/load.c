@@ -81,6 +81,8 @@ static int gather(struct writ_policy *p, const struct writ_policy_options *opt,
 		r = add_vars(p, opt->vars, err);
 	if (r == 0 && find)
 		r = find_policies(&p->arena, in, err);
+	if (r == 0 && find && opt->program)
+		r = find_agent(&p->arena, opt->program, p->w->environ, in, err);
 	return r == 0 && opt->program ? find_program(&p->arena, opt->program, in, err) : r;
 }
 

@@ -371,9 +371,40 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret)
 	return r;
 }
 
+static const char *const fd_heads[] = { "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/",
+					NULL };
+
+/* "/proc/self/fd/7/a/b" is "a/b" from descriptor 7. The number and "a/b", or -1. */
+static int below_own_fd(const char *path, const char **ret_rest)
+{
+	for (size_t i = 0; fd_heads[i]; i++) {
+		struct sv rest = sv_from(path);
+		uint64_t n;
+
+		if (!sv_starts(rest, sv_from(fd_heads[i])))
+			continue;
+		rest = sv_skip(rest, strlen(fd_heads[i]));
+		if (!sv_to_u64(sv_cut(&rest, '/'), INT_MAX, &n))
+			return -1;
+		while (sv_starts(rest, SV("/")))
+			rest = sv_skip(rest, 1);
+		*ret_rest = rest.p;
+		return rest.n ? (int)n : -1;
+	}
+	return -1;
+}
+
 int place_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 {
+	const char *rest;
+	const int own = below_own_fd(c->text[buf], &rest);
+
 	ret->dir = -1;
+	if (own >= 0) {
+		const int r = place_find(c, own, rest, ret);
+
+		return r == -EBADF ? -ENOENT : r;
+	}
 	/* What /proc/self is depends on who looks, so we do not. */
 	if (sv_starts(sv_from(c->text[buf]), SV("/proc/")))
 		return ANSWER_CONTINUE;
@@ -451,8 +482,6 @@ int place_object(struct call *c, struct place *p, bool follow, struct stat *ret_
 
 int own_fd_text(const char *path)
 {
-	static const char *const heads[] = { "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/",
-					     NULL };
 	struct sv s = sv_from(path);
 	uint64_t n;
 
@@ -462,9 +491,9 @@ int own_fd_text(const char *path)
 		return 1;
 	if (sv_is(s, "/dev/stderr"))
 		return 2;
-	for (size_t i = 0; heads[i]; i++)
-		if (sv_starts(s, sv_from(heads[i])) &&
-		    sv_to_u64(sv_skip(s, strlen(heads[i])), INT_MAX, &n))
+	for (size_t i = 0; fd_heads[i]; i++)
+		if (sv_starts(s, sv_from(fd_heads[i])) &&
+		    sv_to_u64(sv_skip(s, strlen(fd_heads[i])), INT_MAX, &n))
 			return (int)n;
 	return -1;
 }

@@ -58,10 +58,20 @@ static const char *verb(enum mediate_op op)
 	return "use";
 }
 
+/* A shipped profile says that it is to be refused: that needs nobody's attention. */
+static bool is_expected(const struct session *s, const struct denial *d)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+
+	return !s->opt->verbose && d->rule < set->rules.n && set->rules.v[d->rule].shipped;
+}
+
 static void show(const struct session *s, size_t i)
 {
 	const struct denial *d = &s->denials.v[i];
 
+	if (is_expected(s, d))
+		return;
 	if (d->rule != RULE_NONE || d->why[0])
 		say(s, "denied %s %s (%s): %s%s", verb(d->op), d->object, d->comm,
 		    d->why[0] ? d->why : "a rule denies it",
@@ -101,6 +111,8 @@ static enum guarantee guarantee_of(enum mediate_op op, const char *object)
 	case MEDIATE_CONNECT:
 	case MEDIATE_BIND:
 		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;
+	case MEDIATE_NET:
+		return G_NET;
 	case MEDIATE_NONE:
 	case MEDIATE_WRITE:
 		break;
@@ -144,6 +156,7 @@ void denial_explain_all(const struct session *s)
 			.count = d->count,
 			.named = d->named,
 			.defaults = is_default(set),
+			.profile = s->opt->profile,
 			.op = sv_from(verb(d->op)),
 			.object = sv_from(d->object),
 			.program = sv_from(d->comm),
@@ -204,6 +217,8 @@ static void record_denial(struct session *s, struct buf *b, const struct mediate
 		buf_str(b, ",\"named\":true");
 	if (is_default(set))
 		buf_str(b, ",\"defaults\":true");
+	if (s->opt->profile.n)
+		record_str(b, "profile", s->opt->profile);
 	record_str(b, "guarantee", sv_from(guarantee_name(g)));
 	record_str(b, "level", sv_from(level_name(s->opt->plan->guarantees[g].level)));
 	record_str(b, "by", sv_from(s->opt->plan->guarantees[g].by));

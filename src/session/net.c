@@ -342,8 +342,7 @@ static void note_denial(struct session *s, const struct egress_event *e)
 
 	object_of(e, d.object, sizeof(d.object));
 	snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
-	if (e->rule != RULE_NONE || strcmp(e->why, "no rule allows it") != 0)
-		snprintf(d.extra, sizeof(d.extra), "%s", e->why);
+	snprintf(d.extra, sizeof(d.extra), "%s", e->why);
 	denial_note(s, &d);
 }
 

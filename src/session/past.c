@@ -95,6 +95,7 @@ static bool read_line(const struct reading *r, struct sv line)
 		.number = number_of(o, "number"),
 		.named = json_is_true(json_object_get(o, "named")),
 		.defaults = json_is_true(json_object_get(o, "defaults")),
+		.profile = text_of(o, "profile"),
 		.op = text_of(o, "op"),
 		.object = text_of(o, "object"),
 		.program = text_of(o, "program"),

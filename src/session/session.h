@@ -33,6 +33,7 @@ struct session_options {
 	struct sv home;	     /* the operator's own; may be empty */
 	struct sv resolver;  /* name servers, "ADDRESS[:PORT],..."; empty: the host's */
 	struct sv program;   /* where the command lies, if not where PATH would find it inside */
+	struct sv profile;   /* chosen for an agent because nobody wrote a rule; may be empty */
 	char *const *argv;   /* ends with NULL */
 	char *const *environ;
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
@@ -104,6 +105,7 @@ struct session_denial {
 	bool running;	   /* the session is: it can be granted */
 	bool named;	   /* nobody saw it fail: a program was given the name */
 	bool defaults;	   /* no rule was written: a first one must say `allow write .` as well */
+	struct sv profile; /* the same for an agent, whose profile was chosen: `use` it */
 	struct sv op, object, program, why;
 	struct sv rule, where;		/* the line that denies it; empty: none does */
 	struct sv guarantee, level, by; /* what held it; may be empty */

@@ -56,8 +56,8 @@ static struct advice advise(const struct session_denial *d)
 			REMEDY_GRANT,
 			"a program was given this name; it exists outside and not inside", NULL
 		};
-	if (path && (sv_is(d->op, "read") || sv_is(d->op, "write")) &&
-	    sv_is(d->why, "no rule allows it"))
+	if (sv_is(d->why, "no rule allows it") &&
+	    (sv_is(d->op, "net") || (path && (sv_is(d->op, "read") || sv_is(d->op, "write")))))
 		return (struct advice){ REMEDY_GRANT, "a grant of it is enough", NULL };
 	if (path && sv_is(d->op, "connect") && ends_in(d->why, "no rule allows this socket"))
 		return (struct advice){ REMEDY_UNIX, "a line for the next session is needed",
@@ -180,15 +180,22 @@ void session_denial_text(const struct session_denial *d, struct buf *b)
 			SV_ARG(d->session), d->number, SV_ARG(d->session), d->number);
 	put_line(&line, d, &a);
 	if (line.n && a.remedy != REMEDY_OPEN && is_plain(d->object))
-		buf_fmt(b, "   next run   %s--allow %s:" SV_FMT "\n",
-			d->defaults ? "--allow write:. " : "",
+		buf_fmt(b, "   next run   %s" SV_FMT "%s--allow %s:" SV_FMT "\n",
+			d->defaults    ? "--allow write:. "
+			: d->profile.n ? "--profile "
+				       : "",
+			SV_ARG(d->profile), d->profile.n ? " " : "",
 			a.remedy == REMEDY_UNIX ? "unix"
 			: sv_is(d->op, "read")	? "read"
+			: sv_is(d->op, "net")	? "net"
 						: "write",
 			SV_ARG(d->object));
 	if (line.n)
-		buf_fmt(b, "   policy     %s" SV_FMT "\n",
-			d->defaults ? "allow write .\n              " : "",
+		buf_fmt(b, "   policy     %s" SV_FMT "%s" SV_FMT "\n",
+			d->defaults    ? "allow write .\n              "
+			: d->profile.n ? "use "
+				       : "",
+			SV_ARG(d->profile), d->profile.n ? "\n              " : "",
 			SV_ARG(buf_view(&line)));
 	buf_clear(&line);
 }
@@ -227,6 +234,12 @@ void session_denial_json(const struct session_denial *d, struct buf *b)
 	member(b, "policy", buf_view(&line));
 	if (line.n && d->defaults)
 		member(b, "also", SV("allow write ."));
+	if (line.n && d->profile.n) {
+		buf_str(b, ",\"also\":");
+		buf_clear(&line);
+		buf_fmt(&line, "use " SV_FMT, SV_ARG(d->profile));
+		json_put_str(b, buf_view(&line));
+	}
 	buf_ch(b, '}');
 	buf_clear(&line);
 }

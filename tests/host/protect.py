@@ -156,3 +156,34 @@ def _(w):
         r = v.sh("cat .env", opts=opts)
         w.ok(b"hidden" not in r.out, f"tier {tier}: nor when it was replaced", r)
         w.same((v.ws / ".env").read_text(), "hidden\n", f"tier {tier}: and it is still there")
+
+
+@test("names below a descriptor in /proc")
+def below_descriptor(w):
+    (w.ws / ".git/hooks").mkdir(parents=True)
+    (w.home / "other").mkdir()
+    (w.ws / "out").symlink_to(w.home / "other")
+    got = w.python("""
+import errno
+def attempt(f, *a):
+    try: f(*a); return "ok"
+    except OSError as e: return errno.errorcode[e.errno]
+def put(p): open(p, "w").write("x")
+out = {}
+for head in ("/proc/self/fd", "/dev/fd", "/proc/thread-self/fd"):
+    d = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    p = "%s/%d" % (head, d)
+    n = head.split("/")[-2]
+    out[n] = [attempt(os.mkdir, p + "/made-" + n), attempt(put, p + "//made-" + n + "/f"), attempt(os.rename, p + "/made-" + n + "/f", p + "/moved-" + n),
+              attempt(os.chmod, p + "/moved-" + n, 0o600), attempt(os.symlink, "x", p + "/link-" + n), attempt(os.unlink, p + "/link-" + n),
+              attempt(os.mkdir, p + "/no/such"), attempt(os.mkdir, head + "/999/x"), attempt(os.mkdir, head + "/0x/y"),
+              attempt(put, p + "/.git/hooks/pre-commit"), attempt(put, p + "/../home/other/x"), attempt(put, p + "/out/x")]
+    os.close(d)
+print(json.dumps(out))
+""", opts=["--policy", w.policy("allow write .")], timeout=30)
+    for head, r in got.items():
+        w.same(r[:6], ["ok"] * 6, f"{head}: make, write, rename, chmod, link, remove")
+        w.same(r[6:9], ["ENOENT"] * 3, f"{head}: what is not there is not there")
+        w.ok(r[9] == "EACCES" and "ok" not in r[10:], f"{head}: no way around", r)
+    w.same([sorted(p.name for p in d.iterdir()) for d in (w.ws / ".git/hooks", w.home / "other")], [[], []], "which is seen from outside")
+    w.same(sorted(p.name for p in w.ws.glob("moved-*")), ["moved-dev", "moved-self", "moved-thread-self"], "and so is what was made")

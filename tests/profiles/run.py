@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 
 # The longest first, so that they do not end alone.
 runner.MODULES = ["go", "rust", "browser", "python", "node", "c", "git_commit", "ci", "mcp_server", "shell_read_only",
-                  "base", "daily"]
+                  "base", "daily", "agents"]
 
 if __name__ == "__main__":
     if "--jobs" not in sys.argv:
