@@ -75,6 +75,8 @@ struct git_options {
 	char *const *environ;
 };
 
+enum { GIT_HOPELESS = 3 }; /* its status if it is no use to start it again */
+
 /* Serves @listener, and tells @boss of each use. Ends with @boss. */
 _Noreturn void git_main(const struct git_options *opt, int boss, int listener);
 

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -63,6 +65,17 @@ static void accept_one(const struct helper *h, int listener, unsigned *running)
 	close(fd);
 }
 
+/* Started again it would fail again. */
+_Noreturn static void give_up(int boss, const struct writ_err *err)
+{
+	struct git_event e = { .answer = CAP_ALLOW, .rule = RULE_NONE };
+
+	(void)snprintf(e.why, sizeof(e.why), "the git helper cannot start: %s", err->what);
+	(void)snprintf(e.said, sizeof(e.said), "%s", err->sys ? strerror(err->sys) : "");
+	(void)!send(boss, &e, sizeof(e), MSG_NOSIGNAL);
+	_exit(GIT_HOPELESS);
+}
+
 _Noreturn void git_main(const struct git_options *opt, int boss, int listener)
 {
 	struct arena a = ARENA_INIT(16 << 20);
@@ -74,7 +87,7 @@ _Noreturn void git_main(const struct git_options *opt, int boss, int listener)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (git_repos_find(&a, opt->set, &h.repos, &err) < 0 || run_prepare(&h, &err) < 0 ||
 	    make_places(&h, &err) < 0)
-		_exit(1);
+		give_up(boss, &err);
 	for (;;) {
 		struct pollfd p[2] = { { boss, POLLIN, 0 },
 				       { running < AT_ONCE ? listener : -1, POLLIN, 0 } };

@@ -159,6 +159,18 @@ static int write_at(const char *dir, const char *name, struct sv text, struct wr
 		      : fd_write_all(fd, text, err);
 }
 
+/* What waits there is on the operator's disk: of one push, not of all that can be begun. */
+static int one_at_a_time(const struct helper *h, struct arena *a, struct writ_err *err)
+{
+	const char *path = arena_fmt(a, SV_FMT "/push.lock", SV_ARG(h->opt->run));
+	const int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	/* It stays open, and so held, until this process ends. */
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "wait for another push");
+	return 0;
+}
+
 /* An empty repository that has the mirror's refs and, by an alternate, its objects. */
 int quarantine_make(const struct helper *h, struct arena *a, const char *mirror,
 		    const char **ret_dir, struct writ_err *err)
@@ -174,6 +186,7 @@ int quarantine_make(const struct helper *h, struct arena *a, const char *mirror,
 
 	if (!git_dir || !dir || !alternate)
 		return writ_nomem(err);
+	r = one_at_a_time(h, a, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++) {
 		const char *path = arena_fmt(a, "%s%s", dir, dirs[i]);
 

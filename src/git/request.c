@@ -42,9 +42,7 @@ static bool spell(struct git_repo *to, const char *text)
 static bool says_scp(struct sv rule, struct sv scp)
 {
 	for (size_t i = 0; i + scp.n <= rule.n; i++)
-		if (sv_starts(sv_skip(rule, i), scp) &&
-		    (i == 0 || !sv_is_graph(sv_sub(rule, i - 1, 1)) || rule.p[i - 1] == '"' ||
-		     rule.p[i - 1] == ':'))
+		if (sv_starts(sv_skip(rule, i), scp) && (i == 0 || rule.p[i - 1] != '/'))
 			return true;
 	return false;
 }

@@ -135,19 +135,25 @@ static void restart(struct session *s)
 {
 	struct writ_err err = { 0 };
 	struct buf b = BUF_INIT(4096);
+	int status = 0;
 
 	scope_close(&s->git);
 	s->git = -1;
 	if (s->git_pid > 0)
-		(void)waitpid(s->git_pid, NULL, 0);
+		(void)waitpid(s->git_pid, &status, 0);
 	s->git_pid = 0;
 	if (s->state >= SESSION_ENDING)
 		return;
 	record_begin(s, &b, "git");
 	record_str(&b, "what", SV("the process that fetches and pushes ended"));
 	record_end(s, &b);
-	if (++s->git_deaths > GIT_DEATHS || start_helper(s, &err) < 0)
-		say(s, "allow git does not work any more: its helper ended");
+	if ((!WIFEXITED(status) || WEXITSTATUS(status) != GIT_HOPELESS) &&
+	    ++s->git_deaths <= GIT_DEATHS && start_helper(s, &err) == 0)
+		return;
+	say(s, "allow git does not work any more: its helper ended");
+	/* Who connects is told so at once. */
+	scope_close(&s->git_listener);
+	s->git_listener = -1;
 }
 
 void gitnet_event(struct session *s)
