@@ -292,3 +292,90 @@ def prices(w):
     for line in (f"ask git {SSH} fetch", f"allow git {SSH} fetch count=3", f"allow git {SSH} fetch rate=1/1m"):
         r = w.sh("true", opts=seed(w, line + "\n"))
         w.ok(r.code == 122 or "not in this version" in r.said, line, r)
+
+
+SERVER = r'''
+import base64, http.server, os, ssl, subprocess, sys
+root, port, pem = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def serve(self):
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"op:pass-of-the-operator").decode():
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic realm=x")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": root, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
+               "REQUEST_METHOD": self.command, "REMOTE_USER": "op", "REMOTE_ADDR": "127.0.0.1",
+               "CONTENT_TYPE": self.headers.get("Content-Type", ""), "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+               "GIT_PROTOCOL": self.headers.get("Git-Protocol", "")}
+        n = self.headers.get("Content-Length")
+        body = self.rfile.read(int(n)) if n else b""
+        if n: env["CONTENT_LENGTH"] = n
+        out = subprocess.run(["git", "http-backend"], input=body, env=env, stdout=subprocess.PIPE).stdout
+        head, _, rest = out.partition(b"\r\n\r\n")
+        status = 200
+        lines = [l.split(": ", 1) for l in head.decode().split("\r\n") if l]
+        for k, v in lines:
+            if k == "Status": status = int(v.split()[0])
+        self.send_response(status)
+        for k, v in lines:
+            if k != "Status": self.send_header(k, v)
+        self.send_header("Content-Length", str(len(rest)))
+        self.end_headers()
+        self.wfile.write(rest)
+    do_GET = do_POST = serve
+    def log_message(self, *a): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(pem)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+'''
+
+
+@test("https to a real server, with the operator's credential helper")
+def https(w):
+    seed(w, "")
+    w.call(["git", "config", "--global", "--unset-all", "url.ssh://git@git.example.com/.insteadOf"], cwd=w.dir)
+    pem = w.dir / "pem"
+    r = w.call(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", w.dir / "key", "-out", w.dir / "cert", "-days", "2",
+                "-subj", "/CN=git.example.com", "-addext", "subjectAltName=DNS:git.example.com"], cwd=w.dir)
+    assert r.code == 0, r
+    pem.write_text((w.dir / "key").read_text() + (w.dir / "cert").read_text())
+    git(w, "--git-dir", w.dir / "srv/acme/web.git", "config", "http.receivepack", "true")
+    server = w.start(["python3", "-c", SERVER, w.dir / "srv", "0", pem], stdout=subprocess.PIPE)
+    port = int(server.stdout.readline())
+    url = f"https://git.example.com:{port}/acme/web.git"
+    git(w, "config", "--global", "http.curloptResolve", f"git.example.com:{port}:127.0.0.1")
+    git(w, "config", "--global", "http.sslCAInfo", str(w.dir / "cert"))
+    opts = seed(w, f"allow git {url} fetch push=agent/*\n")
+    r = w.sh(f"git clone {url} c", opts=opts)
+    w.ok(r.code == 128 and "could not read Username" in r.said and not (w.ws / "c/a").exists(), "without a password it fails, and asks nobody", r)
+    (w.home / ".git-credentials").write_text(f"https://op:pass-of-the-operator@git.example.com:{port}\n")
+    git(w, "config", "--global", "credential.helper", "store")
+    r = w.sh(SETUP + f"git clone -q {url} c && cd c && echo x > x && git add x && git commit -qm x && git push -q origin HEAD:refs/heads/agent/h && "
+             "git rev-parse HEAD; env; cat .git/config", opts=opts)
+    w.exits(r, 0, "with the operator's helper it is cloned and pushed to")
+    w.same(head(w, "refs/heads/agent/h", "acme/web.git"), r.text.split()[0], "the repository has it")
+    w.ok("pass-of-the-operator" not in r.text + r.said, "the password is not seen inside")
+    w.ok("pass-of-the-operator" not in "".join(p.read_text() for p in (w.state / "sessions").iterdir()), "nor in the record")
+    server.kill()
+    server.wait()
+
+
+@test("with a list of programs, and in a session that stays")
+def lists(w):
+    opts = seed(w, f"allow git {SSH} fetch\nallow exec git\nallow exec sh\naccept exec=partial\n")
+    w.exits(w.run("git", "clone", "-q", SSH, "c", opts=opts), 0, "git on the list is enough")
+    opts = seed(w, f"allow git {SSH} fetch\n")
+    r = w.session(*opts)
+    w.exits(r, 0, "a session starts")
+    name = r.text.split()[0]
+    w.exits(w.writ("session", "exec", name, "--", "git", "clone", "-q", SSH, "d"), 0, "a command in it clones")
+    w.writ("session", "stop", name)
+    w.ok((w.ws / "d/a").exists(), "and has the files")
+    w.ok(not list((w.state / "run").glob("*/push-*")), "no quarantine is left")
