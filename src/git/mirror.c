@@ -89,6 +89,11 @@ static int fetch(const struct helper *h, const char *dir, const struct git_repo 
 	return 0;
 }
 
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
 /* Who waited while another one brought it up to date need not do it again. */
 static int fetch_once(const struct helper *h, const char *dir, const char *top,
 		      const struct git_repo *repo, int lock, struct buf *said, struct writ_err *err)
@@ -97,14 +102,14 @@ static int fetch_once(const struct helper *h, const char *dir, const char *top,
 	struct timespec asked;
 	struct stat st;
 	char head[4096];
+	bool waited;
 	int r;
 
 	clock_gettime(CLOCK_REALTIME, &asked);
-	if (flock(lock, LOCK_EX) < 0)
+	waited = flock(lock, LOCK_EX | LOCK_NB) < 0;
+	if (waited && flock(lock, LOCK_EX) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "lock the mirror");
-	if (fstat(lock, &st) == 0 && st.st_size > 0 &&
-	    (st.st_mtim.tv_sec > asked.tv_sec ||
-	     (st.st_mtim.tv_sec == asked.tv_sec && st.st_mtim.tv_nsec > asked.tv_nsec)))
+	if (waited && fstat(lock, &st) == 0 && st.st_size > 0 && is_later(&st.st_mtim, &asked))
 		return 0;
 	(void)snprintf(head, sizeof(head), "%s/HEAD", top);
 	if (access(head, F_OK) < 0 && simple(h, init, NULL, said) != 0)
