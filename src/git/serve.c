@@ -233,8 +233,10 @@ static bool check_push(struct use *u, const struct push *p, int hook)
 	return fine;
 }
 
-/* "!\tID:REF\t[rejected] (fetch first)": only that goes inside, no other word of the operator's
- * git. */
+/*
+ * "!\tID:REF\t[rejected] (fetch first)". Only what we make of it goes inside: other words are
+ * the operator's.
+ */
 static void explain(struct sv out, int hook)
 {
 	while (out.n) {
@@ -247,9 +249,9 @@ static void explain(struct sv out, int hook)
 		ref = sv_cut(&line, '\t');
 		(void)sv_cut(&ref, ':');
 		explain_one(hook, ref,
-			    sv_find(line, '[') == 0 ? "the repository did not take it, or it is "
-						      "not a fast-forward; fetch first"
-						    : "not pushed");
+			    sv_starts(line, SV("[rejected]"))
+				    ? "it is not a fast-forward: fetch first"
+				    : "the repository refused it");
 	}
 }
 

@@ -154,6 +154,7 @@ def no_force(w):
         r = w.sh(SETUP + "cd c && " + script, opts=opts)
         w.exits(r, 1, f"{what} is refused")
         w.same(head(w, "refs/heads/agent/x"), before, f"{what}: the branch stayed")
+        w.ok("nothing is deleted" in r.said or "not a fast-forward" in r.said, f"{what}: and says why", r)
 
 
 @test("deny git takes it away")
@@ -192,7 +193,7 @@ def hook_refuses(w):
     hook.write_text("#!/bin/sh\necho secret-of-the-server >&2\nexit 1\n")
     hook.chmod(0o755)
     r = w.sh(SETUP + f"git clone -q {SSH} c && cd c && git push origin HEAD:refs/heads/agent/x 2>&1", opts=opts)
-    w.ok(r.code == 1 and "did not take it" in r.text, "the client is told", r)
+    w.ok(r.code == 1 and "the repository refused it" in r.text and "secret-of-the-server" not in r.text, "the client is told", r)
     w.ok(not head(w, "refs/heads/agent/x"), "and nothing is there")
     w.ok(any(x["what"] == "push" and not x["done"] for x in events(w)), "and it is on record")
 
