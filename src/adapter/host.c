@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "filter/filter.h"
+#include "git/git.h"
 #include "limit/rlimit.h"
 #include "policy/protect.h"
 
@@ -34,6 +35,14 @@ static int check_entries(struct compile *c, const struct cap_entry *v, size_t n)
 	return 0;
 }
 
+static bool uses_git(const struct cap_set *set)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_GIT_USE)
+			return true;
+	return false;
+}
+
 /* The plan says all of this before: here so that no other way leads past it. */
 static int check(struct compile *c)
 {
@@ -43,6 +52,8 @@ static int check(struct compile *c)
 		return refuse(c, RULE_NONE, "this is not the host adapter");
 	if (c->set->workspace == WORKSPACE_COW && plan_lacks(FEATURE_COW))
 		return refuse(c, c->set->workspace_rule, plan_lacks(FEATURE_COW));
+	if (uses_git(c->set) && !c->a_tier)
+		return refuse(c, RULE_NONE, "allow git needs a network namespace of its own");
 	r = check_entries(c, c->set->caps.v, c->set->caps.n);
 	return r < 0 ? r : check_entries(c, c->set->prices.v, c->set->prices.n);
 }
@@ -403,6 +414,19 @@ static int pin_hooks(struct compile *c)
 		       : writ_nomem(c->err);
 }
 
+/* Behind all the others: who speaks git's protocol there speaks to the helper outside. */
+static int put_git(struct compile *c)
+{
+	const struct jail_listen to = { .port = GIT_PORT,
+					.addr = { JAIL_POOL_A, JAIL_POOL_B, 0, 1 },
+					.kind = JAIL_STREAM };
+
+	if (!uses_git(c->set))
+		return 0;
+	c->view->git = true;
+	return jail_put_listen(&c->w, &to) ? 0 : writ_nomem(c->err);
+}
+
 /* What has to listen in the jail before anything runs in it. */
 static int put_network(struct compile *c)
 {
@@ -423,7 +447,7 @@ static int put_network(struct compile *c)
 		if (!jail_put_listen(&c->w, &to))
 			r = writ_nomem(c->err);
 	}
-	return r;
+	return r < 0 ? r : put_git(c);
 }
 
 static int put_rlimits(struct compile *c)

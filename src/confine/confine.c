@@ -12,19 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "confine/confine_priv.h"
+
 #include "base/banned.h"
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#else
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
-
-enum { TYPE_MASK = 0xf, X32 = 0x40000000, MOST = 4 * CONFINE_CALLS_MAX };
-
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), yes, no)
-#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (uint32_t)(value))
+enum { TYPE_MASK = 0xf, MOST = 4 * CONFINE_CALLS_MAX };
 
 struct program {
 	struct sock_filter v[MOST];
@@ -113,15 +105,20 @@ static int drop_capabilities(struct writ_err *err)
 	return 0;
 }
 
-int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
+int confine_privileges(struct writ_err *err)
 {
 	const struct rlimit none = { 0, 0 };
-	int r;
 
 	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "give up privileges");
-	r = drop_capabilities(err);
+	return drop_capabilities(err);
+}
+
+int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
+{
+	int r = confine_privileges(err);
+
 	if (r == 0)
 		r = close_files(err);
 	return r < 0 ? r : filter(calls, n, sockets, err);

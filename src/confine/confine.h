@@ -3,7 +3,8 @@
  *
  * Reads:  nothing
  * Writes: nothing
- * Next:   egress/, resolve/ and l7/ call it before they read a byte from outside
+ * Next:   egress/, resolve/ and l7/ call it before they read a byte from outside, git/
+ *         for the git that reads what is pushed
  */
 #ifndef WRIT_CONFINE_CONFINE_H
 #define WRIT_CONFINE_CONFINE_H
@@ -26,5 +27,23 @@ enum confine_socket {
  * process: a helper that does something new is not ours any more.
  */
 must_check int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err);
+
+/* What a program may do with a directory and all below it, or with one file. */
+enum confine_access {
+	CONFINE_READ = 0,
+	CONFINE_RUN,   /* and read */
+	CONFINE_WRITE, /* and read */
+};
+
+struct confine_tree {
+	const char *path; /* NULL, or nothing there: no right */
+	enum confine_access access;
+};
+
+/*
+ * For a program that is about to be run: only @trees, no network, no other process, no
+ * new namespace. Fails with WRIT_E_UNENFORCEABLE where there is no Landlock.
+ */
+must_check int confine_command(const struct confine_tree *trees, size_t n, struct writ_err *err);
 
 #endif

@@ -69,6 +69,7 @@ enum mediate_op {
 	MEDIATE_WRITE,
 	MEDIATE_CONNECT,
 	MEDIATE_BIND,
+	MEDIATE_GIT, /* the git helper: a repository and what was to be done there */
 	MEDIATE_NET, /* egress: a name or host, by no system call of its own */
 	MEDIATE_META,
 };

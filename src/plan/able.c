@@ -7,7 +7,6 @@
  * leaves it out, all from here: whoever makes one of these work deletes its line.
  */
 static const char *const lacks[FEATURE_END] = {
-	[FEATURE_GIT] = "not in this version: no git helper outside",
 	[FEATURE_TOOL] = "not in this version: no tools are called",
 	[FEATURE_AGENT] = "not in this version: no agents are started",
 	[FEATURE_ASK] = "not in this version: nobody is asked but for net",

@@ -9,8 +9,8 @@ bool reach_any(const struct cap_set *set)
 	for (size_t i = 0; i < set->caps.n; i++) {
 		const enum cap_action a = set->caps.v[i].cap.action;
 
-		if (a == CAP_NET_CONNECT || a == CAP_HTTP_REQUEST || a == CAP_NET_BIND ||
-		    a == CAP_GIT_USE)
+		/* git.use has a helper of its own. */
+		if (a == CAP_NET_CONNECT || a == CAP_HTTP_REQUEST || a == CAP_NET_BIND)
 			return true;
 	}
 	return false;

@@ -92,6 +92,16 @@ static bool put_trust(struct session *s, struct jail_writer *w, struct names *se
 	return ok;
 }
 
+static bool put_git(struct session *s, struct jail_writer *w, struct names *seen)
+{
+	struct sv name, value;
+	bool ok = true;
+
+	for (size_t i = 0; ok && gitnet_name(s, i, &name, &value); i++)
+		ok = put_env(s, w, seen, name, value);
+	return ok;
+}
+
 /* Where git has no settings of the system: who commits. */
 static bool put_identity(struct session *s, struct jail_writer *w, struct names *seen)
 {
@@ -125,6 +135,8 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 	}
 	if (ok && s->reads)
 		ok = put_trust(s, w, &seen);
+	if (ok && s->view.git)
+		ok = put_git(s, w, &seen);
 	if (ok && s->view.own_mounts)
 		ok = put_env(s, w, &seen, SV("XDG_RUNTIME_DIR"), sv_from(runtime));
 	/* git gives up on a file that is there and cannot be read. */

@@ -362,6 +362,11 @@ static void denied(struct session *s, size_t client, struct sv number)
 			       SV_ARG(number));
 		return;
 	}
+	if (s->denials.v[n - 1].op == MEDIATE_GIT) {
+		control_answer(s, client,
+			       "error a repository is granted by a rule of the policy only");
+		return;
+	}
 	control_answer(s, client, "ok %s %s",
 		       s->denials.v[n - 1].op == MEDIATE_NET	? "net"
 		       : s->denials.v[n - 1].op == MEDIATE_READ ? "read"

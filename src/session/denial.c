@@ -52,6 +52,8 @@ static const char *verb(enum mediate_op op)
 		return "listen";
 	case MEDIATE_NET:
 		return "net";
+	case MEDIATE_GIT:
+		return "git";
 	case MEDIATE_NONE:
 		break;
 	}
@@ -106,12 +108,11 @@ static enum guarantee guarantee_of(enum mediate_op op, const char *object)
 		return G_FS_METADATA;
 	case MEDIATE_EXEC:
 		return G_EXEC;
-	case MEDIATE_NET:
-		return G_NET;
 	case MEDIATE_CONNECT:
 	case MEDIATE_BIND:
 		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;
 	case MEDIATE_NET:
+	case MEDIATE_GIT:
 		return G_NET;
 	case MEDIATE_NONE:
 	case MEDIATE_WRITE:

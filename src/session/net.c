@@ -197,6 +197,17 @@ void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n)
 					  .id = first,
 					  .count = (uint32_t)n };
 
+	/* The last of them is not egress's. */
+	if (s->view.git && n && first + n > s->view.listeners.n) {
+		struct writ_err err = { 0 };
+
+		if (gitnet_start(s, fcntl(fds[n - 1], F_DUPFD_CLOEXEC, 3), &err) < 0)
+			session_end(s, "the git helper cannot be started", SESSION_FAILED);
+		net_listeners(s, first, fds, n - 1);
+		return;
+	}
+	if (n == 0)
+		return;
 	if (s->egress >= 0) {
 		tell(s, &m, fds, n);
 		return;

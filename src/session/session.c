@@ -41,6 +41,7 @@ enum {
 	POLL_MEDIATOR,
 	POLL_EGRESS,
 	POLL_READER,
+	POLL_GIT,
 	POLL_ASK,
 	POLL_CONTROL,
 	POLL_EARLY, /* until there is egress */
@@ -85,12 +86,19 @@ static size_t add(struct polled *w, struct pollfd p)
 
 static void fill(struct session *s, struct polled *w)
 {
-	const int fixed[] = { s->signals,     s->jail.session,
-			      s->jail.keeper, s->mediator,
-			      s->egress,      s->reader,
-			      s->asking_tty,  s->control,
-			      s->early[0],    s->early[1],
-			      s->early[2],    s->state == SESSION_RUNNING ? s->listener : -1 };
+	const int fixed[] = { s->signals,
+			      s->jail.session,
+			      s->jail.keeper,
+			      s->mediator,
+			      s->egress,
+			      s->reader,
+			      s->git,
+			      s->asking_tty,
+			      s->control,
+			      s->early[0],
+			      s->early[1],
+			      s->early[2],
+			      s->state == SESSION_RUNNING ? s->listener : -1 };
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
@@ -138,6 +146,8 @@ static void step(struct session *s)
 		net_event(s);
 	if (w.p[POLL_READER].revents)
 		net_read_event(s);
+	if (w.p[POLL_GIT].revents)
+		gitnet_event(s);
 	if (w.p[POLL_ASK].revents)
 		ask_key(s);
 	for (size_t i = 0; i < EARLY_MAX; i++)
@@ -510,6 +520,7 @@ static void clear(struct session *s)
 			;
 	}
 	net_clear(s);
+	gitnet_clear(s);
 	secrets_wipe(s);
 	if (cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
@@ -544,6 +555,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .egress = -1,
 			     .reader = -1,
 			     .totals_fd = -1,
+			     .git = -1,
+			     .git_listener = -1,
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .listener = -1,

@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "crypto/crypto.h"
 #include "egress/egress.h"
+#include "git/git.h"
 #include "l7/settings.h"
 #include "limit/cgroup.h"
 #include "mediate/mediate.h"
@@ -122,6 +123,10 @@ struct session {
 	int totals_fd; /* what the session used of its limits; -1: none */
 	struct quota_total *totals;
 	uint32_t reader_deaths;
+	pid_t git_pid;
+	int git, git_listener; /* socket of the process that fetches and pushes; where it listens */
+	uint32_t git_deaths;
+	git_repos repos;
 	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
 	size_t questions_n;
 	uint64_t question_ms; /* since when; 0: not yet */
@@ -213,6 +218,13 @@ void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g, bool on);
 void net_clear(struct session *s);
+
+/* gitnet.c: the process that fetches and pushes */
+must_check int gitnet_start(struct session *s, int listener, struct writ_err *err); /* takes it */
+void gitnet_event(struct session *s);
+/* The @i-th variable that leads git inside to it. False: there are no more. */
+must_check bool gitnet_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value);
+void gitnet_clear(struct session *s);
 
 /* read.c: the process that reads requests */
 bool read_needed(const struct session *s);

@@ -16,7 +16,7 @@ What holds on default-container, line by line.
   allow listen 8080                                                     exact   bind mediated                                      none
   allow unix /run/app.sock                                              exact   connect mediated                                   connects ~6x
   allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside         none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    the helper needs a network namespace               none
   allow tool github/*                                                   none    not in this version: no tools are called           none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children              none
   env FOO                                                               exact   environment built from nothing                     none

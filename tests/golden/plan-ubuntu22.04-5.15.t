@@ -16,7 +16,7 @@ What holds on ubuntu22.04-5.15, line by line.
   allow listen 8080                                                     exact   published on host loopback from its own network  none
   allow unix /run/app.sock                                              exact   only this socket is visible                      UNIX messages ~6x
   allow device /dev/dri/card0                                           exact   the device alone is bound                        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    not in this version: no git helper outside       none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository       none
   allow tool github/*                                                   none    not in this version: no tools are called         none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children            none
   env FOO                                                               exact   environment built from nothing                   none

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 import host  # noqa: E402
 
 MODULES = ["exits", "stdio", "terminal", "view", "life", "residue", "hostile", "live", "attach", "denials", "limits", "scope", "prune", "tier_b", "protect",
-           "repositories"]
+           "repositories", "gits"]
 
 
 class Tap:

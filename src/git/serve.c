@@ -1,0 +1,472 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "git/git_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * One connection, in a process of its own, from the request to the end. What the
+ * client sends after its request is read by git only, in run_confined().
+ */
+
+enum { REQUEST_S = 30, PUSH_MS = 30 * 60 * 1000, UPDATES_BYTES = UPDATES_MAX * 512 };
+
+struct use {
+	const struct helper *h;
+	struct arena a;
+	int socket;
+	struct git_request req;
+	const struct git_repo *repo; /* NULL: not granted */
+	uint32_t rule;
+	int64_t began;
+	struct buf said;
+};
+
+/* --- decisions --- */
+
+static struct cap_verdict decide(struct use *u, struct sv ref)
+{
+	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
+	struct writ_err err = { 0 };
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct cap req;
+
+	buf_fmt(&b, "git.use:" SV_FMT ":" SV_FMT ";op=%s", SV_ARG(u->h->opt->realm),
+		SV_ARG(u->repo->name), ref.n ? "push;ref=" : "fetch");
+	for (bool first = true; ref.n; first = false) {
+		if (!first)
+			buf_ch(&b, '/');
+		cap_put_seg(&b, sv_cut(&ref, '/'));
+	}
+	if (!b.failed && cap_parse(&u->a, CAP_REQUEST, buf_view(&b), &req, &err) == 0)
+		v = cap_set_decide(u->h->opt->set, &req);
+	buf_clear(&b);
+	return v;
+}
+
+/* May it push there at all? Which refs is decided when they are known. */
+static bool may_push(struct use *u)
+{
+	const struct cap_set *set = u->h->opt->set;
+
+	for (size_t i = 0; i < set->nots.n; i++)
+		if (set->nots.v[i].cap.action == CAP_GIT_USE &&
+		    sv_eq(set->nots.v[i].cap.repo, u->repo->name)) {
+			u->rule = set->nots.v[i].rule;
+			return false;
+		}
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == CAP_GIT_USE && set->caps.v[i].cap.op_push &&
+		    sv_eq(set->caps.v[i].cap.repo, u->repo->name)) {
+			u->rule = set->caps.v[i].rule;
+			return true;
+		}
+	return false;
+}
+
+/* --- telling --- */
+
+static void put(char *to, size_t room, struct sv text)
+{
+	(void)snprintf(to, room, SV_FMT, SV_ARG(sv_sub(text, 0, room - 1)));
+}
+
+static void tell(struct use *u, enum cap_answer answer, bool done, const struct git_update *up,
+		 const char *why)
+{
+	struct git_event e = { .push = u->req.push,
+			       .answer = answer,
+			       .rule = u->rule,
+			       .done = done,
+			       .us = (uint64_t)(monotonic_ms() - u->began) * 1000 };
+
+	put(e.repo, sizeof(e.repo), u->repo ? u->repo->name : u->req.path);
+	if (up) {
+		put(e.ref, sizeof(e.ref), up->ref);
+		put(e.old, sizeof(e.old), up->old);
+		put(e.new, sizeof(e.new), up->new);
+	}
+	put(e.why, sizeof(e.why), sv_from(why));
+	if (!done)
+		put(e.said, sizeof(e.said), buf_view(&u->said));
+	/* SECURITY: without its supervisor nothing is on record, so nothing happens any more. */
+	if (send(u->h->boss, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
+		_exit(1);
+}
+
+/* git shows this as "remote error: ..." */
+static void refuse(struct use *u, const char *why)
+{
+	char text[GIT_REQUEST_MAX], packet[GIT_REQUEST_MAX + 8];
+	struct writ_err err = { 0 };
+	const int n =
+		snprintf(text, sizeof(text), "ERR writ: %.*s: %s\n",
+			 (int)(u->req.path.n < 1024 ? u->req.path.n : 1024), u->req.path.p, why);
+
+	(void)snprintf(packet, sizeof(packet), "%04x%s", (unsigned)n + 4, text);
+	(void)!fd_write_all(u->socket, sv_from(packet), &err);
+	/* What is still to be read would make the kernel throw our answer away. */
+	(void)shutdown(u->socket, SHUT_WR);
+	for (int i = 0; i < 64 && recv(u->socket, text, sizeof(text), 0) > 0; i++)
+		;
+}
+
+/* --- fetch --- */
+
+static const char *protocol(unsigned version)
+{
+	return version == 2   ? "GIT_PROTOCOL=version=2"
+	       : version == 1 ? "GIT_PROTOCOL=version=1"
+			      : "GIT_PROTOCOL=version=0";
+}
+
+static void serve_fetch(struct use *u, const char *mirror)
+{
+	const char *argv[] = { "-c",
+			       "core.hooksPath=/dev/null",
+			       "-c",
+			       "uploadpack.allowFilter=true",
+			       "upload-pack",
+			       "--strict",
+			       "--timeout=600",
+			       mirror,
+			       NULL };
+	const struct confined c = { .argv = argv,
+				    .protocol = protocol(u->req.version),
+				    .reads = mirror,
+				    .socket = u->socket,
+				    .hook = -1 };
+	const pid_t pid = run_confined(u->h, &c);
+	const int status = pid < 0 ? -1 : run_wait(pid);
+
+	tell(u, CAP_ALLOW, status == 0, NULL,
+	     status == 0     ? ""
+	     : status == 126 ? "git cannot be confined on this machine"
+			     : "the connection ended before its time");
+}
+
+/* --- push --- */
+
+struct push {
+	struct git_update v[UPDATES_MAX];
+	size_t n;
+	const char *objects; /* where the new ones are; NULL: there are none */
+};
+
+/* SECURITY: what comes here went through git in the quarantine: nothing of it is believed. */
+static const char *read_push(struct use *u, struct sv text, const char *dir, struct push *ret)
+{
+	const struct sv at = sv_cut(&text, '\n');
+	const struct sv name = sv_skip(at, sv_rfind(at, '/') + 1);
+	const char *path = arena_fmt(&u->a, "%s/objects/" SV_FMT, dir, SV_ARG(name));
+	struct stat st;
+
+	if (!path)
+		return "there is no memory";
+	/* Without new objects there is no place for them. */
+	if (at.n == 0)
+		path = NULL;
+	/* A colon would make two places of one. */
+	if (path && (!sv_starts(name, SV("tmp_objdir-")) || sv_find(name, ':') != SIZE_MAX ||
+		     lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)))
+		return "git did not say where the objects are";
+	ret->objects = path;
+	while (text.n) {
+		const struct sv line = sv_cut(&text, '\n');
+
+		if (sv_is(line, "."))
+			return ret->n ? NULL : "nothing is pushed";
+		if (ret->n == UPDATES_MAX)
+			return "too many refs at once";
+		if (!git_update_parse(line, &ret->v[ret->n++]))
+			return "a ref has a name that is not taken";
+	}
+	return "git broke off";
+}
+
+/* One line to the hook. "ok" and "no" are the last ones; any other is shown to the client. */
+static void answer(int hook, const char *line)
+{
+	struct writ_err err = { 0 };
+
+	(void)!fd_write_all(hook, sv_from(line), &err);
+}
+
+static void explain_one(int hook, struct sv what, const char *why)
+{
+	char line[1024];
+
+	(void)snprintf(line, sizeof(line), "writ: " SV_FMT ": %s\n", SV_ARG(what), why);
+	answer(hook, line);
+}
+
+/* Every ref has to be granted; one that is not keeps all from being pushed. */
+static bool check_push(struct use *u, const struct push *p, int hook)
+{
+	bool fine = true;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct cap_verdict v = decide(u, p->v[i].ref);
+		const char *why = v.answer != CAP_ALLOW ? v.rule == RULE_NONE
+								  ? "no rule allows to push it"
+								  : "a rule denies it"
+				  : p->v[i].remove	? "nothing is deleted from here"
+							: NULL;
+
+		if (!why)
+			continue;
+		fine = false;
+		u->rule = v.rule;
+		tell(u, CAP_DENY, false, &p->v[i], why);
+		explain_one(hook, p->v[i].ref, why);
+	}
+	return fine;
+}
+
+/*
+ * "!\tID:REF\t[rejected] (fetch first)". Only what we make of it goes inside: other words are
+ * the operator's.
+ */
+static void explain(struct sv out, int hook)
+{
+	while (out.n) {
+		struct sv line = sv_cut(&out, '\n');
+		struct sv ref;
+
+		if (!sv_starts(line, SV("!\t")))
+			continue;
+		line = sv_skip(line, 2);
+		ref = sv_cut(&line, '\t');
+		(void)sv_cut(&ref, ':');
+		explain_one(hook, ref,
+			    sv_starts(line, SV("[rejected]"))
+				    ? "it is not a fast-forward: fetch first"
+				    : "the repository refused it");
+	}
+}
+
+/* Never forced, never a deletion; all refs or none. */
+static void push_on(struct use *u, const struct push *p, const char *mirror, int hook)
+{
+	const char *argv[UPDATES_MAX + 24] = { arena_fmt(&u->a, "--git-dir=%s", mirror),
+					       "-c",
+					       "core.hooksPath=/dev/null",
+					       "-c",
+					       "push.gpgSign=false",
+					       "-c",
+					       "push.useForceIfIncludes=false",
+					       "push",
+					       "--porcelain",
+					       "--no-verify",
+					       "--no-follow-tags",
+					       "--recurse-submodules=no" };
+	const char *more = arena_fmt(&u->a, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s",
+				     p->objects ? p->objects : "");
+	struct buf out = BUF_INIT(1 << 16);
+	const struct run r = {
+		.argv = argv, .more_env = more, .out = &out, .said = &u->said, .timeout_ms = PUSH_MS
+	};
+	size_t n = 12;
+	bool ok = argv[0] && more;
+	int status;
+
+	if (p->n > 1)
+		argv[n++] = "--atomic";
+	argv[n++] = "--";
+	argv[n++] = u->repo->dial.p;
+	for (size_t i = 0; ok && i < p->n; i++) {
+		argv[n] = arena_fmt(&u->a, SV_FMT ":" SV_FMT, SV_ARG(p->v[i].new),
+				    SV_ARG(p->v[i].ref));
+		ok = argv[n++] != NULL;
+	}
+	status = ok ? run_git(u->h, &r) : -1;
+	buf_sv(&u->said, buf_view(&out));
+	for (size_t i = 0; i < p->n; i++) {
+		u->rule = decide(u, p->v[i].ref).rule;
+		tell(u, CAP_ALLOW, status == 0, &p->v[i],
+		     status == 0  ? ""
+		     : status < 0 ? "it took too long"
+				  : "the repository did not take it");
+	}
+	if (status != 0) {
+		explain(buf_view(&out), hook);
+		explain_one(hook, u->repo->dial, "nothing was pushed");
+		answer(hook, "no\n");
+	} else {
+		answer(hook, "ok\n");
+	}
+	buf_clear(&out);
+}
+
+/* What our pre-receive says, until its last line. */
+static void hear_hook(int hook, struct buf *b)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	while (!b->failed && !sv_ends(buf_view(b), SV("\n.\n")) &&
+	       ((n = read(hook, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))
+		if (n > 0)
+			buf_add(b, bytes, (size_t)n);
+}
+
+static void after_receive(struct use *u, const char *mirror, const char *dir, int hook)
+{
+	struct buf b = BUF_INIT(UPDATES_BYTES);
+	struct push p = { 0 };
+	const char *why;
+
+	hear_hook(hook, &b);
+	/* Refused by git itself, or there was nothing to do. */
+	if (b.n == 0) {
+		buf_clear(&b);
+		return;
+	}
+	why = b.failed ? "too many refs at once" : read_push(u, buf_view(&b), dir, &p);
+	if (why) {
+		tell(u, CAP_DENY, false, NULL, why);
+		explain_one(hook, SV("this push"), why);
+		answer(hook, "no\n");
+	} else if (!check_push(u, &p, hook)) {
+		answer(hook, "no\n");
+	} else {
+		push_on(u, &p, mirror, hook);
+	}
+	buf_clear(&b);
+}
+
+static void serve_push(struct use *u, const char *mirror)
+{
+	struct writ_err err = { 0 };
+	const char *hooks = arena_fmt(&u->a, "core.hooksPath=%s", u->h->hooks);
+	const char *dir = NULL;
+	int pair[2], r = quarantine_make(u->h, &u->a, mirror, &dir, &err);
+	const char *argv[] = { "-c",
+			       hooks,
+			       "-c",
+			       "receive.fsckObjects=true",
+			       "-c",
+			       "receive.maxInputSize=1g",
+			       "-c",
+			       "receive.unpackLimit=1",
+			       "-c",
+			       "receive.denyDeletes=true",
+			       "-c",
+			       "receive.denyNonFastForwards=true",
+			       "-c",
+			       "receive.autogc=false",
+			       "-c",
+			       "core.alternateRefsPrefixes=refs/none",
+			       "receive-pack",
+			       dir,
+			       NULL };
+	struct confined c = { .argv = argv,
+			      .protocol = protocol(u->req.version == 1),
+			      .reads = mirror,
+			      .writes = dir,
+			      .socket = u->socket };
+	pid_t pid = -1;
+
+	if (r == 0 && hooks && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+		c.hook = pair[1];
+		pid = run_confined(u->h, &c);
+		close(pair[1]);
+		if (pid > 0)
+			after_receive(u, mirror, dir, pair[0]);
+		close(pair[0]);
+	}
+	if (pid < 0) {
+		tell(u, CAP_ALLOW, false, NULL, "a quarantine cannot be made");
+		refuse(u, "it cannot be served");
+	} else if (run_wait(pid) == 126) {
+		tell(u, CAP_ALLOW, false, NULL, "git cannot be confined on this machine");
+	}
+	if (dir)
+		quarantine_remove(dir);
+}
+
+/* --- the whole --- */
+
+static bool read_exactly(int fd, char *to, size_t n)
+{
+	while (n) {
+		const ssize_t got = recv(fd, to, n, 0);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		to += got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+static bool hear_request(struct use *u, char bytes[static GIT_REQUEST_MAX])
+{
+	const struct timeval wait = { .tv_sec = REQUEST_S }, none = { 0 };
+	size_t n;
+
+	if (setsockopt(u->socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
+	    !read_exactly(u->socket, bytes, 4))
+		return false;
+	n = git_request_length(bytes);
+	if (n == 0 || !read_exactly(u->socket, bytes + 4, n - 4))
+		return false;
+	return setsockopt(u->socket, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0 &&
+	       git_request_parse((struct sv){ bytes, n }, &u->req);
+}
+
+static bool is_allowed(struct use *u)
+{
+	struct cap_verdict v;
+
+	u->repo = git_repo_at(&u->h->repos, u->req.path);
+	if (!u->repo)
+		return false;
+	if (u->req.push)
+		return may_push(u);
+	v = decide(u, SV(""));
+	u->rule = v.rule;
+	return v.answer == CAP_ALLOW;
+}
+
+_Noreturn void serve(const struct helper *h, int socket)
+{
+	struct use u = { .h = h,
+			 .a = ARENA_INIT(16 << 20),
+			 .socket = socket,
+			 .rule = RULE_NONE,
+			 .began = monotonic_ms(),
+			 .said = BUF_INIT(SAID_MAX) };
+	char bytes[GIT_REQUEST_MAX];
+	struct writ_err err = { 0 };
+	const char *mirror = NULL;
+
+	if (!hear_request(&u, bytes))
+		_exit(0);
+	if (!is_allowed(&u)) {
+		const char *why = u.rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
+
+		tell(&u, CAP_DENY, false, NULL, why);
+		refuse(&u, why);
+	} else if (mirror_update(h, &u.a, u.repo, &mirror, &u.said, &err) < 0) {
+		tell(&u, CAP_ALLOW, false, NULL, err.what);
+		refuse(&u, err.what);
+	} else if (u.req.push) {
+		serve_push(&u, mirror);
+	} else {
+		serve_fetch(&u, mirror);
+	}
+	_exit(0);
+}
