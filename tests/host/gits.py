@@ -402,3 +402,24 @@ def ended(w):
     w.ok(wait_for(lambda: not processes(str(w.state)) and not processes(str(w.dir / "ssh"))), "no git and no ssh is left",
          processes(str(w.dir)))
     w.ok(not list((w.state / "run").iterdir()), "and no directory of the session", os.listdir(w.state / "run"))
+
+
+@test("no program of the agent's is run outside")
+def planted(w):
+    opts = seed(w, f"allow git {SSH} fetch\nallow write {w.dir}/tools\n")
+    (w.dir / "tools").mkdir()
+    (w.ws / "bin").mkdir()
+    w.env["PATH"] = f"{w.ws}/bin:bin:.:{w.dir}/tools:" + w.env["PATH"]
+    script = w.env.pop("GIT_SSH_COMMAND")
+    git(w, "config", "--global", "core.sshCommand", "operator-ssh")
+    (w.dir / "own").mkdir()
+    (w.dir / "own/operator-ssh").symlink_to(script)
+    w.env["PATH"] += f":{w.dir}/own"
+    evil = f"#!/bin/sh\ntouch {w.dir}/evil\nexit 1\n"
+    for at in (w.ws / "bin", w.ws, w.dir / "tools"):
+        for name in ("operator-ssh", "git", "git-upload-pack"):
+            (at / name).write_text(evil)
+            (at / name).chmod(0o755)
+    r = w.call([w.program, "run", *opts, "--", "/usr/bin/git", "clone", "-q", SSH, "c"])
+    w.exits(r, 0, "a clone works, by the operator's own ssh")
+    w.ok(not (w.dir / "evil").exists(), "and none of those that were put in its way was run")
