@@ -22,7 +22,55 @@ enum { FILE_MAX_MB = 4096 };
 
 /* --- the operator's git --- */
 
-/* SECURITY: a relative entry, or one in the workspace, could lead to a program of the agent's. */
+static bool is_below(struct sv path, struct sv top)
+{
+	return top.n && sv_starts(path, top) && (path.n == top.n || path.p[top.n] == '/');
+}
+
+/* Could the agent put a program there? */
+static bool is_writable(struct helper *h, const char *dir)
+{
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct writ_err err = { 0 };
+	struct cap req;
+	bool may = true;
+
+	if (is_below(sv_from(dir), h->opt->workspace) || is_below(sv_from(dir), h->opt->state))
+		return true;
+	buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(h->opt->realm));
+	if (cap_put_path(&b, sv_from(dir), &err) == 0) {
+		buf_str(&b, "/ssh");
+		may = b.failed || cap_parse(h->a, CAP_REQUEST, buf_view(&b), &req, &err) < 0 ||
+		      cap_set_decide(h->opt->set, &req).answer != CAP_DENY;
+	}
+	buf_clear(&b);
+	return may;
+}
+
+/*
+ * SECURITY: git looks up ssh and credential helpers there. A relative entry, or one where the
+ * agent may write, would make it run a program of the agent's.
+ */
+static const char *sift_path(struct helper *h, struct sv path)
+{
+	struct buf b = BUF_INIT(64 << 10);
+	const char *left;
+
+	buf_str(&b, "PATH=");
+	while (path.n) {
+		const struct sv dir = sv_cut(&path, ':');
+		const char *text = arena_str(h->a, dir);
+		char real[PATH_MAX];
+
+		if (text && text[0] == '/' && realpath(text, real) && !is_writable(h, real))
+			buf_fmt(&b, "%s%s", b.n > 5 ? ":" : "", text);
+	}
+	left = b.failed || b.n == 5 ? "PATH=/usr/local/bin:/usr/bin:/bin"
+				    : arena_str(h->a, buf_view(&b));
+	buf_clear(&b);
+	return left;
+}
+
 static const char *find_git(struct helper *h, struct sv path)
 {
 	while (path.n) {
@@ -30,13 +78,11 @@ static const char *find_git(struct helper *h, struct sv path)
 		const char *file = arena_fmt(h->a, SV_FMT "/git", SV_ARG(dir));
 		char real[PATH_MAX];
 
-		if (!file || !sv_starts(dir, SV("/")) || access(file, X_OK) < 0 ||
-		    !realpath(file, real) ||
-		    (h->opt->workspace.n && sv_starts(sv_from(real), h->opt->workspace)))
+		if (!file || access(file, X_OK) < 0 || !realpath(file, real))
 			continue;
 		*strrchr(real, '/') = 0;
 		h->git_dir = arena_str(h->a, sv_from(real));
-		return file;
+		return is_writable(h, real) ? NULL : file;
 	}
 	return NULL;
 }
@@ -50,7 +96,7 @@ static bool is_kept(struct sv name)
 	};
 
 	if (!sv_starts(name, SV("GIT_")))
-		return !sv_is(name, "LC_ALL") && !sv_is(name, "LANGUAGE");
+		return !sv_is(name, "LC_ALL") && !sv_is(name, "LANGUAGE") && !sv_is(name, "PATH");
 	for (size_t i = 0; kept[i]; i++)
 		if (sv_is(name, kept[i]))
 			return true;
@@ -58,7 +104,7 @@ static bool is_kept(struct sv name)
 	       (sv_starts(name, SV("GIT_CONFIG_")) && !sv_is(name, "GIT_CONFIG_PARAMETERS"));
 }
 
-static int make_env(struct helper *h, struct writ_err *err)
+static int make_env(struct helper *h, const char *path, struct writ_err *err)
 {
 	static char fixed[][40] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=ssh:https",
 				    "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C" };
@@ -66,8 +112,8 @@ static int make_env(struct helper *h, struct writ_err *err)
 
 	while (h->opt->environ[all])
 		all++;
-	/* One more place is for run.more_env. */
-	h->env = arena_array(h->a, char *, all + ARRAY_LEN(fixed) + 2);
+	/* PATH, run.more_env and the end. */
+	h->env = arena_array(h->a, char *, all + ARRAY_LEN(fixed) + 3);
 	if (!h->env)
 		return writ_nomem(err);
 	for (size_t i = 0; i < all; i++) {
@@ -78,22 +124,25 @@ static int make_env(struct helper *h, struct writ_err *err)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		h->env[n++] = fixed[i];
+	h->env[n] = (char *)(uintptr_t)path;
 	return 0;
 }
 
 int run_prepare(struct helper *h, struct writ_err *err)
 {
 	struct sv path = SV("");
+	const char *sifted;
 
 	for (char *const *e = h->opt->environ; *e; e++)
 		if (sv_starts(sv_from(*e), SV("PATH=")))
 			path = sv_skip(sv_from(*e), 5);
-	h->git = find_git(h, path);
-	if (!h->git)
-		h->git = find_git(h, SV("/usr/local/bin:/usr/bin:/bin"));
+	sifted = sift_path(h, path);
+	if (!sifted)
+		return writ_nomem(err);
+	h->git = find_git(h, sv_skip(sv_from(sifted), 5));
 	if (!h->git)
 		return writ_fail(err, WRIT_E_SYS, ENOENT, "git");
-	return make_env(h, err);
+	return make_env(h, sifted, err);
 }
 
 static void fill_args(const struct helper *h, const char *const *from, char *to[ARGS_MAX])
@@ -113,6 +162,7 @@ static bool become(int in, int out, int said, pid_t parent)
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	in = fcntl(in, F_DUPFD_CLOEXEC, 16);
 	out = fcntl(out, F_DUPFD_CLOEXEC, 16);

@@ -3,9 +3,8 @@ import json
 import os
 import signal
 import subprocess
-import time
 
-from host import descendants, test, wait_for
+from host import descendants, processes, test, wait_for
 
 SSH = "git@git.example.com:acme/app.git"
 HTTPS = "https://git.example.com/acme/web.git"
@@ -207,6 +206,15 @@ def kinds(w):
     w.exits(w.sh(f"git clone -q --filter=blob:none {HTTPS} p && test -s p/a", opts=opts), 0, "a partial one")
     w.exits(w.sh(f"git -c protocol.version=0 clone -q {SSH} v0 && git -c protocol.version=1 clone -q {SSH} v1", opts=opts), 0,
             "by older protocols")
+    git(w, "clone", "-q", w.dir / "srv/acme/app.git", "them")
+    (w.dir / "them/.gitmodules").write_text(f'[submodule "mod"]\n\tpath = mod\n\turl = {HTTPS}\n')
+    git(w, "add", ".gitmodules", cwd=w.dir / "them")
+    git(w, "update-index", "--add", "--cacheinfo", f"160000,{head(w, 'refs/heads/trunk', 'acme/web.git')},mod", cwd=w.dir / "them")
+    git(w, "commit", "-qm", "with a submodule", cwd=w.dir / "them")
+    git(w, "push", "-q", "origin", "trunk", cwd=w.dir / "them")
+    # Not in the workspace, where .gitmodules is protected.
+    r = w.sh(f"cd /tmp && git clone -q --recurse-submodules {SSH} m && cat m/mod/a", opts=opts)
+    w.ok(r.code == 0 and "acme/web.git" in r.text, "with a submodule that is granted", r)
 
 
 @test("a pack of 50 MB, there and back")
@@ -380,3 +388,38 @@ def lists(w):
     w.writ("session", "stop", name)
     w.ok((w.ws / "d/a").exists(), "and has the files")
     w.ok(not list((w.state / "run").glob("*/push-*")), "no quarantine is left")
+
+
+@test("a session that ends while it fetches leaves nothing that runs", alone=True)
+def ended(w):
+    opts = seed(w, f"allow git {SSH} fetch\n")
+    text = (w.dir / "ssh").read_text()
+    (w.dir / "ssh").write_text(text.replace("for last;", f"cat > /dev/null; exit 1 # {w.mark}\nfor last;"))
+    proc, name = w.background(f"git clone -q {SSH} c", opts=opts)
+    wait_for(lambda: (w.dir / "ssh-log").exists())
+    w.writ("stop", name)
+    proc.communicate(timeout=30)
+    w.ok(wait_for(lambda: not processes(str(w.state)) and not processes(str(w.dir / "ssh"))), "no git and no ssh is left",
+         processes(str(w.dir)))
+    w.ok(not list((w.state / "run").iterdir()), "and no directory of the session", os.listdir(w.state / "run"))
+
+
+@test("no program of the agent's is run outside")
+def planted(w):
+    opts = seed(w, f"allow git {SSH} fetch\nallow write {w.dir}/tools\n")
+    (w.dir / "tools").mkdir()
+    (w.ws / "bin").mkdir()
+    w.env["PATH"] = f"{w.ws}/bin:bin:.:{w.dir}/tools:" + w.env["PATH"]
+    script = w.env.pop("GIT_SSH_COMMAND")
+    git(w, "config", "--global", "core.sshCommand", "operator-ssh")
+    (w.dir / "own").mkdir()
+    (w.dir / "own/operator-ssh").symlink_to(script)
+    w.env["PATH"] += f":{w.dir}/own"
+    evil = f"#!/bin/sh\ntouch {w.dir}/evil\nexit 1\n"
+    for at in (w.ws / "bin", w.ws, w.dir / "tools"):
+        for name in ("operator-ssh", "git", "git-upload-pack"):
+            (at / name).write_text(evil)
+            (at / name).chmod(0o755)
+    r = w.call([w.program, "run", *opts, "--", "/usr/bin/git", "clone", "-q", SSH, "c"])
+    w.exits(r, 0, "a clone works, by the operator's own ssh")
+    w.ok(not (w.dir / "evil").exists(), "and none of those that were put in its way was run")
