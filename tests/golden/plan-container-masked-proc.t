@@ -31,7 +31,7 @@ What holds on container-masked-proc, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 13 of 18 guarantees hold; not proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk
-  6 lines cannot be enforced here: a run ends with 122 before it starts
+  5 lines cannot be enforced here: a run ends with 122 before it starts
   gap: /proc: this container masks /proc; fix: docker run --security-opt systempaths=unconfined
 
   GUARANTEE      HERE      BY

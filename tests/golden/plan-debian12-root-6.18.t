@@ -31,7 +31,7 @@ What holds on debian12-root-6.18, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 0, kernel 6.18.44-fc-v445; 17 of 18 guarantees hold; not res.disk
-  3 lines cannot be enforced here: a run ends with 122 before it starts
+  2 lines cannot be enforced here: a run ends with 122 before it starts
 
   GUARANTEE      HERE      BY
   fs.read        exact     own mounts + Landlock

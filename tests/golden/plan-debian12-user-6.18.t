@@ -31,7 +31,7 @@ What holds on debian12-user-6.18, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 65534, kernel 6.18.44-fc-v445; 15 of 18 guarantees hold; not res.memory (partial), res.cpu, res.disk
-  5 lines cannot be enforced here: a run ends with 122 before it starts
+  4 lines cannot be enforced here: a run ends with 122 before it starts
 
   GUARANTEE      HERE      BY
   fs.read        exact     own mounts + Landlock

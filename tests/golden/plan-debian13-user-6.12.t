@@ -31,7 +31,7 @@ What holds on debian13-user-6.12, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 17 of 18 guarantees hold; not res.disk
-  3 lines cannot be enforced here: a run ends with 122 before it starts
+  2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   GUARANTEE      HERE      BY

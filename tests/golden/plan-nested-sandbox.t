@@ -41,7 +41,7 @@ What holds on nested-sandbox, line by line.
   fs.read        none      needs seccomp notification, which this place does not give
   fs.write       none      needs seccomp notification, which this place does not give
   fs.metadata    partial   names and sizes of other files can be seen
-  net            none      connections cannot be counted here
+  net            none      the helper needs a network namespace
   dns            partial   only TCP ports can be limited here
   ipc            none      Landlock here does not see UNIX sockets
   proc.see       partial   the host's /proc lists all processes

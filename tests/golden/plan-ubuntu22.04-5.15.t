@@ -31,7 +31,7 @@ What holds on ubuntu22.04-5.15, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.0-125-generic; 16 of 18 guarantees hold; not res.cpu, res.disk
-  4 lines cannot be enforced here: a run ends with 122 before it starts
+  3 lines cannot be enforced here: a run ends with 122 before it starts
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
 
   GUARANTEE      HERE      BY

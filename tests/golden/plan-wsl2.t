@@ -31,7 +31,7 @@ What holds on wsl2, line by line.
   and 55 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 5.15.167.4-microsoft-standard-WSL2; 14 of 18 guarantees hold; not fs.read, fs.write, ipc (partial), res.disk
-  7 lines cannot be enforced here: a run ends with 122 before it starts
+  6 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: WSL: Windows programs are hidden from the agent

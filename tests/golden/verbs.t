@@ -196,9 +196,10 @@ Profiles.
   RULE                                       HERE    BY                                       COST
   allow write .                              exact   bind + Landlock, create trap             creates ~2x
   allow net https://api.anthropic.com        exact   per-name listener                        none, not inspected
+  allow net https://platform.claude.com      exact   per-name listener                        none, not inspected
   state claude                               exact   a directory outside the workspace        none
   limit pids 2048                            exact   process limit of its own user namespace  none
-  and 60 built-in lines (--all shows them)
+  and 61 built-in lines (--all shows them)
 
   tier A as uid 1000, kernel 6.12.57+deb13-amd64; 15 of 18 guarantees hold; nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
