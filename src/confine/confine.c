@@ -45,6 +45,22 @@ static void put_socket(struct program *p, unsigned sockets)
 	put(p, (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | EAFNOSUPPORT));
 }
 
+static void put_calls(struct program *p, const int *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		put(p, (struct sock_filter)IS(calls[i], 0, 1));
+		put(p, (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW));
+	}
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+/* What the sanitizer's run time does by itself; such a build is for tests. */
+static const int extra[] = { SYS_getpid,      SYS_getrlimit,  SYS_gettid,	SYS_mprotect,
+			     SYS_openat,      SYS_prctl,      SYS_prlimit64,	SYS_read,
+			     SYS_readlinkat,  SYS_readlink,   SYS_rt_sigaction, SYS_rt_sigprocmask,
+			     SYS_sched_yield, SYS_sigaltstack };
+#endif
+
 static int filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
 {
 	struct program p = { .n = 0 };
@@ -57,10 +73,10 @@ static int filter(const int *calls, size_t n, unsigned sockets, struct writ_err 
 	put(&p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
 	put(&p, (struct sock_filter)LOAD(nr));
 	put_socket(&p, sockets);
-	for (size_t i = 0; i < n; i++) {
-		put(&p, (struct sock_filter)IS(calls[i], 0, 1));
-		put(&p, (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW));
-	}
+	put_calls(&p, calls, n);
+#if defined(__SANITIZE_ADDRESS__)
+	put_calls(&p, extra, ARRAY_LEN(extra));
+#endif
 	put(&p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
 	prog.len = p.n;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) != 0)

@@ -48,22 +48,6 @@ static const int calls[] = {
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
-#if defined(__SANITIZE_ADDRESS__)
-	/* what the sanitizer's run time does by itself */
-	SYS_mprotect,
-	SYS_sched_yield,
-	SYS_sigaltstack,
-	SYS_gettid,
-	SYS_rt_sigprocmask,
-	SYS_read,
-	SYS_openat,
-	SYS_readlink,
-	SYS_prctl,
-	SYS_getrlimit,
-	SYS_prlimit64,
-	SYS_clone,
-	SYS_wait4,
-#endif
 };
 
 /* --- memory of the JSON reader: it has held the values --- */

@@ -246,15 +246,16 @@ static void loop(struct resolver *r)
 	for (;;) {
 		ares_socket_t s[ARES_GETSOCK_MAXNUM];
 		struct pollfd p[ARES_GETSOCK_MAXNUM + 1] = { { r->socket, POLLIN, 0 } };
-		const int bits = ares_getsock(r->channel, s, ARES_GETSOCK_MAXNUM);
+		/* A bit to read and a bit to write each; the library's macros shift too far. */
+		const unsigned bits = (unsigned)ares_getsock(r->channel, s, ARES_GETSOCK_MAXNUM);
 		const int64_t due = tell_due(r);
 		struct timeval tv, most = { due / 1000, due % 1000 * 1000 }, *t;
 		nfds_t n = 1;
 
 		for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
 			const short events =
-				(short)((ARES_GETSOCK_READABLE(bits, i) ? POLLIN : 0) |
-					(ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0));
+				(short)((bits >> i & 1 ? POLLIN : 0) |
+					(bits >> (i + ARES_GETSOCK_MAXNUM) & 1 ? POLLOUT : 0));
 
 			if (events)
 				p[n++] = (struct pollfd){ s[i], events, 0 };
