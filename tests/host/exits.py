@@ -74,9 +74,9 @@ def _(w):
 
 @test("122: what cannot be enforced")
 def _(w):
-    r = w.sh("touch ran", opts=("--policy", w.policy("allow write .", "allow net https://api.example.com")))
-    w.exits(r, 122, "a rule about the network")
-    w.ok("api.example.com" in r.said, "the rule is named", r)
+    r = w.sh("touch ran", opts=("--policy", w.policy("allow write .", "allow tool files/read")))
+    w.exits(r, 122, "a rule about a tool")
+    w.ok("files/read" in r.said, "the rule is named", r)
     tier = ("--tier", "B", "--policy")
     r = w.sh("touch ran", opts=(*tier, w.policy("allow write .", "require fs.metadata=exact")))
     w.exits(r, 122, "a required guarantee")
@@ -101,7 +101,7 @@ def _(w):
         policy = w.policy("allow write .", line)
         explained = w.writ("explain", "--json", policy)
         row = next(r for r in json.loads(explained.out)["rules"] if r["rule"] == line)
-        r = w.sh("true", opts=("--policy", policy))
+        r = w.sh("true", opts=("--policy", policy), env={**w.env, "T": "a value that is long enough"})
         w.same((r.code, explained.code), (122, 122) if row["refused"] else (0, 0), f"{line}: exit", r)
         w.same(row["by"] in r.said, row["refused"], f"{line}: words", r)
     r = w.writ("explain", policy, "--adapter", "podman")

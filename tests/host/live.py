@@ -134,7 +134,7 @@ def _(w):
     d = outside(w)
     proc, sid = w.background("sleep 30", w.mark)
     for name, args in (("no session", ("allow", "zzzz", f"read:{d}")), ("no rule", ("allow", sid)),
-                       ("another verb", ("allow", sid, "net:example.com")), ("a path that is missing", ("allow", sid, "read:./none")),
+                       ("another verb", ("allow", sid, "listen:8080")), ("a path that is missing", ("allow", sid, "read:./none")),
                        ("no such denial", ("allow", f"{sid}#99")), ("denial zero", ("allow", f"{sid}#0")),
                        ("denial x", ("allow", f"{sid}#x")), ("no such grant", ("revoke", sid, "7")),
                        ("no number", ("revoke", sid, "x")), ("nothing", ("allow",)), ("an empty path", ("allow", sid, "read:"))):
@@ -311,7 +311,7 @@ def _(w):
     w.clean("ends all", seconds=3)
     r = w.session("--policy", w.policy("allow wriet ."))
     w.ok(r.code == 121 and "p.writ:2" in r.said and not r.out, "errors of the policy are seen", r)
-    r = w.session("--policy", w.policy("allow net https://api.example.com"))
+    r = w.session("--policy", w.policy("allow tool files/read"))
     w.ok(r.code == 122 and not r.out, "and what cannot be enforced", r)
     r = w.session("--limit", "session=1s")
     w.ok(r.code == 0 and wait_for(lambda: not w.ids(), 5), "a limit ends it", r)
