@@ -36,6 +36,9 @@ bool read_needed(const struct session *s)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 
+	/* A secret grants no network by itself. */
+	if (!reach_any(set))
+		return false;
 	for (size_t i = 0; i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
 
