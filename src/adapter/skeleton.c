@@ -177,6 +177,42 @@ static int put_var_tmp(struct compile *c)
 }
 
 /* One memory file system for everything that is thrown away at the end. */
+static int put_file(struct compile *c, const char *path, struct buf *b, unsigned mode)
+{
+	int r = buf_check(b, c->err);
+
+	if (r == 0 && !jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(b), sv_from(path), mode, 0))
+		r = writ_nomem(c->err);
+	buf_clear(b);
+	return r;
+}
+
+static void put_setting(struct buf *b, const char *name, struct sv value)
+{
+	if (value.n == 0)
+		return;
+	buf_fmt(b, "\t%s = \"", name);
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] == '"' || value.p[i] == '\\')
+			buf_ch(b, '\\');
+		buf_ch(b, value.p[i]);
+	}
+	buf_str(b, "\"\n");
+}
+
+/* Who commits; the agent's own settings and the repository's come after it, and win. */
+static int put_git(struct compile *c)
+{
+	struct buf b = BUF_INIT(4096);
+
+	if (c->place->git_name.n == 0 && c->place->git_email.n == 0)
+		return 0;
+	buf_str(&b, "[user]\n");
+	put_setting(&b, "name", c->place->git_name);
+	put_setting(&b, "email", c->place->git_email);
+	return put_file(c, "/etc/gitconfig", &b, 0444);
+}
+
 int skeleton_own(struct compile *c)
 {
 	const uint64_t disk = c->set->limits[LIMIT_DISK];
@@ -204,20 +240,12 @@ int skeleton_own(struct compile *c)
 	if (r == 0 &&
 	    !jail_put_mount(&c->w, JAIL_OP_FILE, c->place->rules, SV("/run/writ/policy"), 0444, 0))
 		r = writ_nomem(c->err);
+	if (r == 0)
+		r = put_git(c);
 	return r < 0 ? r : put(c, JAIL_OP_FEED, "", "/run/writ/denials.jsonl", 0, 0);
 }
 
 /* --- /etc, written for this user --- */
-
-static int put_file(struct compile *c, const char *path, struct buf *b, unsigned mode)
-{
-	int r = buf_check(b, c->err);
-
-	if (r == 0 && !jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(b), sv_from(path), mode, 0))
-		r = writ_nomem(c->err);
-	buf_clear(b);
-	return r;
-}
 
 static int put_users(struct compile *c)
 {
@@ -237,32 +265,6 @@ static int put_users(struct compile *c)
 	buf_fmt(&b, SV_FMT ":x:%u:\n", SV_ARG(c->place->user), gid);
 	buf_str(&b, "nogroup:x:65534:\n");
 	return put_file(c, "/etc/group", &b, 0444);
-}
-
-static void put_setting(struct buf *b, const char *name, struct sv value)
-{
-	if (value.n == 0)
-		return;
-	buf_fmt(b, "\t%s = \"", name);
-	for (size_t i = 0; i < value.n; i++) {
-		if (value.p[i] == '"' || value.p[i] == '\\')
-			buf_ch(b, '\\');
-		buf_ch(b, value.p[i]);
-	}
-	buf_str(b, "\"\n");
-}
-
-/* Who commits; the agent's own settings and the repository's come after it, and win. */
-static int put_git(struct compile *c)
-{
-	struct buf b = BUF_INIT(4096);
-
-	if (c->place->git_name.n == 0 && c->place->git_email.n == 0)
-		return 0;
-	buf_str(&b, "[user]\n");
-	put_setting(&b, "name", c->place->git_name);
-	put_setting(&b, "email", c->place->git_email);
-	return put_file(c, "/etc/gitconfig", &b, 0444);
 }
 
 /* clang-format off */
@@ -294,8 +296,6 @@ static int put_etc(struct compile *c)
 	struct buf b = BUF_INIT(4096);
 	int r = put_users(c);
 
-	if (r == 0)
-		r = put_git(c);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(etc_files); i++) {
 		buf_str(&b, etc_files[i].text);
 		r = put_file(c, etc_files[i].path, &b, 0444);

@@ -310,8 +310,8 @@ static bool in_workspace(const struct cap_set *s, const struct cap *c)
 
 bool cap_set_of_base(const struct cap_set *s, const struct cap_entry *e)
 {
-	return e->cap.action == CAP_FS_READ && s->rules.v[e->rule].built_in &&
-	       !in_workspace(s, &e->cap);
+	return e->cap.action == CAP_FS_READ && e->rule < s->rules.n &&
+	       s->rules.v[e->rule].built_in && !in_workspace(s, &e->cap);
 }
 
 bool cap_set_passes_over(const struct cap_set *s, const struct cap *d)
@@ -335,4 +335,26 @@ bool cap_set_passes_over(const struct cap_set *s, const struct cap *d)
 		over = over || same == head;
 	}
 	return over;
+}
+
+bool cap_set_passed_over(const struct cap_set *s, const struct cap *req, uint32_t *ret_rule)
+{
+	const struct cap_entry *grant = NULL;
+
+	for (size_t i = 0; i < s->caps.n; i++) {
+		const struct cap_entry *e = &s->caps.v[i];
+
+		if (!cap_matches(&e->cap, req))
+			continue;
+		if (!cap_set_of_base(s, e))
+			return false;
+		grant = grant ? grant : e;
+	}
+	for (size_t i = 0; grant && i < s->nots.n; i++)
+		if (cap_denies(&s->nots.v[i].cap, req) &&
+		    !cap_set_passes_over(s, &s->nots.v[i].cap))
+			return false;
+	if (grant)
+		*ret_rule = grant->rule;
+	return grant != NULL;
 }

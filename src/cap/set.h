@@ -151,6 +151,8 @@ bool cap_set_of_base(const struct cap_set *s, const struct cap_entry *e);
  * nothing from them unless its literal beginning leads into one.
  */
 bool cap_set_passes_over(const struct cap_set *s, const struct cap *d);
+/* Is @req shown by base alone, and does every denial of it pass over that? */
+bool cap_set_passed_over(const struct cap_set *s, const struct cap *req, uint32_t *ret_rule);
 
 /* The canonical JSON text that cap_set_digest() hashes. */
 must_check int cap_set_encode(const struct cap_set *s, struct buf *b, struct writ_err *err);

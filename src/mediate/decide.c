@@ -150,7 +150,10 @@ static struct cap_verdict ask(struct mediator *m, const struct cap *req)
 {
 	struct cap_verdict v = cap_set_decide(&m->set, req);
 
-	if (v.answer == CAP_ALLOW && is_counted(m, req, v.entry))
+	if (v.answer == CAP_DENY && v.rule != RULE_NONE && req->action == CAP_FS_READ &&
+	    cap_set_passed_over(&m->set, req, &v.rule))
+		v.answer = CAP_ALLOW;
+	if (v.answer == CAP_ALLOW && v.entry < m->set.caps.n && is_counted(m, req, v.entry))
 		v.answer = CAP_ASK;
 	return v;
 }

@@ -200,29 +200,6 @@ static bool is_shown(const struct cap_set *set, const struct cap *req)
 	return false;
 }
 
-/* Is this shown by base alone, and does every denial of it pass over that? */
-static bool is_passed_over(const struct cap_set *set, const struct cap *req, uint32_t *ret_rule)
-{
-	const struct cap_entry *grant = NULL;
-
-	for (size_t i = 0; i < set->caps.n; i++) {
-		const struct cap_entry *e = &set->caps.v[i];
-
-		if (!cap_matches(&e->cap, req))
-			continue;
-		if (!cap_set_of_base(set, e))
-			return false;
-		grant = grant ? grant : e;
-	}
-	for (size_t i = 0; grant && i < set->nots.n; i++)
-		if (cap_denies(&set->nots.v[i].cap, req) &&
-		    !cap_set_passes_over(set, &set->nots.v[i].cap))
-			return false;
-	if (grant)
-		*ret_rule = grant->rule;
-	return grant != NULL;
-}
-
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q)
 {
 	struct cap_verdict v = cap_set_decide(set, &q->request);
@@ -231,7 +208,7 @@ struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_
 	    !is_shown(set, &q->request))
 		v.answer = CAP_ALLOW;
 	else if (v.answer == CAP_DENY && v.rule != RULE_NONE &&
-		 is_passed_over(set, &q->request, &v.rule))
+		 cap_set_passed_over(set, &q->request, &v.rule))
 		v.answer = CAP_ALLOW;
 	return v;
 }

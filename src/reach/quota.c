@@ -14,7 +14,11 @@ struct quota_entry {
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set)
 {
 	*q = (struct quota){ .a = a, .set = set };
-	q->total = &q->own;
+}
+
+static struct quota_total *total_of(struct quota *q)
+{
+	return q->total ? q->total : &q->own;
 }
 
 void quota_share(struct quota *q, struct quota_total *total)
@@ -81,7 +85,7 @@ const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t n
 	const char *why = NULL;
 
 	/* Counted first, so that two processes cannot both take the last one. */
-	if (atomic_fetch_add(&q->total->requests, 1) >= most && most)
+	if (atomic_fetch_add(&total_of(q)->requests, 1) >= most && most)
 		why = "requests of the session";
 	for (size_t i = 0; !why && i <= bill->prices_n; i++)
 		why = refused(q, bill, i, now_ms);
@@ -96,7 +100,7 @@ const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t n
 		e->next = (e->next + 1) % c->rate_n;
 	}
 	if (why)
-		atomic_fetch_sub(&q->total->requests, 1);
+		atomic_fetch_sub(&total_of(q)->requests, 1);
 	return why;
 }
 
@@ -107,8 +111,9 @@ static uint64_t left(uint64_t limit, uint64_t used)
 
 uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool up)
 {
+	const struct quota_total *t = q->total ? q->total : &q->own;
 	const uint64_t *l = q->set->limits;
-	uint64_t least = up ? left(l[LIMIT_UP], q->total->up) : left(l[LIMIT_DOWN], q->total->down);
+	uint64_t least = up ? left(l[LIMIT_UP], t->up) : left(l[LIMIT_DOWN], t->down);
 
 	for (size_t i = 0; i <= bill->prices_n; i++) {
 		const struct cap *c = cap_of(q, bill, i);
@@ -123,7 +128,7 @@ uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool u
 
 void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_t bytes)
 {
-	atomic_fetch_add(up ? &q->total->up : &q->total->down, bytes);
+	atomic_fetch_add(up ? &total_of(q)->up : &total_of(q)->down, bytes);
 	for (size_t i = 0; i <= bill->prices_n; i++) {
 		struct quota_entry *e = entry_of(q, bill, i);
 

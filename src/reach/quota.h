@@ -30,7 +30,8 @@ struct quota {
 	const struct cap_set *set;
 	VEC(struct quota_entry) entries; /* by index of the grant */
 	VEC(struct quota_entry) prices;	 /* by index of the price */
-	struct quota_total own, *total;
+	struct quota_total own;
+	struct quota_total *total; /* shared; NULL: our own */
 };
 
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);

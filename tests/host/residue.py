@@ -33,7 +33,7 @@ def _(w):
 @test("a command that writes one file")
 def _(w):
     fill(w)
-    w.sh("true")
+    w.sh("echo x > dir/first; rm dir/first")
     home, ws = snapshot(w.home), snapshot(w.ws)
     w.sh("echo x > dir/new")
     w.same(difference(ws, snapshot(w.ws)), [str(w.ws / "dir"), str(w.ws / "dir/new")],

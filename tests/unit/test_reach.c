@@ -313,7 +313,7 @@ static void test_count(void)
 	for (int i = 0; i < 1000; i++)
 		good += quota_use(&q, &bill[1], 5) == NULL;
 	ok(good == 1000, "a rule without a number has no end");
-	ok(q.total->requests == 1003, "what was refused is not counted");
+	ok(q.own.requests == 1003, "what was refused is not counted");
 }
 
 static void test_rate(void)
