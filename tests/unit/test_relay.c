@@ -562,7 +562,7 @@ static void test_job_control(void)
 	w.far[0] = s.master;
 	start(&w, &o, "ENV= PS1='ready> ' exec sh -i");
 	ok(expect(&w, 0, "ready> "), "jobs: a shell asks");
-	keys(&w, "sh -c 'echo runs; sleep 100'; echo stop-$?\r");
+	keys(&w, "sh -c 'echo runs; exec sleep 100'; echo stop-$?\r");
 	ok(expect(&w, 0, "runs\r\n"), "jobs: a command runs");
 	keys(&w, "\032");
 	ok(expect(&w, 0, "stop-148\r\n"), "jobs: Ctrl-Z stops it");
