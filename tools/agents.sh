@@ -31,7 +31,7 @@ esac
 command -v npm >/dev/null || give_up "there is no npm"
 echo "writ: installing $claude $codex"
 # Claude Code puts its program in place when it is installed; nothing else runs a script.
-if ! timeout 600 npm install --global --prefix "$dir" --no-audit --no-fund --no-update-notifier \
+if ! timeout 180 npm install --global --prefix "$dir" --no-audit --no-fund --no-update-notifier \
 	"$claude" "$codex" >"$dir/log" 2>&1; then
 	tail -n 5 "$dir/log" >&2
 	give_up "npm could not install them"
