@@ -45,9 +45,13 @@ static bool is_own(const struct egress *e, const struct cap_net_addr *a)
 	socklen_t got = sizeof(from);
 	const int s = e->route[a->v6];
 
-	if (s < 0 || connect(s, (struct sockaddr *)&to, n) < 0 ||
-	    getsockname(s, (struct sockaddr *)&from, &got) < 0)
-		return false;
+	/* SECURITY: what cannot be told apart is not dialled; no way there is an answer. */
+	if (s < 0)
+		return true;
+	if (connect(s, (struct sockaddr *)&to, n) < 0)
+		return errno != ENETUNREACH && errno != EHOSTUNREACH;
+	if (getsockname(s, (struct sockaddr *)&from, &got) < 0)
+		return true;
 	if (a->v6)
 		return memcmp(&((struct sockaddr_in6 *)&from)->sin6_addr, a->b, 16) == 0;
 	return memcmp(&((struct sockaddr_in *)&from)->sin_addr, a->b, 4) == 0;

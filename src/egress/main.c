@@ -214,9 +214,10 @@ static void on_rule(struct egress *e, const struct egress_message *m)
 	struct writ_err err = { 0 };
 	struct cap_entry *to;
 
+	/* SECURITY: what cannot be read may be something that was taken back. */
 	if (cap_parse(&e->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
 	    0)
-		return;
+		_exit(1);
 	if (m->type == EGRESS_GRANT) {
 		to = vec_push(&e->arena, &e->set.caps);
 		if (to)

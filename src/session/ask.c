@@ -110,8 +110,18 @@ void ask_key(struct session *s)
 {
 	char c = 0;
 
-	if (s->questions_n == 0 || read(s->asking_tty, &c, 1) != 1)
+	ssize_t n;
+
+	if (s->questions_n == 0)
 		return;
+	n = read(s->asking_tty, &c, 1);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* A terminal that hung up would be reported for ever. */
+	if (n != 1) {
+		answer(s, 0, "the terminal is gone");
+		return;
+	}
 	if (c == '\r' || c == '\n' || c == ' ')
 		return;
 	(void)!write(s->asking_tty,

@@ -178,7 +178,7 @@ static void grant_net(struct session *s, size_t client, struct sv rule)
 	*g = (struct grant){ .number = (uint32_t)s->grants.n, .net = true };
 	memcpy(g->path, caps.p, caps.n);
 	memcpy(g->rule, text.p, text.n);
-	if (!net_grant(s, g, true)) {
+	if (!net_grant(s, g)) {
 		g->number = 0;
 		control_answer(s, client, "error this session cannot be given that: %s",
 			       s->view.listeners.n ? "its requests would have to be read"
@@ -277,7 +277,7 @@ static void take_back(struct session *s, size_t client, struct sv what)
 	}
 	g = &s->grants.v[n - 1];
 	if (g->net) {
-		(void)!net_grant(s, g, false);
+		net_revoke(s, g);
 		record_grant(s, g, "revoke");
 		g->number = 0;
 		control_answer(s, client, "ok");

@@ -433,7 +433,6 @@ static bool is_fit(const struct session *s, struct sv caps)
 	scoped_arena a = ARENA_INIT(1 << 20);
 	struct cap_set one = { 0 };
 	struct writ_err err = { 0 };
-	struct reach r;
 
 	while (caps.n) {
 		struct cap_entry *e = vec_push(&a, &one.caps);
@@ -443,8 +442,6 @@ static bool is_fit(const struct session *s, struct sv caps)
 			return false;
 		e->rule = RULE_NONE;
 	}
-	if (reach_init(&a, &one, s->opt->realm, &r, &err) < 0)
-		return false;
 	for (size_t i = 0; i < one.caps.n; i++)
 		if (s->reader < 0 && one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
 		    !reach_is_open(&one.caps.v[i].cap))
@@ -452,31 +449,39 @@ static bool is_fit(const struct session *s, struct sv caps)
 	return one.caps.n > 0;
 }
 
-/* Each capability of a live grant to one of our processes. */
-static void tell_grant(int to, const struct grant *g, bool on)
+/* Each capability of a live grant to one of our processes. False: it is gone. */
+static bool tell_grant(int to, const struct grant *g, bool on)
 {
 	struct sv caps = sv_from(g->path);
+	bool told = true;
 
-	while (to >= 0 && caps.n) {
+	while (told && caps.n) {
 		struct egress_message m = { .type = on ? EGRESS_GRANT : EGRESS_REVOKE };
 		const struct sv cap = sv_cut(&caps, '\n');
 
 		m.text_n = (uint32_t)cap.n;
 		memcpy(m.text, cap.p, cap.n);
-		/* One that is gone is noticed where it is listened to. */
-		(void)!egress_send(to, &m, NULL, 0);
+		told = egress_send(to, &m, NULL, 0) == 1;
 	}
+	return told;
 }
 
-/* Rules that were granted or taken back while the session runs. */
-bool net_grant(struct session *s, const struct grant *g, bool on)
+bool net_grant(struct session *s, const struct grant *g)
 {
 	if (s->view.listeners.n == 0 || !is_fit(s, sv_from(g->path)))
 		return false;
 	net_first(s);
-	tell_grant(s->egress, g, on);
-	tell_grant(s->reader, g, on);
-	return s->egress >= 0;
+	/* A reader that is gone is told with the next one's start. */
+	return s->egress >= 0 && tell_grant(s->egress, g, true) &&
+	       (s->reader < 0 || tell_grant(s->reader, g, true));
+}
+
+void net_revoke(struct session *s, const struct grant *g)
+{
+	/* SECURITY: a grant that cannot be taken back ends the session. */
+	if ((s->egress >= 0 && !tell_grant(s->egress, g, false)) ||
+	    (s->reader >= 0 && !tell_grant(s->reader, g, false)))
+		session_end(s, "a grant could not be taken back", SESSION_FAILED);
 }
 
 /* What it read ends with it; raw tunnels go on, and another one takes its place. */
@@ -489,8 +494,11 @@ void net_read_event(struct session *s)
 		return;
 	scope_close(&s->reader);
 	s->reader = -1;
-	if (s->reader_pid > 0)
+	/* One that only hung up is not waited for. */
+	if (s->reader_pid > 0) {
+		kill(s->reader_pid, SIGKILL);
 		(void)waitpid(s->reader_pid, NULL, 0);
+	}
 	s->reader_pid = 0;
 	if (s->state >= SESSION_ENDING)
 		return;
@@ -503,7 +511,7 @@ void net_read_event(struct session *s)
 	}
 	for (size_t i = 0; i < s->grants.n; i++)
 		if (s->grants.v[i].net && s->grants.v[i].number)
-			tell_grant(s->reader, &s->grants.v[i], true);
+			(void)tell_grant(s->reader, &s->grants.v[i], true);
 }
 
 void net_clear(struct session *s)

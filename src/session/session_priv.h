@@ -216,7 +216,8 @@ void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
 void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
-must_check bool net_grant(struct session *s, const struct grant *g, bool on);
+must_check bool net_grant(struct session *s, const struct grant *g);
+void net_revoke(struct session *s, const struct grant *g);
 void net_clear(struct session *s);
 
 /* gitnet.c: the process that fetches and pushes */
