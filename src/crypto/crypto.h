@@ -3,7 +3,7 @@
  *
  * Reads:  bytes
  * Writes: nothing; random bytes come from the kernel
- * Next:   cap/ (digests), policy/ (trust pins), token/, audit/
+ * Next:   cap/ (digests), policy/ (trust pins), token/, tlog/, audit/
  */
 #ifndef WRIT_CRYPTO_CRYPTO_H
 #define WRIT_CRYPTO_CRYPTO_H
@@ -21,6 +21,7 @@ struct signature { uint8_t b[64]; };
 must_check int crypto_start(struct writ_err *err);
 
 struct digest crypto_sha256(struct sv bytes);
+struct digest crypto_sha256_parts(const struct sv *parts, size_t n); /* of all, one after another */
 struct digest crypto_hmac(const uint8_t key[static 32], struct sv bytes);
 bool digest_eq(const struct digest *a, const struct digest *b); /* constant time */
 void digest_hex(const struct digest *d, struct buf *b);

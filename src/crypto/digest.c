@@ -21,6 +21,18 @@ struct digest crypto_sha256(struct sv bytes)
 	return d;
 }
 
+struct digest crypto_sha256_parts(const struct sv *parts, size_t n)
+{
+	crypto_hash_sha256_state state;
+	struct digest d;
+
+	(void)crypto_hash_sha256_init(&state);
+	for (size_t i = 0; i < n; i++)
+		(void)crypto_hash_sha256_update(&state, bytes_of(parts[i]), parts[i].n);
+	(void)crypto_hash_sha256_final(&state, d.b);
+	return d;
+}
+
 struct digest crypto_hmac(const uint8_t key[static 32], struct sv bytes)
 {
 	struct digest d;

@@ -1,0 +1,126 @@
+#include "codec/base64.h"
+
+#include "base/banned.h"
+
+static const char letters[2][65] = {
+	[BASE64_PADDED] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+	[BASE64_URL] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+};
+
+size_t base64_length(enum base64_form form, size_t n)
+{
+	static const size_t rest[] = { 0, 2, 3 };
+
+	return n / 3 * 4 + (form == BASE64_PADDED && n % 3 ? 4 : rest[n % 3]);
+}
+
+void base64_encode(enum base64_form form, struct sv bytes, struct buf *b)
+{
+	while (bytes.n) {
+		const size_t n = bytes.n < 3 ? bytes.n : 3;
+		uint32_t bits = 0;
+		char four[4] = "====";
+
+		for (size_t i = 0; i < 3; i++)
+			bits = bits << 8 | (i < n ? (uint8_t)bytes.p[i] : 0);
+		for (size_t i = 0; i <= n; i++)
+			four[i] = letters[form][bits >> (18 - 6 * i) & 63];
+		buf_add(b, four, form == BASE64_PADDED ? sizeof(four) : n + 1);
+		bytes = sv_skip(bytes, n);
+	}
+}
+
+static int value(enum base64_form form, char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == letters[form][62])
+		return 62;
+	return c == letters[form][63] ? 63 : -1;
+}
+
+/* The letters of @text without its padding; false if there is too much or too little of it. */
+static bool strip(enum base64_form form, struct sv text, struct sv *ret_letters)
+{
+	size_t pad = 0;
+
+	if (form == BASE64_PADDED) {
+		while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
+			pad++;
+		if (text.n % 4 != 0)
+			return false;
+	}
+	text.n -= pad;
+	*ret_letters = text;
+	return text.n % 4 != 1;
+}
+
+bool base64_check(enum base64_form form, struct sv text, size_t *ret_n)
+{
+	/* Bits of the last letter that no byte has, by the letters in the last group. */
+	static const int unused[] = { 0, 0, 15, 3 };
+	struct sv s;
+	int v = 0;
+
+	if (!strip(form, text, &s))
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		v = value(form, s.p[i]);
+		if (v < 0)
+			return false;
+	}
+	if (v & unused[s.n % 4])
+		return false;
+	*ret_n = s.n / 4 * 3 + s.n % 4 * 3 / 4;
+	return true;
+}
+
+/* The next group of *@in, which base64_check() has seen, with zeros for what is not there. */
+static void decode_group(enum base64_form form, struct sv *in, uint8_t ret_bytes[static 3])
+{
+	const size_t n = in->n < 4 ? in->n : 4;
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		const int v = i < n ? value(form, in->p[i]) : 0;
+
+		bits = bits << 6 | (v < 0 ? 0 : (uint32_t)v); /* padding is no letter */
+	}
+	for (size_t i = 0; i < 3; i++)
+		ret_bytes[i] = (uint8_t)(bits >> (16 - 8 * i));
+	*in = sv_skip(*in, n);
+}
+
+bool base64_decode(enum base64_form form, struct sv text, void *ret_bytes, size_t n)
+{
+	uint8_t *to = ret_bytes;
+	uint8_t three[3];
+	size_t have;
+
+	if (!base64_check(form, text, &have) || have != n)
+		return false;
+	for (size_t done = 0; done < n;) {
+		decode_group(form, &text, three);
+		for (size_t i = 0; i < 3 && done < n; i++)
+			to[done++] = three[i];
+	}
+	return true;
+}
+
+bool base64_decode_to(enum base64_form form, struct sv text, struct buf *b)
+{
+	uint8_t three[3];
+	size_t n;
+
+	if (!base64_check(form, text, &n))
+		return false;
+	for (size_t done = 0; done < n; done += 3) {
+		decode_group(form, &text, three);
+		buf_add(b, three, n - done < 3 ? n - done : 3);
+	}
+	return true;
+}
