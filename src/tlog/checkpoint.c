@@ -72,16 +72,20 @@ int checkpoint_print(const struct checkpoint *c, struct buf *b, struct writ_err 
 int checkpoint_sign(const struct checkpoint *c, const struct note_key *key,
 		    const struct sign_secret *sec, struct buf *b, struct writ_err *err)
 {
-	scoped_buf text = BUF_INIT(NOTE_MAX);
+	scoped_buf text = BUF_INIT(NOTE_MAX), line = BUF_INIT(NOTE_MAX);
 	int r = checkpoint_print(c, &text, err);
 
 	if (r < 0)
 		return r;
 	if (!sv_eq(key->name, c->origin))
 		return writ_fail(err, WRIT_E_BUG, 0, "the key is not that of the log");
+	r = note_sign(key, sec, buf_view(&text), &line, err);
+	if (r < 0)
+		return r;
 	buf_sv(b, buf_view(&text));
 	buf_ch(b, '\n');
-	return note_sign(key, sec, buf_view(&text), b, err);
+	buf_sv(b, buf_view(&line));
+	return buf_check(b, err);
 }
 
 int checkpoint_open(struct sv bytes, const struct note_key *log, struct note *ret_note,

@@ -15,7 +15,7 @@ enum { COSIGN_BYTES = 8 + sizeof(struct signature) };
 
 /*
  * Appends the line of @key, which is of type cosignature and belongs to @sec, under
- * @text, the text of a checkpoint. @time is in seconds since 1970.
+ * @text, the text of a checkpoint, which does not lie in @b. @time is in seconds since 1970.
  */
 must_check int cosign_sign(const struct note_key *key, const struct sign_secret *sec,
 			   uint64_t time, struct sv text, struct buf *b, struct writ_err *err);

@@ -68,7 +68,8 @@ void note_put_sig(const struct note_key *key, struct sv bytes, struct buf *b);
 
 /*
  * Appends the line of @key, which is of type Ed25519 and belongs to @sec, under
- * @text. A whole note is the text, an empty line, and such lines.
+ * @text, which does not lie in @b. A whole note is the text, an empty line, and
+ * such lines.
  */
 must_check int note_sign(const struct note_key *key, const struct sign_secret *sec,
 			 struct sv text, struct buf *b, struct writ_err *err);
