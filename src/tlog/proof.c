@@ -93,6 +93,18 @@ static bool log_signed(const struct tlog_policy *p, struct sv origin, uint64_t b
 	return false;
 }
 
+static bool any_known(const struct note *n, const struct note_key *keys, size_t keys_n)
+{
+	for (size_t i = 0; i < n->sigs_n * keys_n; i++) {
+		const struct note_sig *sig = &n->sig[i / keys_n];
+		const struct note_key *key = &keys[i % keys_n];
+
+		if (sig->id == key->id && sv_eq(sig->name, key->name))
+			return true;
+	}
+	return false;
+}
+
 static enum proof_verdict refuse(enum proof_verdict why, const char *what, struct writ_err *err)
 {
 	return writ_fail_lit(err, WRIT_E_DENIED, 0, what) < 0 ? why : PROOF_MALFORMED;
@@ -110,6 +122,8 @@ static enum proof_verdict check_signers(const struct tlog_policy *p, const struc
 		keys[keys_n++] = p->log[i].key;
 	for (size_t i = 0; i < p->witnesses_n; i++)
 		keys[keys_n++] = p->witness[i].key;
+	if (!any_known(n, keys, keys_n))
+		return refuse(PROOF_UNKNOWN_LOG, "no signature of a known key", err);
 	if (note_verify(n, keys, keys_n, &who, err) < 0)
 		return PROOF_BAD_SIGNATURE;
 	if (!log_signed(p, f->checkpoint.origin, who.by))

@@ -382,8 +382,8 @@ static void test_damage(void)
 	for (size_t i = 0; i < b.n; i++) {
 		const char was = b.p[i];
 
-		for (unsigned bit = 0; bit < 8; bit++, tried++) {
-			b.p[i] = (char)(was ^ 1 << bit);
+		for (unsigned bit = 0; bit < 4; bit++, tried++) {
+			b.p[i] = (char)(was ^ 1 << (i + 3 * bit) % 8);
 			passed += note_parse(buf_view(&b), &n, &err) == 0 &&
 				  note_verify(&n, keys, 3, &who, &err) == 0 && who.by == 7;
 		}
@@ -392,7 +392,7 @@ static void test_damage(void)
 	for (size_t i = 0; i < b.n; i++, tried++)
 		passed += note_parse(sv_sub(buf_view(&b), 0, i), &n, &err) == 0 &&
 			  note_verify(&n, keys, 3, &who, &err) == 0 && who.by == 7;
-	ok(tried > 3000 && passed == 0, "%u of %u damaged notes pass", passed, tried);
+	ok(tried > 2200 && passed == 0, "%u of %u damaged notes pass", passed, tried);
 }
 
 static void test_cosign(void)
