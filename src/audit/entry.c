@@ -1,0 +1,308 @@
+#include "audit/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/base64.h"
+#include "codec/json.h"
+#include "crypto/crypto.h"
+#include "tlog/tree.h"
+
+#include "base/banned.h"
+
+enum { SALTS_MAX = ENTRY_MEMBERS * ENTRY_SALT };
+
+void entry_clear(struct entry *e)
+{
+	buf_clear(&e->values);
+	e->n = 0;
+	e->failed = false;
+}
+
+static bool is_plain(char c)
+{
+	return c >= 0x20 && c <= 0x7e && c != '%';
+}
+
+void entry_encode(struct buf *b, struct sv s)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (is_plain(s.p[i]))
+			continue;
+		buf_sv(b, sv_sub(s, from, i - from));
+		buf_fmt(b, "%%%02X", (unsigned char)s.p[i]);
+		from = i + 1;
+	}
+	buf_sv(b, sv_skip(s, from));
+}
+
+/* An upper-case digit, or -1: one text per value. */
+static int hex_upper(char c)
+{
+	return c >= 'a' && c <= 'f' ? -1 : sv_hex(c);
+}
+
+int entry_decode(struct sv s, struct buf *b, struct writ_err *err)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		int hi, lo;
+
+		if (is_plain(s.p[i])) {
+			buf_ch(b, s.p[i]);
+			continue;
+		}
+		hi = s.p[i] == '%' && i + 2 < s.n ? hex_upper(s.p[i + 1]) : -1;
+		lo = hi >= 0 ? hex_upper(s.p[i + 2]) : -1;
+		if (lo < 0 || is_plain((char)(hi << 4 | lo)))
+			return writ_fail(err, WRIT_E_SYNTAX, 0,
+					 "not percent-encoded as it must be");
+		buf_ch(b, (char)(hi << 4 | lo));
+		i += 2;
+	}
+	return buf_check(b, err);
+}
+
+/* The value that was put in since @at belongs to @key. */
+static void add(struct entry *e, const char *key, size_t at)
+{
+	for (size_t i = 0; i < e->n; i++)
+		e->failed |= strcmp(e->members[i].key, key) == 0;
+	/* Capitals and underscores are not ours to use: what is added later sorts first. */
+	if (e->n == ENTRY_MEMBERS || e->values.failed || key[0] < 'a')
+		e->failed = true;
+	if (e->failed)
+		return;
+	e->members[e->n++] = (struct entry_member){ .key = key,
+						    .at = (uint32_t)at,
+						    .n = (uint32_t)(e->values.n - at) };
+}
+
+/* Within printable ASCII only two characters need a backslash. */
+static void put_string(struct buf *b, struct sv s)
+{
+	buf_ch(b, '"');
+	for (size_t i = 0, from = 0; i <= s.n; i++) {
+		const char c = i < s.n ? s.p[i] : 0;
+
+		if (i < s.n && is_plain(c) && c != '"' && c != '\\')
+			continue;
+		buf_sv(b, sv_sub(s, from, i - from));
+		from = i + 1;
+		if (i == s.n)
+			break;
+		if (c == '"' || c == '\\')
+			buf_fmt(b, "\\%c", c);
+		else
+			buf_fmt(b, "%%%02X", (unsigned char)c);
+	}
+	buf_ch(b, '"');
+}
+
+void entry_str(struct entry *e, const char *key, struct sv value)
+{
+	const size_t at = e->values.n;
+
+	put_string(&e->values, value);
+	add(e, key, at);
+}
+
+void entry_num(struct entry *e, const char *key, uint64_t value)
+{
+	const size_t at = e->values.n;
+	const uint64_t most = (uint64_t)CJ_INT_MAX;
+
+	buf_fmt(&e->values, "%llu", (unsigned long long)(value > most ? most : value));
+	add(e, key, at);
+}
+
+void entry_bool(struct entry *e, const char *key, bool value)
+{
+	const size_t at = e->values.n;
+
+	buf_str(&e->values, value ? "true" : "false");
+	add(e, key, at);
+}
+
+void entry_digest(struct entry *e, const char *key, const struct digest *d)
+{
+	const size_t at = e->values.n;
+
+	buf_ch(&e->values, '"');
+	base64_encode(BASE64_URL, (struct sv){ (const char *)d->b, sizeof(d->b) }, &e->values);
+	buf_ch(&e->values, '"');
+	add(e, key, at);
+}
+
+void entry_list(struct entry *e, const char *key, char *const *list)
+{
+	const size_t at = e->values.n;
+
+	buf_ch(&e->values, '[');
+	for (char *const *item = list; *item; item++) {
+		if (item != list)
+			buf_ch(&e->values, ',');
+		put_string(&e->values, sv_from(*item));
+	}
+	buf_ch(&e->values, ']');
+	add(e, key, at);
+}
+
+void entry_hide(struct entry *e)
+{
+	if (e->n)
+		e->members[e->n - 1].hidden = true;
+}
+
+void entry_begin(struct entry *e, const char *event, uint64_t time_us)
+{
+	entry_clear(e);
+	e->values.max = ENTRY_LINE_MAX;
+	entry_str(e, "event", sv_from(event));
+	entry_num(e, "time", time_us);
+}
+
+/* --- both forms --- */
+
+struct hidden {
+	char salt[ENTRY_SALT_TEXT + 1];
+	char digest[ENTRY_DIGEST_TEXT + 1];
+};
+
+/* Members by key; those of one entry are few, and almost in order. */
+static void sort(const struct entry *e, const struct entry_member **ret)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		size_t at = i;
+
+		for (; at > 0 && strcmp(ret[at - 1]->key, e->members[i].key) > 0; at--)
+			ret[at] = ret[at - 1];
+		ret[at] = &e->members[i];
+	}
+}
+
+static struct sv value_of(const struct entry *e, const struct entry_member *m)
+{
+	return sv_sub(buf_view(&e->values), m->at, m->n);
+}
+
+static void put_members(const struct entry *e, const struct entry_member *const *sorted,
+			bool hidden, struct buf *b)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		if (sorted[i]->hidden && !hidden)
+			continue;
+		if (b->n && b->p[b->n - 1] != '{')
+			buf_ch(b, ',');
+		buf_fmt(b, "\"%s\":", sorted[i]->key);
+		buf_sv(b, value_of(e, sorted[i]));
+	}
+	buf_ch(b, '}');
+}
+
+static void text_of(struct sv bytes, char *ret, size_t room)
+{
+	struct buf b = BUF_INIT(64);
+
+	base64_encode(BASE64_URL, bytes, &b);
+	if (b.n < room)
+		memcpy(ret, b.p, b.n + 1);
+	buf_clear(&b);
+}
+
+void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b)
+{
+	struct buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
+
+	buf_fmt(&text, "[\"" SV_FMT "\",\"" SV_FMT "\",", SV_ARG(salt), SV_ARG(name));
+	buf_sv(&text, value);
+	buf_ch(&text, ']');
+	base64_encode(BASE64_URL, buf_view(&text), b);
+	b->failed |= text.failed;
+	buf_clear(&text);
+}
+
+static int hide(const struct entry *e, const struct entry_member *m, const uint8_t *salt,
+		struct hidden *ret, struct writ_err *err)
+{
+	struct buf b = BUF_INIT(2 * ENTRY_LINE_MAX);
+	struct digest d;
+	int r;
+
+	text_of((struct sv){ (const char *)salt, ENTRY_SALT }, ret->salt, sizeof(ret->salt));
+	entry_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &b);
+	r = buf_check(&b, err);
+	d = crypto_sha256(buf_view(&b));
+	text_of((struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest, sizeof(ret->digest));
+	buf_clear(&b);
+	return r;
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In the line: the salts, by name. */
+static void put_salts(const struct entry *e, const struct entry_member *const *sorted,
+		      const struct hidden *hidden, struct buf *line)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (sorted[i]->hidden) {
+			buf_fmt(line, "%s\"%s\":\"%s\"", first ? "\"_salt\":{" : ",",
+				sorted[i]->key, hidden[i].salt);
+			first = false;
+		}
+	if (!first)
+		buf_ch(line, '}');
+}
+
+/* In the public form: what stands for them, in an order that tells nothing. */
+static void put_digests(const char **digests, size_t n, struct buf *b)
+{
+	if (n)
+		qsort(digests, n, sizeof(*digests), by_digest);
+	for (size_t i = 0; i < n; i++)
+		buf_fmt(b, "%s\"%s\"", i ? "," : "\"_sd\":[", digests[i]);
+	if (n)
+		buf_ch(b, ']');
+}
+
+int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
+		 struct writ_err *err)
+{
+	const struct entry_member *sorted[ENTRY_MEMBERS];
+	struct hidden hidden[ENTRY_MEMBERS];
+	const char *digests[ENTRY_MEMBERS];
+	uint8_t salts[SALTS_MAX];
+	struct buf open = BUF_INIT(ENTRY_PUBLIC_MAX);
+	size_t n = 0;
+	int r = crypto_random(salts, sizeof(salts), err);
+
+	if (e->failed || e->values.failed)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry of the log is too large");
+	sort(e, sorted);
+	for (size_t i = 0; r == 0 && i < e->n; i++)
+		if (sorted[i]->hidden) {
+			r = hide(e, sorted[i], &salts[i * ENTRY_SALT], &hidden[i], err);
+			digests[n++] = hidden[i].digest;
+		}
+	if (r < 0)
+		return r;
+	buf_ch(line, '{');
+	put_salts(e, sorted, hidden, line);
+	put_members(e, sorted, true, line);
+	buf_ch(&open, '{');
+	put_digests(digests, n, &open);
+	put_members(e, sorted, false, &open);
+	r = buf_check(&open, err);
+	if (r == 0)
+		r = buf_check(line, err);
+	if (r == 0)
+		*ret_leaf = tree_leaf(buf_view(&open));
+	buf_clear(&open);
+	return r;
+}

@@ -1,0 +1,208 @@
+#include "audit/realm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/realm_priv.h"
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+static int lock(struct realm *r, const char *path, struct writ_err *err)
+{
+	r->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->dir < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	r->lock =
+		openat(r->dir, "lock", (r->writes ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+	if (r->lock < 0 || flock(r->lock, r->writes ? LOCK_EX : LOCK_SH) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "lock %s", path);
+	return 0;
+}
+
+int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *err)
+{
+	int n;
+
+	*r = (struct realm)REALM_INIT;
+	r->writes = writes;
+	n = lock(r, path, err);
+	/* The first of all. */
+	if (n < 0 && writes && err->sys == ENOENT) {
+		n = fd_make_dirs(path, err);
+		if (n == 0)
+			n = lock(r, path, err);
+	}
+	if (n == 0)
+		n = realm_load(r, err);
+	if (n < 0)
+		realm_close(r);
+	return n;
+}
+
+void realm_close(struct realm *r)
+{
+	realm_nodes_clear(&r->nodes);
+	scope_close(&r->wal);
+	scope_close(&r->lock);
+	scope_close(&r->dir);
+	*r = (struct realm)REALM_INIT;
+}
+
+/* What did not fit is cut off again, if that can be done: the next one who opens looks, too. */
+static int put(struct realm *r, struct sv line, bool sync, struct writ_err *err)
+{
+	const int n = fd_write_all(r->wal, line, err);
+
+	if (n < 0) {
+		(void)!ftruncate(r->wal, (off_t)r->bytes);
+		return n;
+	}
+	if (sync && fdatasync(r->wal) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "sync the log");
+	r->bytes += line.n;
+	return 0;
+}
+
+int realm_append(struct realm *r, const struct entry *e, bool sync, uint64_t *ret_index,
+		 struct writ_err *err)
+{
+	scoped_buf line = BUF_INIT(ENTRY_PUBLIC_MAX + 1);
+	const uint64_t index = r->tree.size;
+	struct digest leaf;
+	int n;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (e->members[i].hidden)
+			return writ_fail(err, WRIT_E_BUG, 0, "the realm's log has nothing private");
+	if (!r->writes || r->nodes.n == TILE_WIDTH)
+		return writ_fail(err, WRIT_E_BUG, 0, "the log is not open for appending");
+	n = entry_finish(e, &line, &leaf, err);
+	buf_ch(&line, '\n');
+	if (n == 0)
+		n = buf_check(&line, err);
+	if (n == 0)
+		n = put(r, buf_view(&line), sync, err);
+	if (n == 0)
+		n = tree_append(&r->tree, &leaf, NULL, err);
+	if (n < 0)
+		return n;
+	r->nodes.leaf[r->nodes.n++] = leaf;
+	if (ret_index)
+		*ret_index = index;
+	return r->nodes.n == TILE_WIDTH ? realm_roll(r, err) : 0;
+}
+
+int realm_boot(struct buf *b, struct writ_err *err)
+{
+	const int n = fd_read_file("/proc/sys/kernel/random/boot_id", b, err);
+
+	while (b->n && b->p[b->n - 1] == '\n')
+		b->p[--b->n] = 0;
+	return n;
+}
+
+static int put_latest(const struct realm *r, struct sv note, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(NOTE_MAX);
+	int n = realm_boot(&b, err);
+
+	buf_ch(&b, '\n');
+	buf_sv(&b, note);
+	if (n == 0)
+		n = buf_check(&b, err);
+	return n == 0 ? realm_put(r->dir, "latest", buf_view(&b), false, err) : n;
+}
+
+int realm_sign(struct realm *r, const struct note_key *key, const struct sign_secret *sec,
+	       bool sync, struct writ_err *err)
+{
+	const struct checkpoint c = { .origin = key->name,
+				      .size = r->tree.size,
+				      .root = tree_frontier_root(&r->tree) };
+	scoped_buf b = BUF_INIT(NOTE_MAX);
+	int n = checkpoint_sign(&c, key, sec, &b, err);
+
+	/* SECURITY: nothing leaves us that a crash could take back. */
+	if (n == 0 && sync && fdatasync(r->wal) < 0)
+		n = writ_fail(err, WRIT_E_SYS, errno, "sync the log");
+	if (n == 0)
+		n = sync ? realm_put(r->dir, "checkpoint", buf_view(&b), true, err)
+			 : put_latest(r, buf_view(&b), err);
+	if (n < 0)
+		return n;
+	if (sync)
+		(void)unlinkat(r->dir, "latest", 0); /* smaller, or the same */
+	*(sync ? &r->checkpoint : &r->latest) =
+		(struct realm_mark){ .size = c.size, .root = c.root };
+	return 0;
+}
+
+int realm_read(const struct realm *r, const char *name, struct buf *b, struct writ_err *err)
+{
+	scoped_fd fd = openat(r->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "%s", name);
+	return fd_read_all(fd, b, err);
+}
+
+int realm_checkpoint(const struct realm *r, struct buf *b, struct writ_err *err)
+{
+	scoped_buf latest = BUF_INIT(NOTE_MAX);
+	int n = realm_read(r, "latest", &latest, err);
+	struct sv rest = buf_view(&latest);
+
+	if (n < 0)
+		return n;
+	if (latest.n == 0)
+		return realm_read(r, "checkpoint", b, err);
+	(void)sv_cut(&rest, '\n');
+	buf_sv(b, rest);
+	return buf_check(b, err);
+}
+
+static int from_wal(struct realm *r, uint64_t skip, struct buf *b, struct writ_err *err)
+{
+	scoped_buf all = BUF_INIT(BUNDLE_BYTES_MAX);
+	struct sv rest, line;
+	int n = lseek(r->wal, 0, SEEK_SET) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "wal")
+					       : fd_read_all(r->wal, &all, err);
+
+	if (n < 0)
+		return n;
+	rest = buf_view(&all);
+	do
+		line = sv_cut(&rest, '\n');
+	while (skip--);
+	buf_sv(b, line);
+	return buf_check(b, err);
+}
+
+int realm_entry(struct realm *r, uint64_t index, struct buf *b, struct writ_err *err)
+{
+	scoped_buf all = BUF_INIT(BUNDLE_BYTES_MAX);
+	struct tile t = { .entries = true, .width = TILE_WIDTH, .index = index / TILE_WIDTH };
+	struct sv rest, entry = SV("");
+	int n;
+
+	if (index >= r->tree.size)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the log has only %llu entries",
+				 (unsigned long long)r->tree.size);
+	if (index >= r->nodes.base)
+		return from_wal(r, index - r->nodes.base, b, err);
+	n = realm_read_tile(r->dir, &t, &all, err);
+	if (n == 0)
+		n = bundle_check(buf_view(&all), &t, err);
+	rest = buf_view(&all);
+	for (uint64_t i = 0; n >= 0 && i <= index % TILE_WIDTH; i++)
+		n = bundle_next(&rest, &entry, err);
+	if (n < 0)
+		return n;
+	buf_sv(b, entry);
+	return buf_check(b, err);
+}

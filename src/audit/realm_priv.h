@@ -1,0 +1,38 @@
+/*
+ * realm_priv.h - what the files of the realm's log share
+ *
+ * Reads:  audit/realm.h
+ * Writes: nothing
+ * Next:   realm.c
+ */
+#ifndef WRIT_AUDIT_REALM_PRIV_H
+#define WRIT_AUDIT_REALM_PRIV_H
+
+#include <stddef.h>
+
+#include "audit/realm.h"
+
+/* realm.c */
+/* Appends the file @name of the log; nothing if there is none. */
+must_check int realm_read(const struct realm *r, const char *name, struct buf *b,
+			  struct writ_err *err);
+must_check int realm_boot(struct buf *b, struct writ_err *err); /* which one this is */
+
+/* realm_nodes.c */
+void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base);
+void realm_nodes_clear(struct realm_nodes *n);
+must_check int realm_read_tile(int dir, const struct tile *t, struct buf *b, struct writ_err *err);
+
+/* realm_roll.c: the newest file of wal/ is full */
+must_check int realm_roll(struct realm *r, struct writ_err *err);
+must_check int realm_wal_open(struct realm *r, struct writ_err *err);
+must_check int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err);
+
+/* realm_load.c: what is on the disk */
+must_check int realm_load(struct realm *r, struct writ_err *err);
+
+/* Replaces @name in @dir by @bytes, with the directories above it. */
+must_check int realm_put(int dir, const char *name, struct sv bytes, bool sync,
+			 struct writ_err *err);
+
+#endif
