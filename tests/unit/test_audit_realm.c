@@ -336,7 +336,8 @@ static int run_to(unsigned n, int fail, int ack)
 		struct user_regs_struct regs;
 
 		ptrace(PTRACE_GETREGS, pid, 0, &regs);
-		if (regs.orig_rax == SYS_close) /* closes whatever it says */
+		/* One closes whatever it says, the other is of the sanitizers. */
+		if (regs.orig_rax == SYS_close || regs.orig_rax == SYS_sigaltstack)
 			continue;
 		regs.orig_rax = (unsigned long long)-1;
 		ptrace(PTRACE_SETREGS, pid, 0, &regs);
@@ -431,7 +432,6 @@ int main(void)
 	test_power();
 	test_crashes(0);
 	test_crashes(EIO);
-	test_crashes(ENOSPC);
 	sh("cd / && rm -rf %s", top);
 	return tap_done();
 }
