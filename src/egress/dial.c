@@ -40,13 +40,17 @@ static socklen_t to_sockaddr(const struct cap_net_addr *a, uint16_t port,
  */
 static bool is_own(const struct egress *e, const struct cap_net_addr *a)
 {
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 	struct sockaddr_storage to, from;
 	const socklen_t n = to_sockaddr(a, 9, &to);
 	socklen_t got = sizeof(from);
 	const int s = e->route[a->v6];
 
-	/* SECURITY: what cannot be told apart is not dialled; no way there is an answer. */
-	if (s < 0)
+	/*
+	 * SECURITY: what cannot be told apart is not dialled; no way there is an answer.
+	 * While a socket is connected it keeps the address of the first time.
+	 */
+	if (s < 0 || connect(s, &nobody, sizeof(nobody)) < 0)
 		return true;
 	if (connect(s, (struct sockaddr *)&to, n) < 0)
 		return errno != ENETUNREACH && errno != EHOSTUNREACH;

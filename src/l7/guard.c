@@ -13,6 +13,31 @@ struct guard {
 	bool zipped, ended;
 };
 
+/*
+ * SECURITY: these ask for an answer in parts, each of which may have a part of a value, or
+ * in bytes that a value would not be found in.
+ */
+static const struct sv unasked[] = {
+	SV_INIT("range"), SV_INIT("if-range"),	     SV_INIT("request-range"),
+	SV_INIT("a-im"),  SV_INIT("accept-charset"), SV_INIT("sec-websocket-extensions"),
+};
+
+void guard_request(struct call *c)
+{
+	for (size_t i = 0; i < c->q.fields_n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(unasked); k++)
+			c->fields[i].drop |= same_name(c->fields[i].name, unasked[k]);
+}
+
+bool guard_sees(const struct http1_response *r)
+{
+	bool packed = r->status == 206 || r->status == 226;
+
+	for (size_t i = 0; r->websocket && i < r->fields_n; i++)
+		packed |= same_name(r->fields[i].name, SV("sec-websocket-extensions"));
+	return !packed;
+}
+
 struct guard *guard_new(struct l7 *l, struct sv coding, const char **why)
 {
 	const bool zipped = same_name(coding, SV("gzip")) || same_name(coding, SV("x-gzip")) ||

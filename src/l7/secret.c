@@ -457,8 +457,10 @@ const char *secret_apply(struct call *c)
 	if (!why && p.n)
 		why = set_values(c, &p);
 	c->bears = !why && p.n;
-	if (!why && c->guarded)
+	if (!why && c->guarded) {
+		guard_request(c);
 		c->set[c->set_n++] = (struct http1_field){ .name = SV("accept-encoding"),
 							   .value = SV("identity") };
+	}
 	return why;
 }
