@@ -84,3 +84,41 @@ show(out)
     w.ok("ping" not in got[1:] and "host" not in got[1:], "and no other", got)
     w.same([c["to"] for c in w.accepted()], [net.FIRST], "the world saw just that")
     w.same(hits, [], "and the host nothing")
+
+
+@test("a message cannot say by which way it goes")
+def control(w):
+    """With an interface and an address of its own choice in its control data it would leave the host."""
+    if not tried(w, RULES):
+        return
+    script = f"""
+def info(index): return [(socket.IPPROTO_IP, 8, struct.pack("@i4s4s", index, socket.inet_aton("{net.HOST}"), bytes(4)))]
+def options(): return info(0) + [(socket.IPPROTO_IP, 7, bytes([131, 7, 4]) + socket.inet_aton("{net.THIRD}") + b"\\0")]
+def send(control):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("1.2.3.53", 53))
+    return s.sendmsg([b"leak"], control)
+show([attempt(send, c) for c in ([], *[info(i) for i in range(1, 8)], options())])
+"""
+    got = inside(w, RULES, script)
+    w.same(got[0], 4, "without any it is sent to where names are asked for")
+    w.same(set(got[1:]), {"EPERM"}, "with an address, an interface or hosts on the way it is not")
+    w.nothing_left("no packet has left the host")
+    exec(net.INSIDE + "show = id\n" + script, {})  # the same without writ
+    w.ok(any(p[1] == "1.2.3.53" for p in w.packets()), "while the host's own do", w.packets())
+
+
+@test("who was led to egress does not listen there without a rule")
+def listening(w):
+    """A socket that connects is bound on the way; let go of, it would still be."""
+    if not tried(w, RULES):
+        return
+    script = """
+import ctypes
+s = socket.socket()
+s.connect(("198.18.0.1", 53))
+gone = ctypes.CDLL(None).connect(s.fileno(), struct.pack("=H14x", 0), 16)
+show([gone, s.getsockname()[0], attempt(s.listen)])
+"""
+    w.same(inside(w, RULES, script), [0, "127.0.0.1", "EACCES"], "it is refused")
+    w.same(inside(w, [*RULES, "allow listen 8080"], script), [0, "127.0.0.1", None], "with a rule it is not")
