@@ -171,11 +171,12 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
 		a->fd = -1;
-		(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
-		dial_stop(f);
+		egress_unwatch(e, fd);
+		dial_stop(e, f);
 		finish(e, f, fd, &to);
 		return;
 	}
+	egress_unwatch(e, fd);
 	close(fd);
 	a->fd = -1;
 	try_or_fail(e, f);
@@ -189,10 +190,11 @@ void dial_timer(struct egress *e, struct flow *f)
 		try_or_fail(e, f);
 }
 
-void dial_stop(struct flow *f)
+void dial_stop(struct egress *e, struct flow *f)
 {
 	for (size_t i = 0; f->setup && i < ATTEMPTS; i++)
 		if (f->setup->attempts[i].fd >= 0) {
+			egress_unwatch(e, f->setup->attempts[i].fd);
 			close(f->setup->attempts[i].fd);
 			f->setup->attempts[i].fd = -1;
 		}

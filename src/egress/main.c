@@ -47,6 +47,11 @@ void egress_watch(struct egress *e, int fd, uint32_t events, void *what)
 	(void)epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev);
 }
 
+void egress_unwatch(struct egress *e, int fd)
+{
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void egress_wake(struct egress *e, uint64_t at_ms)
 {
 	if (at_ms < e->due_ms)
@@ -400,6 +405,12 @@ static void free_dead(struct egress *e)
 		}
 		*at = f->next;
 		free(f);
+	}
+	while (e->dead_setups) {
+		struct setup *s = e->dead_setups;
+
+		e->dead_setups = s->next_dead;
+		free(s);
 	}
 }
 
