@@ -240,16 +240,26 @@ static void on_rule(struct egress *e, const struct egress_message *m)
 				&e->reach, e->listeners.v[i]->l.host, e->listeners.v[i]->l.port);
 }
 
-/* Tunnels that nothing allows any more end. */
+static bool is_revoked(const struct egress *e, const struct flow *f)
+{
+	return !f->publish && f->bill.entry < e->set.caps.n &&
+	       e->set.caps.v[f->bill.entry].cap.action == CAP_NONE;
+}
+
+/* What nothing allows any more ends, and what is on its way to it, too. */
 static void end_revoked(struct egress *e)
 {
 	struct flow *next;
 
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
-		if (!f->publish && f->bill.entry < e->set.caps.n &&
-		    e->set.caps.v[f->bill.entry].cap.action == CAP_NONE)
+		if (is_revoked(e, f))
 			flow_close(e, f, true, "it was taken back");
+	}
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (is_revoked(e, f))
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it was taken back");
 	}
 }
 

@@ -137,6 +137,8 @@ struct vault {
 	const struct scan_set *values, *placeholders;
 	char *window; /* to look through a whole text */
 	size_t window_n;
+	unsigned near, nearer; /* how much of a value, of 1000, an answer had, and how often more */
+	bool guessed;	       /* it was too often: none is used any more */
 };
 
 must_check int vault_fill(struct l7 *l, const struct l7_settings *s, struct writ_err *err);

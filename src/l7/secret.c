@@ -450,6 +450,8 @@ const char *secret_apply(struct call *c)
 
 	if (c->l7->vault.n == 0)
 		return NULL;
+	if (c->guarded && c->l7->vault.guessed)
+		return "secret-guessed";
 	make_plan(c, &p);
 	why = check_fields(c, &p);
 	if (!why)

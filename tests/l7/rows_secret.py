@@ -285,6 +285,54 @@ def row_N088_websocket(ok, pki):
         ok("it is not asked for", "sec-websocket-extensions" not in o.seen[0], o.seen)
 
 
+def row_N088_guessing(ok, pki):
+    """What is held back because it may become the value tells whether a guess was right: not for long."""
+    def echo(origin, sock):
+        Stream(sock).message()
+        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                     b"Sec-WebSocket-Accept: x\r\n\r\n")
+        while data := sock.recv(4096):
+            sock.sendall(data)
+    w = World(API, pki, secrets=(TOKEN,))
+    w.origin("api.test", echo)
+
+    def held(s, guess):
+        """Is all of it held back? Then what follows sets it free."""
+        s.sendall(b"\n" + guess)
+        got, end = b"", len(guess) + 3
+        while len(got) <= 1:
+            s.settimeout(0.15)
+            try:
+                got += s.recv(4096) or b"!" * end
+            except TimeoutError:
+                break
+        s.sendall(b"\n!")
+        s.settimeout(5)
+        all_held = len(got) <= 1
+        while len(got) < end:
+            got += s.recv(4096) or b"!" * end
+        return all_held
+    s, known = w.tls("api.test"), 0
+    s.sendall(get(more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"))
+    Stream(s).until(b"\r\n\r\n")
+    try:
+        for n in range(1, len(VALUE)):
+            for last in (b"?", VALUE[n - 1].encode()):
+                if held(s, VALUE[:n - 1].encode() + last):
+                    known = n
+    except OSError:
+        pass
+    ok("a few letters can be found out", known >= 4, known)
+    ok("and no more", known <= len(VALUE) // 2, known)
+    got = w.ask(get())
+    ok.equal("then it is not used any more", (code(got), got[1]["x-writ-reason"]), ("403", ["secret-guessed"]))
+    w, _ = start(pki, reply=reflect(b"x" * 70000 + VALUE[:4].encode()))
+    for _ in range(8):
+        got = w.ask(get())
+    ok.equal("its beginning may be spoken of", code(got), "200")
+
+
 def row_N089_trace(ok, pki):
     w, o = start(pki)
     ok.equal("405", code(w.ask(get(method="TRACE"))), "405")
