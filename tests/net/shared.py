@@ -108,6 +108,20 @@ show([attempt(send, c) for c in ([], *[info(i) for i in range(1, 8)], options())
     w.ok(any(p[1] == "1.2.3.53" for p in w.packets()), "while the host's own do", w.packets())
 
 
+@test("nothing is said to the wire by joining a group")
+def groups(w):
+    """The group is a word of the agent's choice, and who joins it says so to everybody."""
+    if not tried(w, RULES):
+        return
+    got = inside(w, RULES, """
+four, six = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+group = socket.inet_pton(socket.AF_INET6, "ff05::6c65:616b")
+show([attempt(four.setsockopt, 0, 35, socket.inet_aton("239.1.2.3") + bytes(4)), attempt(six.setsockopt, 41, 20, group + bytes(4)),
+      attempt(four.setsockopt, 1, 25, b"lo"), attempt(four.setsockopt, 0, 4, bytes([1, 1, 1, 0])), attempt(four.setsockopt, 1, 2, 1)])
+""")
+    w.same(got, ["EPERM"] * 4 + [None], "nor an interface or a way chosen")
+
+
 @test("who was led to egress does not listen there without a rule")
 def listening(w):
     """A socket that connects is bound on the way; let go of, it would still be."""
