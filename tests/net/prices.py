@@ -61,3 +61,18 @@ open("out", "w").write(json.dumps(out))
         w.same({x for x in got}, {want}, "the answer holds for all that wait", got)
         w.same(rest.count("[y"), 0, "and nobody is asked again", rest[-800:])
     w.same(w.accepted(), [], "after a no, nothing was dialled")
+
+
+@test("a question about a request says what it does")
+def request(w):
+    w.zone("ask.example.test", net.FIRST)
+    w.serve("http", 80)
+    w.put("s.py", "import os, sys, json\n" + net.INSIDE + """
+talk("ask.example.test", 80, b"DELETE /all/of/it HTTP/1.1\\r\\nHost: ask.example.test\\r\\n\\r\\n", seconds=20)
+""")
+    with net.host.Terminal(w, [w.program, "run", *w.rules("ask net http://ask.example.test/** methods=DELETE"), "--", net.host.PYTHON, "s.py"]) as t:
+        w.ok(t.expect(r"reach DELETE ask\.example\.test:80/all/of/it\?", 15), "method, host, port and path", t.screen[-600:])
+        time.sleep(1)
+        t.type("n")
+        t.code(20)
+    w.same(w.accepted(), [], "after a no, nothing was dialled")
