@@ -171,7 +171,7 @@ def watched_elsewhere(pid):
                     inode = int(line.split("ino:")[1].split()[0], 16)
                     try:
                         same = os.stat(f"/proc/{pid}/fd/{number}").st_ino == inode
-                    except OSError:
+                    except FileNotFoundError:
                         same = False
                     found += [] if same else [number]
     except PermissionError:

@@ -86,6 +86,20 @@ show(out)
     w.same(hits, [], "and the host nothing")
 
 
+@test("rules for addresses hold, and the record says which")
+def literal(w):
+    if not tried(w, RULES):
+        return
+    w.serve("echo", 7000)
+    rules = [f"tcp://{net.FIRST}:7000", f"tcp://{net.THIRD}:7000"]
+    got = inside(w, rules, f"""
+show([talk(a, 7000) for a in ("{net.FIRST}", "{net.THIRD}", "{net.SECOND}", "localhost") * 5])
+""")
+    w.same([got[i::4].count("ping") for i in range(4)], [5, 5, 0, 0], "those that are named are reached", got)
+    w.same({c["to"] for c in w.accepted()}, {net.FIRST, net.THIRD}, "and no other")
+    w.same({e["host"] for e in w.net_events("connect", answer="allow")}, {net.FIRST, net.THIRD}, "on record as they are")
+
+
 @test("a message cannot say by which way it goes")
 def control(w):
     """With an interface and an address of its own choice in its control data it would leave the host."""
