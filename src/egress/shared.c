@@ -109,7 +109,7 @@ static bool wants_host(struct egress *e, struct route_message *m, struct expecte
 	x->due_ms = e->now_ms + HEAD_MS;
 	/* SECURITY: decided on again when it comes, so it has to be the same then. */
 	if (x->way != REACH_CLOSED)
-		x->host = reach_name_of(&e->reach, reach_intern(&e->reach, host));
+		x->host = head_lasting(e, host);
 	if (x->way == REACH_CLOSED || x->host.n == 0) {
 		refuse(e, m, host, m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
 		return false;

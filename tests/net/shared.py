@@ -100,6 +100,22 @@ show([talk(a, 7000) for a in ("{net.FIRST}", "{net.THIRD}", "{net.SECOND}", "loc
     w.same({e["host"] for e in w.net_events("connect", answer="allow")}, {net.FIRST, net.THIRD}, "on record as they are")
 
 
+@test("requests are read here, too")
+def requests(w):
+    rules = ["http://api.example.test/a/**", "http://*.pkg.test/a/**", f"http://{net.THIRD}/a/**"]
+    if not tried(w, rules):
+        return
+    w.zone("api.example.test", net.FIRST)
+    w.zone("x.pkg.test", net.SECOND)
+    w.serve("http", 80)
+    got = inside(w, rules, f"""
+def ask(host, path): return talk(host, 80, f"GET {{path}} HTTP/1.1\\r\\nHost: {{host}}\\r\\n\\r\\n".encode())[9:12]
+show([[ask(h, p) for p in ("/a/x", "/b")] for h in ("api.example.test", "x.pkg.test", "{net.THIRD}")])
+""")
+    w.same(got, [["200", "403"]] * 3, "what is allowed is answered, other paths are not")
+    w.same([c["requests"][0][1] for c in w.accepted()], ["/a/x"] * 3, "nor seen outside")
+
+
 @test("a message cannot say by which way it goes")
 def control(w):
     """With an interface and an address of its own choice in its control data it would leave the host."""
