@@ -351,7 +351,7 @@ static void object_of(const struct egress_event *e, char *to, size_t room)
 static void question_of(const struct egress_event *e, char *to, size_t room)
 {
 	if (e->what == EGRESS_REQUEST)
-		snprintf(to, room, "%s %s:%u%s", e->method, e->host, e->port, e->path);
+		(void)snprintf(to, room, "%s %s:%u%s", e->method, e->host, e->port, e->path);
 	else
 		object_of(e, to, room);
 }
