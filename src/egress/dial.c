@@ -40,13 +40,17 @@ static socklen_t to_sockaddr(const struct cap_net_addr *a, uint16_t port,
  */
 static bool is_own(const struct egress *e, const struct cap_net_addr *a)
 {
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 	struct sockaddr_storage to, from;
 	const socklen_t n = to_sockaddr(a, 9, &to);
 	socklen_t got = sizeof(from);
 	const int s = e->route[a->v6];
 
-	/* SECURITY: what cannot be told apart is not dialled; no way there is an answer. */
-	if (s < 0)
+	/*
+	 * SECURITY: what cannot be told apart is not dialled; no way there is an answer.
+	 * While a socket is connected it keeps the address of the first time.
+	 */
+	if (s < 0 || connect(s, &nobody, sizeof(nobody)) < 0)
 		return true;
 	if (connect(s, (struct sockaddr *)&to, n) < 0)
 		return errno != ENETUNREACH && errno != EHOSTUNREACH;
@@ -167,11 +171,12 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
 		a->fd = -1;
-		(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
-		dial_stop(f);
+		egress_unwatch(e, fd);
+		dial_stop(e, f);
 		finish(e, f, fd, &to);
 		return;
 	}
+	egress_unwatch(e, fd);
 	close(fd);
 	a->fd = -1;
 	try_or_fail(e, f);
@@ -185,10 +190,11 @@ void dial_timer(struct egress *e, struct flow *f)
 		try_or_fail(e, f);
 }
 
-void dial_stop(struct flow *f)
+void dial_stop(struct egress *e, struct flow *f)
 {
 	for (size_t i = 0; f->setup && i < ATTEMPTS; i++)
 		if (f->setup->attempts[i].fd >= 0) {
+			egress_unwatch(e, f->setup->attempts[i].fd);
 			close(f->setup->attempts[i].fd);
 			f->setup->attempts[i].fd = -1;
 		}

@@ -92,6 +92,7 @@ struct attempt {
 
 /* What a flow needs until it is a tunnel. */
 struct setup {
+	struct setup *next_dead;
 	uint64_t due_ms;   /* when something has to happen */
 	uint64_t limit_ms; /* when it is too late */
 	struct cap_net_addr addrs[RESOLVE_MAX];
@@ -153,6 +154,7 @@ struct egress {
 	VEC(struct listener *) listeners;
 	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
+	struct setup *dead_setups; /* freed after this round, as dead flows are */
 	size_t flows_n, waiting_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
@@ -179,6 +181,11 @@ struct answer {
 
 /* main.c */
 void egress_watch(struct egress *e, int fd, uint32_t events, void *what);
+/*
+ * SECURITY: closing alone does not end the watch while another process has the same open
+ * file, and what it leads to is freed.
+ */
+void egress_unwatch(struct egress *e, int fd);
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
 /* Has @host a listener at @port, or will it get one? */
@@ -223,7 +230,7 @@ void dial_start(struct egress *e, struct flow *f);
 void dial_resolved(struct egress *e, const struct resolve_answer *a);
 void dial_event(struct egress *e, struct attempt *a, uint32_t events);
 void dial_timer(struct egress *e, struct flow *f);
-void dial_stop(struct flow *f);
+void dial_stop(struct egress *e, struct flow *f);
 void dial_ask_all(struct egress *e);
 void dial_ask_again(struct egress *e);
 
@@ -231,6 +238,8 @@ void dial_ask_again(struct egress *e);
 void head_read(struct egress *e, struct flow *f);
 void head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
 void head_accepted(struct flow *f);
+/* The same host in memory that lasts; empty: there are too many. Only for those some rule reaches. */
+struct sv head_lasting(struct egress *e, struct sv host);
 
 /* name.c: names asked for */
 void name_datagram(struct egress *e, struct listener *l);

@@ -94,24 +94,31 @@ static struct flow *flow_new(struct egress *e, int fd)
 	return f;
 }
 
+/* SECURITY: this round may still have an event for one of its attempts. */
 static void drop_setup(struct egress *e, struct flow *f)
 {
-	if (!f->setup)
+	struct setup *s = f->setup;
+
+	if (!s)
 		return;
-	dial_stop(f);
-	free(f->setup->head);
-	free(f->setup);
+	dial_stop(e, f);
+	for (size_t i = 0; i < ATTEMPTS; i++)
+		s->attempts[i].kind = KIND_DEAD;
+	free(s->head);
+	s->next_dead = e->dead_setups;
+	e->dead_setups = s;
 	f->setup = NULL;
 	unlink_flow(&e->waiting, f);
 	e->waiting_n--;
 }
 
-static void close_side(int fd, bool reset)
+static void close_side(struct egress *e, int fd, bool reset)
 {
 	const struct linger hard = { 1, 0 };
 
 	if (fd < 0)
 		return;
+	egress_unwatch(e, fd);
 	if (reset)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(fd);
@@ -126,8 +133,8 @@ static void bury(struct egress *e, struct flow *f, bool reset)
 	if (!waiting)
 		unlink_flow(&e->flows, f);
 	tunnel_free(e, f);
-	close_side(f->fd[0], reset);
-	close_side(f->fd[1], reset);
+	close_side(e, f->fd[0], reset);
+	close_side(e, f->fd[1], reset);
 	f->fd[0] = f->fd[1] = -1;
 	f->state = FLOW_DEAD;
 	e->flows_n--;
@@ -319,7 +326,7 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 		e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd) : NULL;
 
 	if (!f) {
-		close_side(fd, true);
+		close_side(e, fd, true);
 		return;
 	}
 	if (l->shared && !is_expected(e, fd, &x)) {

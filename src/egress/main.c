@@ -47,6 +47,11 @@ void egress_watch(struct egress *e, int fd, uint32_t events, void *what)
 	(void)epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev);
 }
 
+void egress_unwatch(struct egress *e, int fd)
+{
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void egress_wake(struct egress *e, uint64_t at_ms)
 {
 	if (at_ms < e->due_ms)
@@ -235,16 +240,26 @@ static void on_rule(struct egress *e, const struct egress_message *m)
 				&e->reach, e->listeners.v[i]->l.host, e->listeners.v[i]->l.port);
 }
 
-/* Tunnels that nothing allows any more end. */
+static bool is_revoked(const struct egress *e, const struct flow *f)
+{
+	return !f->publish && f->bill.entry < e->set.caps.n &&
+	       e->set.caps.v[f->bill.entry].cap.action == CAP_NONE;
+}
+
+/* What nothing allows any more ends, and what is on its way to it, too. */
 static void end_revoked(struct egress *e)
 {
 	struct flow *next;
 
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
-		if (!f->publish && f->bill.entry < e->set.caps.n &&
-		    e->set.caps.v[f->bill.entry].cap.action == CAP_NONE)
+		if (is_revoked(e, f))
 			flow_close(e, f, true, "it was taken back");
+	}
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (is_revoked(e, f))
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it was taken back");
 	}
 }
 
@@ -400,6 +415,12 @@ static void free_dead(struct egress *e)
 		}
 		*at = f->next;
 		free(f);
+	}
+	while (e->dead_setups) {
+		struct setup *s = e->dead_setups;
+
+		e->dead_setups = s->next_dead;
+		free(s);
 	}
 }
 

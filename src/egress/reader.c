@@ -85,9 +85,7 @@ static void on_dial(struct egress *e, const struct reader_message *m)
 	struct sv kept = SV("");
 
 	if (f && reach_way(&e->reach, host, m->port) != REACH_CLOSED)
-		for (size_t i = 0; i < e->listeners.n && kept.n == 0; i++)
-			if (sv_eq(e->listeners.v[i]->l.host, host))
-				kept = e->listeners.v[i]->l.host;
+		kept = head_lasting(e, host);
 	if (!f)
 		return;
 	f->host = kept.n ? kept : host;

@@ -70,7 +70,7 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 	answer(e, m);
 }
 
-/* Which host an address means, in memory that lasts. */
+/* Which host an address means; of an address as it is, the text is in @room. */
 static struct sv host_of(struct egress *e, const struct route_message *m, char room[64])
 {
 	const uint32_t v4 = (uint32_t)m->addr[0] << 24 | (uint32_t)m->addr[1] << 16 |
@@ -85,9 +85,6 @@ static struct sv host_of(struct egress *e, const struct route_message *m, char r
 	cap_addr_print(&a, &b);
 	copy_text(room, 64, buf_view(&b));
 	buf_clear(&b);
-	for (size_t i = 0; i < e->listeners.n; i++)
-		if (sv_eq(e->listeners.v[i]->l.host, sv_from(room)))
-			return e->listeners.v[i]->l.host;
 	return sv_from(room);
 }
 
@@ -105,12 +102,16 @@ static bool wants_host(struct egress *e, struct route_message *m, struct expecte
 {
 	char room[64];
 
-	x->host = host_of(e, m, room);
+	const struct sv host = host_of(e, m, room);
+
 	x->port = m->port;
-	x->way = (uint8_t)(m->udp ? REACH_CLOSED : reach_way(&e->reach, x->host, m->port));
+	x->way = (uint8_t)(m->udp ? REACH_CLOSED : reach_way(&e->reach, host, m->port));
 	x->due_ms = e->now_ms + HEAD_MS;
-	if (x->way == REACH_CLOSED) {
-		refuse(e, m, x->host, m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
+	/* SECURITY: decided on again when it comes, so it has to be the same then. */
+	if (x->way != REACH_CLOSED)
+		x->host = head_lasting(e, host);
+	if (x->way == REACH_CLOSED || x->host.n == 0) {
+		refuse(e, m, host, m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
 		return false;
 	}
 	m->port = port_of(e->shared[2]->fd);

@@ -283,14 +283,40 @@ static uint32_t base_socketpair(struct gen_pool *p, uint32_t bits, unsigned int 
 	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 1, gen_allow(p), gen_errno(p, EAFNOSUPPORT)));
 }
 
+/*
+ * On the host's network: who joins a group says so to everybody on the wire, and the
+ * group is a word of its choice. The others say which way packets go.
+ */
 static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
-	uint32_t go = gen_allow(p);
+	static const uint32_t sock[] = { 25, 62 }; /* BINDTODEVICE, BINDTOIFINDEX */
+	/* OPTIONS; ADD_MEMBERSHIP, its kin, and MCAST_JOIN_GROUP with its own */
+	static const uint32_t ip[] = { 4, 35, 39, 41, 42, 46, 48 };
+	/* 2292PKTOPTIONS, JOIN_GROUP, JOIN_ANYCAST, MCAST_..., PKTINFO, RTHDR */
+	static const uint32_t ip6[] = { 6, 20, 27, 42, 46, 48, 50, 57 };
+	uint32_t go = gen_allow(p), no = eperm(p);
 	/* ENOENT is the answer of a kernel that lacks the module. */
-	uint32_t option = gen_jump(p, BPF_JEQ, OPTION_TCP_ULP, gen_errno(p, ENOENT), go);
+	uint32_t tcp =
+		gen_low(p, arg + 1, gen_jump(p, BPF_JEQ, OPTION_TCP_ULP, gen_errno(p, ENOENT), go));
+	uint32_t at[3] = { go, go, go };
 
-	(void)bits;
-	return gen_low(p, arg, gen_jump(p, BPF_JEQ, LEVEL_TCP, gen_low(p, arg + 1, option), go));
+	if (bits & FILTER_TIER_B) {
+		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), no, go));
+		at[1] = gen_low(p, arg + 1, one_of(p, sock, ARRAY_LEN(sock), no, go));
+		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), no, go));
+	}
+	return gen_low(p, arg,
+		       gen_switch(p,
+				  (struct gen_span[]){
+					  { 0, at[0], 1 }, /* IPPROTO_IP */
+					  { 1, at[1], 1 }, /* SOL_SOCKET */
+					  { 2, go, 1 },
+					  { LEVEL_TCP, tcp, 10 },
+					  { LEVEL_TCP + 1, go, 1 },
+					  { 41, at[2], 1 }, /* IPPROTO_IPV6 */
+					  { 42, go, 1 },
+				  },
+				  7));
 }
 
 static uint32_t base_send(struct gen_pool *p, uint32_t bits, unsigned int arg)
@@ -416,7 +442,7 @@ static const struct gen_word base_words[] = {
 	{ "ioprio", base_ioprio, 0, "in tier B only for oneself; else EPERM" },
 	{ "socket", base_socket, 0, "AF_UNIX; AF_INET, AF_INET6: TCP, UDP (other types EPERM, protocols EPROTONOSUPPORT); NETLINK_ROUTE in tier A; else EAFNOSUPPORT" },
 	{ "socketpair", base_socketpair, 0, "AF_UNIX; else EAFNOSUPPORT" },
-	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT" },
+	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT; in tier B joining groups, IP options and choosing an interface: EPERM" },
 	{ "send2", base_send, 2, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
 	{ "send3", base_send, 3, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
 	{ NULL, NULL, 0, NULL },

@@ -153,6 +153,8 @@ static const char *set_guard(struct call *c, struct http1_response *r, struct sv
 
 	if (secret_found(c->l7, c->l7->vault.values, head))
 		return "secret-in-answer";
+	if (!guard_sees(r))
+		return "the server sent a part, or in a form, that cannot be looked through";
 	if (r->framing == HTTP1_NONE && !r->websocket)
 		return NULL;
 	if (many)

@@ -36,7 +36,8 @@ static bool say_event(struct l7 *l, enum egress_type type, uint32_t id,
 /* A rule allowed it, and it was stopped for what it carried. */
 static bool was_stopped(const struct call *c)
 {
-	return c->why[0] && (c->status == 403 || sv_is(sv_from(c->why), "secret-in-answer"));
+	return c->why[0] && (c->status == 403 || sv_is(sv_from(c->why), "secret-in-answer") ||
+			     sv_is(sv_from(c->why), "secret-guessed"));
 }
 
 static struct egress_event about(const struct call *c)

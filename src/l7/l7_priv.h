@@ -137,6 +137,8 @@ struct vault {
 	const struct scan_set *values, *placeholders;
 	char *window; /* to look through a whole text */
 	size_t window_n;
+	unsigned near, nearer; /* how much of a value, of 1000, an answer had, and how often more */
+	bool guessed;	       /* it was too often: none is used any more */
 };
 
 must_check int vault_fill(struct l7 *l, const struct l7_settings *s, struct writ_err *err);
@@ -156,6 +158,10 @@ bool secret_found(struct l7 *l, const struct scan_set *set, struct sv text);
 
 struct guard;
 
+/* Takes from the request what would make its answer one that cannot be looked through. */
+void guard_request(struct call *c);
+/* False: the answer is one of these all the same. */
+must_check bool guard_sees(const struct http1_response *r);
 /* NULL and @why if answers in this coding cannot be looked through. */
 must_check struct guard *guard_new(struct l7 *l, struct sv coding, const char **why);
 void guard_free(struct guard *g);

@@ -58,8 +58,11 @@ void link_close(struct link *k)
 	if (k->woken)
 		unwake(k);
 	SSL_free(k->ssl);
-	if (k->fd >= 0)
+	/* SECURITY: egress may not have closed its own yet, and then it would still be watched. */
+	if (k->fd >= 0) {
+		(void)epoll_ctl(k->l7->epoll, EPOLL_CTL_DEL, k->fd, NULL);
 		close(k->fd);
+	}
 	fifo_clear(&k->first);
 	fifo_clear(&k->in);
 	fifo_clear(&k->out);

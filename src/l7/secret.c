@@ -450,6 +450,8 @@ const char *secret_apply(struct call *c)
 
 	if (c->l7->vault.n == 0)
 		return NULL;
+	if (c->guarded && c->l7->vault.guessed)
+		return "secret-guessed";
 	make_plan(c, &p);
 	why = check_fields(c, &p);
 	if (!why)
@@ -457,8 +459,10 @@ const char *secret_apply(struct call *c)
 	if (!why && p.n)
 		why = set_values(c, &p);
 	c->bears = !why && p.n;
-	if (!why && c->guarded)
+	if (!why && c->guarded) {
+		guard_request(c);
 		c->set[c->set_n++] = (struct http1_field){ .name = SV("accept-encoding"),
 							   .value = SV("identity") };
+	}
 	return why;
 }

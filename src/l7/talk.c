@@ -113,9 +113,12 @@ static void rule(struct l7 *l, const struct egress_message *m)
 	struct cap_entry entry = { .rule = RULE_NONE };
 	struct writ_err err;
 
+	/* SECURITY: what cannot be read may be something that was taken back. */
 	if (cap_parse(&l->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
-	    0)
+	    0) {
+		l->gone = true;
 		return;
+	}
 	if (m->type == EGRESS_GRANT) {
 		struct cap_entry *to = vec_push(&l->arena, &set->caps);
 

@@ -504,8 +504,11 @@ int op_bind(struct call *c)
 	return deny(c, SV("socket"), RULE_NONE, "no rule can allow this address family");
 }
 
-/* SECURITY: listening on a socket that was never bound binds it, to everything. */
-static bool was_bound(int sock)
+/*
+ * SECURITY: listening on a socket that was never bound binds it, to everything; and we
+ * bind those that connect.
+ */
+static bool was_bound(const struct mediator *m, int sock)
 {
 	struct peer p = PEER_NONE;
 	char text[96];
@@ -516,7 +519,8 @@ static bool was_bound(int sock)
 		return false;
 	if (p.a.sa.sa_family == AF_UNIX)
 		return true;
-	return inet_resource(&p, text, &local) && !sv_ends(sv_from(text), SV(":0"));
+	return may_bind_some(m) && inet_resource(&p, text, &local) &&
+	       !sv_ends(sv_from(text), SV(":0"));
 }
 
 int op_listen(struct call *c)
@@ -528,8 +532,9 @@ int op_listen(struct call *c)
 	sock = task_take_fd(c, reg(c->arg[0]));
 	if (sock < 0)
 		return sock;
-	if (!was_bound(sock))
-		return deny(c, SV("a port"), RULE_NONE, "bind to the loopback before you listen");
+	if (!was_bound(c->m, sock))
+		return deny(c, SV("a port"), RULE_NONE,
+			    "without a `listen` rule, or not bound to the loopback before");
 	if (only_watching(c))
 		return 0;
 	return listen(sock, reg(c->arg[1])) < 0 ? -errno : 0;

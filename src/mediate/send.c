@@ -58,6 +58,15 @@ static int take_bytes(struct call *c, const struct iovec *iov, size_t n, struct 
 	return 0;
 }
 
+/*
+ * SECURITY: on the host's network a message can say by which interface, from which address
+ * and over which hosts it goes. Then it does not go to where its socket was led.
+ */
+static bool is_way(const struct call *c, const struct cmsghdr *m)
+{
+	return !c->m->opt.own_mounts && m->cmsg_level != SOL_SOCKET;
+}
+
 /* Descriptors in @m become ours; what the kernel would not let us say is left out. */
 static int take_control(struct call *c, struct job *j, void *raw, size_t n)
 {
@@ -75,6 +84,8 @@ static int take_control(struct call *c, struct job *j, void *raw, size_t n)
 		if (m->cmsg_len < CMSG_LEN(0) || m->cmsg_len > (size_t)(end - (const char *)m) ||
 		    CMSG_ALIGN(m->cmsg_len) > n + 1 - used)
 			return -EINVAL;
+		if (is_way(c, m))
+			return -EPERM;
 		if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_CREDENTIALS)
 			continue;
 		if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_RIGHTS)

@@ -17,7 +17,7 @@
  * there, no answer in time, too many at once: no.
  */
 
-enum { ASK_MS = 120000 };
+enum { ASK_MS = 120000, QUIET_MS = 700 };
 
 /* Where a person could answer. */
 static int open_terminal(const struct session *s)
@@ -59,7 +59,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 		close(s->asking_tty);
 		s->asking_tty = -1;
 		if (s->relay)
-			relay_hold_keys(s->relay, false);
+			relay_hold(s->relay, false);
 	}
 	ask_next(s);
 }
@@ -68,6 +68,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 void ask_next(struct session *s)
 {
 	char text[MEDIATE_TEXT + 128];
+	struct writ_err err = { 0 };
 
 	if (s->questions_n == 0 || s->question_ms)
 		return;
@@ -78,11 +79,12 @@ void ask_next(struct session *s)
 		return;
 	}
 	if (s->relay)
-		relay_hold_keys(s->relay, true);
-	s->question_ms = clock_ms();
+		relay_hold(s->relay, true);
+	s->question_ms = s->key_ms = clock_ms();
 	snprintf(text, sizeof(text), "writ: may it reach %s?  y once, s for this session, n no: ",
 		 s->questions[0].object);
-	(void)!write(s->asking_tty, "\r\n", 2);
+	/* SECURITY: a sequence that the agent left open would swallow it, a style hide it. */
+	(void)!fd_write_all(s->asking_tty, SV("\x18\x1b\\\x1b[0m\x1b(B\x0f\r\n"), &err);
 	/* What was typed before is not an answer to this. */
 	(void)tcflush(s->asking_tty, TCIFLUSH);
 	put(s, text);
@@ -105,6 +107,18 @@ void ask_add(struct session *s, uint32_t id, bool reader, const char *object)
 	ask_next(s);
 }
 
+/*
+ * SECURITY: the agent chooses when it asks, and sees what is typed to it: the next letter of
+ * a word must not be an answer. A key counts only when no other came shortly before it.
+ */
+static bool is_typing(struct session *s)
+{
+	const uint64_t before = s->key_ms;
+
+	s->key_ms = clock_ms();
+	return s->key_ms - before < QUIET_MS;
+}
+
 /* A key was pressed. */
 void ask_key(struct session *s)
 {
@@ -122,7 +136,7 @@ void ask_key(struct session *s)
 		answer(s, 0, "the terminal is gone");
 		return;
 	}
-	if (c == '\r' || c == '\n' || c == ' ')
+	if (is_typing(s) || c == '\r' || c == '\n' || c == ' ')
 		return;
 	(void)!write(s->asking_tty,
 		     c == 'y'	? "yes\r\n"

@@ -347,6 +347,15 @@ static void object_of(const struct egress_event *e, char *to, size_t room)
 		snprintf(to, room, "%s:%u", e->host, e->port);
 }
 
+/* What a person is asked: all that the answer is for, and of a request what it does. */
+static void question_of(const struct egress_event *e, char *to, size_t room)
+{
+	if (e->what == EGRESS_REQUEST)
+		(void)snprintf(to, room, "%s %s:%u%s", e->method, e->host, e->port, e->path);
+	else
+		object_of(e, to, room);
+}
+
 static void note_denial(struct session *s, const struct egress_event *e)
 {
 	struct mediate_event d = { .op = MEDIATE_NET, .denied = true, .rule = e->rule };
@@ -410,7 +419,7 @@ static bool heard(struct session *s, int from)
 
 		if (!take_event(&m, &e))
 			return false;
-		object_of(&e, object, sizeof(object));
+		question_of(&e, object, sizeof(object));
 		ask_add(s, m.id, from == s->reader, object);
 	}
 	return true;

@@ -130,6 +130,7 @@ struct session {
 	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
 	size_t questions_n;
 	uint64_t question_ms; /* since when; 0: not yet */
+	uint64_t key_ms;      /* when it was shown, or the last key came */
 	int asking_tty;	      /* -1: no question stands there */
 	struct sv *secrets;   /* values, by index of the policy's */
 	char *secret_room;    /* where they are */

@@ -316,12 +316,12 @@ size_t relay_poll(struct relay *r, struct pollfd *ret_fds)
 	    (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
 		want(ret_fds, &n, s);
 	for (int i = 0; i < OUTPUTS; i++)
-		if (!r->last || r->out[i].waits_dst)
+		if (r->last ? r->out[i].waits_dst : !(r->held && r->out[i].dst.tty))
 			want(ret_fds, &n, &r->out[i]);
 	return n;
 }
 
-void relay_hold_keys(struct relay *r, bool hold)
+void relay_hold(struct relay *r, bool hold)
 {
 	r->held = hold;
 }

@@ -79,8 +79,11 @@ void relay_resize(struct relay *r);
 void relay_suspend(struct relay *r); /* terminal back, before we stop ourselves */
 void relay_resume(struct relay *r);
 
-/* Somebody else reads the keys of the terminal for a while. */
-void relay_hold_keys(struct relay *r, bool hold);
+/*
+ * Somebody else has the terminal for a while: no key is read, and nothing written to it,
+ * since that could make what stands there look like something else.
+ */
+void relay_hold(struct relay *r, bool hold);
 
 /*
  * The command has ended: gives back unread input, then delivers what is left inside. It

@@ -336,8 +336,8 @@ static struct found look_at(const struct scan_set *set, const char *p, size_t n)
 	return f;
 }
 
-/* Does any pattern begin with these bytes, which are fewer than the shortest has? */
-static bool is_beginning(const struct scan_set *set, struct sv s)
+/* The first pattern that is not before @s: those that begin with it follow. */
+static size_t first_from(const struct scan_set *set, struct sv s)
 {
 	size_t lo = 0, hi = set->n;
 
@@ -349,7 +349,15 @@ static bool is_beginning(const struct scan_set *set, struct sv s)
 		else
 			hi = mid;
 	}
-	return lo < set->n && sv_starts(set->v[lo].bytes, s);
+	return lo;
+}
+
+/* Does any pattern begin with these bytes, which are fewer than the shortest has? */
+static bool is_beginning(const struct scan_set *set, struct sv s)
+{
+	const size_t i = first_from(set, s);
+
+	return i < set->n && sv_starts(set->v[i].bytes, s);
 }
 
 static struct found look(const struct scan_set *set, struct sv text, bool last)
@@ -419,4 +427,18 @@ enum scan_state scan_next(struct scan *s, struct sv *in, bool last, struct scan_
 			return SCAN_MORE;
 		refill(s, in);
 	}
+}
+
+unsigned scan_held(const struct scan *s)
+{
+	const struct sv held = { s->window + s->at, s->n - s->at };
+	size_t most = 0;
+
+	for (size_t i = first_from(s->set, held);
+	     held.n && i < s->set->n && sv_starts(s->set->v[i].bytes, held); i++) {
+		const size_t part = held.n * 1000 / s->set->v[i].bytes.n;
+
+		most = part > most ? part : most;
+	}
+	return (unsigned)most;
 }

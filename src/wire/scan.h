@@ -80,4 +80,7 @@ struct scan_out {
  */
 enum scan_state scan_next(struct scan *s, struct sv *in, bool last, struct scan_out *ret_out);
 
+/* After SCAN_MORE: how much of a value, of 1000, what is held back would be. */
+unsigned scan_held(const struct scan *s);
+
 #endif

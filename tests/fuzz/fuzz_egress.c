@@ -171,6 +171,12 @@ static void close_scene(struct scene *s)
 		e->dead = f->next;
 		free(f);
 	}
+	while (e->dead_setups) {
+		struct setup *setup = e->dead_setups;
+
+		e->dead_setups = setup->next_dead;
+		free(setup);
+	}
 	close(e->epoll);
 	close(e->boss);
 	close(s->boss);

@@ -177,3 +177,35 @@ def _(w):
     with run(w, "sh", "-c", "printf '\\033]0;title\\007\\033[31mred\\n'", opts=("-q", "--neutral")) as t:
         t.code()
         w.ok(b"title" not in t.screen and b"red" in t.screen, "--neutral drops titles and keeps text", t.screen)
+
+
+@test("a question cannot be painted over, swallowed or answered by who is just typing")
+def _(w):
+    script = """
+import socket, sys, threading, time
+def reach():
+    try: socket.create_connection(("a.test", 7000), 20).recv(1)
+    except OSError: pass
+threading.Thread(target=reach).start()
+sys.stdout.write("\\x1b[8m\\x1b]0;")
+sys.stdout.flush()
+time.sleep(1)
+print("\\x07\\x1b[A\\x1b[2Kmay it reach good.test?  y once", flush=True)
+"""
+    for answers, said in ((("y", "n"), "no"), (("n", "y"), "yes")):
+        with run(w, "python3", "-c", script, opts=("-q", "--ask", "net:tcp://a.test:7000")) as t:
+            asked = t.expect("writ: may it reach a.test:7000[^:]*: ")
+            w.ok(asked, "it is asked", t.screen)
+            shown = asked.string[:asked.start()]
+            w.ok(shown.rfind(b"\x1b\\") > shown.rfind(b"\x1b]0;") and shown.rfind(b"\x1b[0m") > shown.rfind(b"\x1b[8m"),
+                 "with a terminal that shows it", shown)
+            t.type(answers[0])
+            time.sleep(1.6)
+            t.pump()
+            w.ok(b"yes" not in t.screen and b"no\r\n" not in t.screen, "a key that comes at once is no answer", t.screen)
+            w.ok(b"good.test" not in t.screen, "what the command writes waits", t.screen)
+            t.type(answers[1])
+            w.ok(t.expect(f"{said}\r\n"), "one that comes later is", t.screen)
+            w.ok(t.expect("good.test"), "then the rest is seen", t.screen)
+            t.code(30)
+        w.same([e["answer"] for e in w.events("approval")], ["allow" if said == "yes" else "deny"], "on record")

@@ -56,6 +56,14 @@ def row_questions(ok, pki):
     ok.equal("over HTTP/2", dict(p.wait(i)["fields"])[":status"], "200")
 
 
+def row_N093_asked_in_full(ok, pki):
+    """Nobody is asked about a path of which only the beginning could be shown."""
+    w = World(ASKED, pki)
+    o = w.origin("api.test", plain())
+    got = w.ask(get("/" + "a" * 520))
+    ok.equal("refused", (code(got), o.seen, w.asks.qsize()), ("403", [], 0))
+
+
 def row_limits(ok, pki):
     w = World([rule("https://api.test:443/**", more=";n=2")], pki)
     w.origin("api.test", plain())

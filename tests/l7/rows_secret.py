@@ -218,6 +218,121 @@ def row_N088_codings(ok, pki):
            (s["reset"] is not None and not s["end"]) if leak else s["body"] == big, s["reset"])
 
 
+def row_N088_pieces(ok, pki):
+    """An answer that has the value is not given in parts that each have only some of it."""
+    def reply(first, fields, _):
+        body = b"<" + fields["authorization"][0].encode() + b">"
+        want = fields.get("range") or fields.get("x-part")
+        if not want:
+            return answer(body=body.upper() if "accept-charset" in fields else body)
+        lo, hi = (int(n) for n in want[0].split("=")[1].split("-"))
+        return answer("206 Partial Content", body[lo:hi + 1], [f"Content-Range: bytes {lo}-{hi}/{len(body)}"])
+    for name in ("Range", "X-Part"):
+        w, o = start(pki, reply=reply)
+        got = b""
+        for at in range(8, 8 + len(VALUE)):
+            try:
+                first, _, body, _ = w.ask(get(more=f"{name}: bytes={at}-{at}\r\n"))
+                got += body if " 206 " in first else b""
+            except (EOFError, OSError):
+                pass
+        ok(f"{name}: no byte of it", got == b"", got)
+    ok("nor is one asked for", "range" not in o.seen[0][1], o.seen[0])
+    for name in ("If-Range", "A-IM", "Accept-Charset"):
+        w, o = start(pki)
+        w.ask(get(more=f"{name}: x\r\n"))
+        ok(f"{name} is not sent where it goes", name.lower() not in o.seen[0][1], o.seen[0])
+    w, _ = start(pki)
+    other = w.origin("other.test", plain(lambda f, h, b: answer("206 Partial Content", b"x")))
+    got = w.ask(get(host="other.test", more="Range: bytes=0-0\r\n"), host="other.test")
+    ok.equal("others are asked for parts", (code(got), other.seen[0][1]["range"]), ("206", ["bytes=0-0"]))
+
+
+def row_N088_websocket(ok, pki):
+    """What is packed by an extension of WebSocket could not be looked through."""
+    ws = ("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+          "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\n")
+    for forced in (False, True):
+        def handler(origin, sock, forced=forced):
+            s = Stream(sock)
+            _, fields, _, _ = s.message()
+            origin.seen.append(fields)
+            packed = forced or "sec-websocket-extensions" in fields
+            text = fields["authorization"][0].encode()
+            if packed:
+                pack = zlib.compressobj(wbits=-15)
+                text = pack.compress(text) + pack.flush(zlib.Z_SYNC_FLUSH)[:-4]
+            sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                         b"Sec-WebSocket-Accept: x\r\n" +
+                         (b"Sec-WebSocket-Extensions: permessage-deflate\r\n" if packed else b"") + b"\r\n" +
+                         bytes([0xc1 if packed else 0x81, len(text)]) + text)
+            s.more()
+        w = World(API, pki, secrets=(TOKEN,))
+        o = w.origin("api.test", handler)
+        s = Stream(w.tls("api.test"))
+        s.sock.settimeout(5)
+        s.sock.sendall(get(more=ws))
+        try:
+            while True:
+                s.more()
+        except (EOFError, OSError):
+            pass
+        frame = s.rest.split(b"\r\n\r\n", 1)[1]
+        seen = frame
+        if frame[:1] == b"\xc1":
+            seen = zlib.decompressobj(wbits=-15).decompress(frame[2:] + b"\0\0\xff\xff")
+        ok(f"{'unasked' if forced else 'asked for'}: the value does not come", VALUE.encode() not in seen, (s.rest, seen))
+        ok("it is not asked for", "sec-websocket-extensions" not in o.seen[0], o.seen)
+
+
+def row_N088_guessing(ok, pki):
+    """What is held back because it may become the value tells whether a guess was right: not for long."""
+    def echo(origin, sock):
+        Stream(sock).message()
+        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                     b"Sec-WebSocket-Accept: x\r\n\r\n")
+        while data := sock.recv(4096):
+            sock.sendall(data)
+    w = World(API, pki, secrets=(TOKEN,))
+    w.origin("api.test", echo)
+
+    def held(s, guess):
+        """Is all of it held back? Then what follows sets it free."""
+        s.sendall(b"\n" + guess)
+        got, end = b"", len(guess) + 3
+        while len(got) <= 1:
+            s.settimeout(0.15)
+            try:
+                got += s.recv(4096) or b"!" * end
+            except TimeoutError:
+                break
+        s.sendall(b"\n!")
+        s.settimeout(5)
+        all_held = len(got) <= 1
+        while len(got) < end:
+            got += s.recv(4096) or b"!" * end
+        return all_held
+    s, known = w.tls("api.test"), 0
+    s.sendall(get(more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"))
+    Stream(s).until(b"\r\n\r\n")
+    try:
+        for n in range(1, len(VALUE)):
+            for last in (b"?", VALUE[n - 1].encode()):
+                if held(s, VALUE[:n - 1].encode() + last):
+                    known = n
+    except OSError:
+        pass
+    ok("a few letters can be found out", known >= 4, known)
+    ok("and no more", known <= len(VALUE) // 2, known)
+    got = w.ask(get())
+    ok.equal("then it is not used any more", (code(got), got[1]["x-writ-reason"]), ("403", ["secret-guessed"]))
+    w, _ = start(pki, reply=reflect(b"x" * 70000 + VALUE[:4].encode()))
+    for _ in range(8):
+        got = w.ask(get())
+    ok.equal("its beginning may be spoken of", code(got), "200")
+
+
 def row_N089_trace(ok, pki):
     w, o = start(pki)
     ok.equal("405", code(w.ask(get(method="TRACE"))), "405")

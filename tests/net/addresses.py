@@ -86,6 +86,31 @@ show(got)
     w.same([x.get("not_dialled") for x in e], [None, "127.0.0.1", None, net.PRIVATE, net.HOST, "169.254.169.254"], "and what was not")
 
 
+@test("every address of this machine is its own, also those it does not send from")
+def own_second(w):
+    own, own6 = "5.6.7.8", "2600:aaaa::fd"
+    net.space.add_address("lo", own, 32)
+    net.space.add_address("h0", own6, 64)
+    port, hits = net.host_listener(own)
+    port6, hits6 = net.host_listener(own6)
+    w.serve("echo", port)
+    w.zone("first.example.test", net.FIRST)
+    w.zone("own.example.test", own)
+    w.zone("six.example.test", "2600:bbbb::7")
+    w.zone("own6.example.test", own6)
+    rules = [f"tcp://*.example.test:{p}" for p in (port, port6)]
+    got = w.inside(rules, f"""
+first, own = talk("first.example.test", {port}), talk("own.example.test", {port})
+talk("six.example.test", {port6})
+show([first, own, talk("own6.example.test", {port6}), talk("first.example.test", {port})])
+""")
+    w.same(got, ["ping", "ECONNRESET", "ECONNRESET", "ping"], "they are not dialled, whoever was dialled before")
+    w.same([hits, hits6], [[], []], "nobody on the host heard anything")
+    with net.socket.create_connection((own, port), 3) as s:
+        s.sendall(b"x")
+        w.same(s.recv(9), b"host", "who may reach the host there does")
+
+
 @test("many connections at once to a name that changes its mind", seconds=180)
 def rebinding_race(w):
     w.zone("api.example.test", ttl=0, turns=[[net.FIRST], ["127.0.0.1"]] * 200)

@@ -158,3 +158,64 @@ print(json.dumps([talk("api.example.test", 7001, seconds=20) for _ in range(5)])
     w.same(json.loads(p.stdout.readline() or b"null"), ["ping"] * 5, "and afterwards all is well")
     p.wait(10)
     net.host.wait_for(lambda: w.world()["holding"] == 0)
+
+
+def watched_elsewhere(pid):
+    """What epoll of @pid watches although it has closed it; None: its own user cannot see."""
+    found = []
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+            for line in net.read(f"/proc/{pid}/fdinfo/{fd}").splitlines():
+                if line.startswith("tfd:"):
+                    number = line.split()[1]
+                    inode = int(line.split("ino:")[1].split()[0], 16)
+                    try:
+                        same = os.stat(f"/proc/{pid}/fd/{number}").st_ino == inode
+                    except FileNotFoundError:
+                        same = False
+                    found += [] if same else [number]
+    except PermissionError:
+        return None
+    return found
+
+
+@test("what the reader was given is not watched any more by who gave it")
+def given(w):
+    w.zone("api.example.test", net.FIRST)
+    w.serve("http", 80)
+    p = w.started_inside(["http://api.example.test/**"], """
+held = [socket.create_connection(("api.example.test", 80), 5) for _ in range(20)]
+def ask(s):
+    s.sendall(b"GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n")
+    return s.recv(4096)[:15].decode("latin1")
+for _ in range(2):
+    print(json.dumps([attempt(ask, s) for s in held]), flush=True)
+    sys.stdin.readline()
+""")
+    good = json.dumps(["HTTP/1.1 200 OK"] * 20).encode() + b"\n"
+    w.same(p.stdout.readline(), good, "twenty requests are answered")
+    w.ok(not watched_elsewhere(net.helpers_of(p.pid)[0]), "nobody else is told about them", watched_elsewhere(net.helpers_of(p.pid)[0]))
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.stdout.readline(), good, "and twenty more")
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.wait(20), 0, "it ends well")
+
+
+@test("who hangs up while it is being dialled for does no harm")
+def hanging_up(w):
+    """Both happen in one round: with a sanitizer a use of what was freed shows."""
+    w.zone("api.example.test", net.FIRST, net.SECOND)
+    w.serve("echo", 7000)
+    got = w.inside(RULES, """
+def go(n):
+    for i in range(60):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        attempt(s.connect, ("api.example.test", 7000 + n % 2))
+        time.sleep(i % 10 * 0.0005)
+        s.close()
+all = [threading.Thread(target=go, args=(n,)) for n in range(24)]
+[t.start() for t in all], [t.join() for t in all]
+show(talk("api.example.test", 7000))
+""")
+    w.same(got, "ping", "others go through after it")

@@ -1,5 +1,6 @@
 """Prices of rules hold however policies are put together, and `ask` asks."""
 import json
+import time
 
 import net
 from net import test
@@ -52,11 +53,26 @@ open("out", "w").write(json.dumps(out))
             if not w.ok(asked, f"a person is asked ({answer})", t.screen[-600:]):
                 continue
             w.same(w.queries(), [], "before anybody outside is")
-            t.pump(0.3)
+            time.sleep(1)  # who types at once has not read it, and is not heard
             t.type(answer + "\n")
             w.ok(t.code(30) is not None, "it ends")
             rest = t.screen.decode(errors="replace")
         got = json.loads((w.ws / "out").read_text()) if (w.ws / "out").exists() else []
         w.same({x for x in got}, {want}, "the answer holds for all that wait", got)
         w.same(rest.count("[y"), 0, "and nobody is asked again", rest[-800:])
+    w.same(w.accepted(), [], "after a no, nothing was dialled")
+
+
+@test("a question about a request says what it does")
+def request(w):
+    w.zone("ask.example.test", net.FIRST)
+    w.serve("http", 80)
+    w.put("s.py", "import os, sys, json\n" + net.INSIDE + """
+talk("ask.example.test", 80, b"DELETE /all/of/it HTTP/1.1\\r\\nHost: ask.example.test\\r\\n\\r\\n", seconds=20)
+""")
+    with net.host.Terminal(w, [w.program, "run", *w.rules("ask net http://ask.example.test/** methods=DELETE"), "--", net.host.PYTHON, "s.py"]) as t:
+        w.ok(t.expect(r"reach DELETE ask\.example\.test:80/all/of/it\?", 15), "method, host, port and path", t.screen[-600:])
+        time.sleep(1)
+        t.type("n")
+        t.code(20)
     w.same(w.accepted(), [], "after a no, nothing was dialled")

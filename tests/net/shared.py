@@ -84,3 +84,85 @@ show(out)
     w.ok("ping" not in got[1:] and "host" not in got[1:], "and no other", got)
     w.same([c["to"] for c in w.accepted()], [net.FIRST], "the world saw just that")
     w.same(hits, [], "and the host nothing")
+
+
+@test("rules for addresses hold, and the record says which")
+def literal(w):
+    if not tried(w, RULES):
+        return
+    w.serve("echo", 7000)
+    rules = [f"tcp://{net.FIRST}:7000", f"tcp://{net.THIRD}:7000"]
+    got = inside(w, rules, f"""
+show([talk(a, 7000) for a in ("{net.FIRST}", "{net.THIRD}", "{net.SECOND}", "localhost") * 5])
+""")
+    w.same([got[i::4].count("ping") for i in range(4)], [5, 5, 0, 0], "those that are named are reached", got)
+    w.same({c["to"] for c in w.accepted()}, {net.FIRST, net.THIRD}, "and no other")
+    w.same({e["host"] for e in w.net_events("connect", answer="allow")}, {net.FIRST, net.THIRD}, "on record as they are")
+
+
+@test("requests are read here, too")
+def requests(w):
+    rules = ["http://api.example.test/a/**", "http://*.pkg.test/a/**", f"http://{net.THIRD}/a/**"]
+    if not tried(w, rules):
+        return
+    w.zone("api.example.test", net.FIRST)
+    w.zone("x.pkg.test", net.SECOND)
+    w.serve("http", 80)
+    got = inside(w, rules, f"""
+def ask(host, path): return talk(host, 80, f"GET {{path}} HTTP/1.1\\r\\nHost: {{host}}\\r\\n\\r\\n".encode())[9:12]
+show([[ask(h, p) for p in ("/a/x", "/b")] for h in ("api.example.test", "x.pkg.test", "{net.THIRD}")])
+""")
+    w.same(got, [["200", "403"]] * 3, "what is allowed is answered, other paths are not")
+    w.same([c["requests"][0][1] for c in w.accepted()], ["/a/x"] * 3, "nor seen outside")
+
+
+@test("a message cannot say by which way it goes")
+def control(w):
+    """With an interface and an address of its own choice in its control data it would leave the host."""
+    if not tried(w, RULES):
+        return
+    script = f"""
+def info(index): return [(socket.IPPROTO_IP, 8, struct.pack("@i4s4s", index, socket.inet_aton("{net.HOST}"), bytes(4)))]
+def options(): return info(0) + [(socket.IPPROTO_IP, 7, bytes([131, 7, 4]) + socket.inet_aton("{net.THIRD}") + b"\\0")]
+def send(control):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("1.2.3.53", 53))
+    return s.sendmsg([b"leak"], control)
+show([attempt(send, c) for c in ([], *[info(i) for i in range(1, 8)], options())])
+"""
+    got = inside(w, RULES, script)
+    w.same(got[0], 4, "without any it is sent to where names are asked for")
+    w.same(set(got[1:]), {"EPERM"}, "with an address, an interface or hosts on the way it is not")
+    w.nothing_left("no packet has left the host")
+    exec(net.INSIDE + "show = id\n" + script, {})  # the same without writ
+    w.ok(any(p[1] == "1.2.3.53" for p in w.packets()), "while the host's own do", w.packets())
+
+
+@test("nothing is said to the wire by joining a group")
+def groups(w):
+    """The group is a word of the agent's choice, and who joins it says so to everybody."""
+    if not tried(w, RULES):
+        return
+    got = inside(w, RULES, """
+four, six = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+group = socket.inet_pton(socket.AF_INET6, "ff05::6c65:616b")
+show([attempt(four.setsockopt, 0, 35, socket.inet_aton("239.1.2.3") + bytes(4)), attempt(six.setsockopt, 41, 20, group + bytes(4)),
+      attempt(four.setsockopt, 1, 25, b"lo"), attempt(four.setsockopt, 0, 4, bytes([1, 1, 1, 0])), attempt(four.setsockopt, 1, 2, 1)])
+""")
+    w.same(got, ["EPERM"] * 4 + [None], "nor an interface or a way chosen")
+
+
+@test("who was led to egress does not listen there without a rule")
+def listening(w):
+    """A socket that connects is bound on the way; let go of, it would still be."""
+    if not tried(w, RULES):
+        return
+    script = """
+import ctypes
+s = socket.socket()
+s.connect(("198.18.0.1", 53))
+gone = ctypes.CDLL(None).connect(s.fileno(), struct.pack("=H14x", 0), 16)
+show([gone, s.getsockname()[0], attempt(s.listen)])
+"""
+    w.same(inside(w, RULES, script), [0, "127.0.0.1", "EACCES"], "it is refused")
+    w.same(inside(w, [*RULES, "allow listen 8080"], script), [0, "127.0.0.1", None], "with a rule it is not")

@@ -211,6 +211,37 @@ static uint32_t expect_socket(const uint32_t *v, uint32_t sw)
 	return GO;
 }
 
+/* What would say something to the wire, or by which way. */
+static uint32_t expect_option(const uint32_t *v, uint32_t sw)
+{
+	static const struct {
+		uint32_t level, option;
+	} no[] = { { SOL_SOCKET, SO_BINDTODEVICE },
+		   { SOL_SOCKET, SO_BINDTOIFINDEX },
+		   { IPPROTO_IP, IP_OPTIONS },
+		   { IPPROTO_IP, IP_ADD_MEMBERSHIP },
+		   { IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP },
+		   { IPPROTO_IP, IP_MSFILTER },
+		   { IPPROTO_IP, MCAST_JOIN_GROUP },
+		   { IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP },
+		   { IPPROTO_IP, MCAST_MSFILTER },
+		   { IPPROTO_IPV6, IPV6_2292PKTOPTIONS },
+		   { IPPROTO_IPV6, IPV6_JOIN_GROUP },
+		   { IPPROTO_IPV6, IPV6_JOIN_ANYCAST },
+		   { IPPROTO_IPV6, MCAST_JOIN_GROUP },
+		   { IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP },
+		   { IPPROTO_IPV6, MCAST_MSFILTER },
+		   { IPPROTO_IPV6, IPV6_PKTINFO },
+		   { IPPROTO_IPV6, IPV6_RTHDR } };
+
+	if (v[1] == IPPROTO_TCP && v[2] == TCP_ULP)
+		return NO(ENOENT);
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
+		if ((sw & FILTER_TIER_B) && v[1] == no[i].level && v[2] == no[i].option)
+			return NO(EPERM);
+	return GO;
+}
+
 static uint32_t expect_send(uint32_t flags, uint32_t sw)
 {
 	if (flags & MSG_OOB || ((sw & FILTER_TIER_B) && flags & MSG_FASTOPEN))
@@ -308,7 +339,7 @@ static uint32_t by_argument(const struct arch *a, const struct seccomp_data *d, 
 	if (is(a, d, "socketpair"))
 		return v[0] == AF_UNIX ? GO : NO(EAFNOSUPPORT);
 	if (is(a, d, "setsockopt"))
-		return v[1] == IPPROTO_TCP && v[2] == TCP_ULP ? NO(ENOENT) : GO;
+		return expect_option(v, sw);
 	if (is(a, d, "sendmsg"))
 		return expect_send(v[2], sw);
 	if (is(a, d, "sendto") || is(a, d, "sendmmsg"))

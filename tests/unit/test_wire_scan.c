@@ -234,6 +234,34 @@ static void test_random(void)
 	ok(same, "3000 random texts");
 }
 
+/* How much of a value is held back, in each of its spellings alike. */
+static void test_held(void)
+{
+	static const struct {
+		const char *text;
+		unsigned want;
+	} cases[] = { { "nothing", 0 },
+		      { "...twen", 200 },
+		      { "...twenty-letters-lon", 900 },
+		      { "...7477656e", 200 },
+		      { "...%74%77%65%6e%74", 250 },
+		      { "twenty-lettersX", 0 } };
+	const struct scan_value v = { SV("twenty-letters-long!"), 0 };
+	char window[256];
+
+	use(&v, 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct sv in = sv_from(cases[i].text);
+		struct scan_out o;
+		struct scan s;
+
+		scan_init(&s, set, window, sizeof(window));
+		while (scan_next(&s, &in, false, &o) == SCAN_CLEAN)
+			;
+		ok(scan_held(&s) == cases[i].want, "%s: %u", cases[i].text, scan_held(&s));
+	}
+}
+
 int main(void)
 {
 	test_forms();
@@ -241,6 +269,7 @@ int main(void)
 	test_order();
 	test_limits();
 	test_hold();
+	test_held();
 	test_random();
 	arena_clear(&arena);
 	return tap_done();
