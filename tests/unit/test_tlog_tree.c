@@ -230,6 +230,36 @@ static void test_every_proof(void)
 	ok(passed == 0, "%u damaged proofs hold", passed);
 }
 
+/* A proof that goes on above the root, with roots made to fit: only its length gives it away. */
+static void test_too_long(void)
+{
+	struct tree_levels all = tree_levels_of((const struct digest *const *)level, LARGE);
+	const struct digest more = tree_empty();
+	struct writ_err err = { 0 };
+	unsigned wrong = 0;
+
+	for (unsigned n = 1; n <= 40; n++) {
+		const struct digest root = tree_node(&more, &roots[n]);
+
+		for (unsigned m = 0; m < n; m++) {
+			const struct digest old = tree_node(&more, &roots[m]);
+			struct tree_proof p;
+
+			if (tree_prove_inclusion(&all.nodes, m, n, &p, &err) < 0)
+				wrong++;
+			p.hash[p.n++] = more;
+			wrong += tree_check_inclusion(&p, &level[0][m], m, n, &root, &err) !=
+				 WRIT_E_DENIED;
+			if (tree_prove_consistency(&all.nodes, m, n, &p, &err) < 0)
+				wrong++;
+			p.hash[p.n++] = more;
+			wrong += tree_check_consistency(&p, m, &old, n, &root, &err) !=
+				 WRIT_E_DENIED;
+		}
+	}
+	ok(wrong == 0, "no proof goes on above the root");
+}
+
 /* A random pair of sizes, far apart or close together. */
 static void test_large(void)
 {
@@ -439,6 +469,7 @@ int main(void)
 	test_parts();
 	grow();
 	test_every_proof();
+	test_too_long();
 	test_large();
 	test_vectors();
 	test_limits();
