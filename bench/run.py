@@ -5,7 +5,7 @@
 
 Start-up is measured against a static hello world, both in turn in one run, so
 that the numbers mean the same on a slow machine. Everything smaller comes from
-build/release/bench/micro, which prints one line per item:
+build/release/bench/micro and tlog_bench, which print one line per item:
 
     name <TAB> measured <TAB> unit <TAB> budget
 
@@ -36,9 +36,8 @@ def startup(rounds):
             f"{writ[0] / hello[0]:.2f}, p90 {writ[2]:.2f}"}
 
 
-def micro():
-    out = subprocess.run([RELEASE / "bench/micro"], check=True, stdout=subprocess.PIPE,
-                         text=True).stdout
+def micro(program):
+    out = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
     for line in out.splitlines():
         name, measured, unit, budget = line.split("\t")
         yield {"name": name, "measured": float(measured), "unit": unit, "budget": float(budget),
@@ -50,8 +49,9 @@ def main():
     ap.add_argument("--rounds", type=int, default=1000)
     args = ap.parse_args()
     rows = [startup(args.rounds)]
-    if (RELEASE / "bench/micro").exists():
-        rows += micro()
+    for name in ("micro", "tlog_bench"):
+        if (RELEASE / "bench" / name).exists():
+            rows += micro(RELEASE / "bench" / name)
     width = max(len(r["name"]) for r in rows)
     print(f"{'WHAT':<{width}}  {'MEASURED':>12}  {'BUDGET':>12}")
     for r in rows:

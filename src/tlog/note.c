@@ -183,7 +183,7 @@ int note_verify(const struct note *n, const struct note_key *keys, size_t keys_n
 		return writ_fail(err, WRIT_E_LIMIT, 0, "more than 64 known keys");
 	for (size_t i = 0; i < n->sigs_n; i++) {
 		uint64_t time = 0;
-		size_t at;
+		size_t at = SIZE_MAX;
 		int r = find_key(&n->sig[i], keys, keys_n, &at, err);
 
 		if (r < 0)

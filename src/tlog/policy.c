@@ -4,6 +4,9 @@
 
 #include "base/banned.h"
 
+/* What the one group of tlog_policy_of() is called. */
+#define QUORUM_NAME SV("quorum")
+
 /* While parsing: which names are already a member of some group. */
 struct parse {
 	struct tlog_policy *p;
@@ -299,13 +302,15 @@ int tlog_policy_of(const struct note_key *log, const struct note_key *witnesses,
 		if (r == 0)
 			r = add_witness(&p, witnesses[i].name, &witnesses[i], SV(""), err);
 	}
+	if (r == 0)
+		r = check_new_name(&p, QUORUM_NAME, err);
 	if (r < 0)
 		return r;
 	if (k > witnesses_n)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "a quorum of more witnesses than there are");
 	if (k) {
-		p.group[0] = (struct tlog_group){ .name = SV("quorum"), .k = k };
+		p.group[0] = (struct tlog_group){ .name = QUORUM_NAME, .k = k };
 		p.group[0].witnesses = (uint32_t)(((uint64_t)1 << witnesses_n) - 1);
 		p.groups_n = 1;
 	}

@@ -30,7 +30,7 @@ struct tree_frontier {
 	struct digest node[TREE_LEVELS];
 };
 
-/* The nodes that one more leaf completes: levels 0 (the leaf itself) to n - 1, each the last there. */
+/* The nodes that one more leaf completes, level 0 (itself) to n - 1: each the last of its level. */
 struct tree_grown {
 	unsigned n;
 	struct digest node[TREE_LEVELS];

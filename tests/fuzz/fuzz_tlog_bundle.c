@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	/* What was read is the front of the bytes, and all of them if nothing was wrong. */
 	must(sv_starts(bytes, buf_view(&b)) && (r == 0) == (b.n == size));
-	for (t.width = 1; t.width <= TILE_WIDTH; t.width++)
+	for (t.width = n > 1 ? (uint16_t)(n - 1) : 1; t.width <= n + 1 && t.width <= TILE_WIDTH;
+	     t.width++)
 		must((bundle_check(bytes, &t, &err) == 0) == (r == 0 && n == t.width));
 	return 0;
 }

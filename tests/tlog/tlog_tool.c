@@ -110,7 +110,8 @@ static void put_checkpoint(const char *dir, uint64_t size, const struct digest *
 	check(checkpoint_sign(&c, &log.key, &log.sec, &note, &err), &err);
 	note_key_print(&log.key, &keys);
 	for (size_t i = 0; i < ARRAY_LEN(wit); i++) {
-		check(cosign_sign(&wit[i].key, &wit[i].sec, 1794745401, buf_view(&text), &note, &err),
+		check(cosign_sign(&wit[i].key, &wit[i].sec, 1794745401, buf_view(&text), &note,
+				  &err),
 		      &err);
 		buf_ch(&keys, '\n');
 		note_key_print(&wit[i].key, &keys);

@@ -21,8 +21,9 @@ static const struct {
 static void test_same(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
-		const char *const text[] = { [BASE64_PADDED] = same[i].padded,
-					     [BASE64_URL] = same[i].url };
+		const char *const text[] = {
+			[BASE64_PADDED] = same[i].padded, [BASE64_URL] = same[i].url
+		};
 
 		for (unsigned f = BASE64_PADDED; f <= BASE64_URL; f++) {
 			scoped_buf b = BUF_INIT(64), c = BUF_INIT(64);
@@ -35,7 +36,8 @@ static void test_same(void)
 				   memcmp(bytes, same[i].bytes.p, same[i].bytes.n) == 0,
 			   "%s decodes", text[f]);
 			ok(base64_decode_to(f, buf_view(&b), &c) &&
-				   sv_eq(buf_view(&c), same[i].bytes), "%s decodes to a buffer", text[f]);
+				   sv_eq(buf_view(&c), same[i].bytes),
+			   "%s decodes to a buffer", text[f]);
 			ok(!base64_decode(f, buf_view(&b), bytes, same[i].bytes.n + 1),
 			   "%s is not one byte more", text[f]);
 		}
@@ -44,13 +46,13 @@ static void test_same(void)
 
 static void test_refused(void)
 {
-	static const char *const padded[] = { "Zg",    "Zg=",	  "Zg===",  "Zg====",	"Zh==",
-					      "Zm9=",  "Zm8",	  "Zm9v=",  "Zm9v====", "=",
-					      "====",  "Zg==Zg==", " Zg==", "Zg== ",	"Zg==\n",
-					      "Z g==", "Zm\n9v",  "Z===",   "-_-_AA==", "Zm9-",
-					      "Zm9\xc3", "Z",	  "A=A=",   "AA=A" };
-	static const char *const url[] = { "Zg==", "Zh", "Zm9", "Z", "Zm9vY", "+/+/AA", "Zm9 ",
-					   "Zm9v\n", "Zm.v", "Zg=", "Zm8=" };
+	static const char *const padded[] = { "Zg",	 "Zg=",	     "Zg===", "Zg====",	  "Zh==",
+					      "Zm9=",	 "Zm8",	     "Zm9v=", "Zm9v====", "=",
+					      "====",	 "Zg==Zg==", " Zg==", "Zg== ",	  "Zg==\n",
+					      "Z g==",	 "Zm\n9v",   "Z===",  "-_-_AA==", "Zm9-",
+					      "Zm9\xc3", "Z",	     "A=A=",  "AA=A" };
+	static const char *const url[] = { "Zg==", "Zh",     "Zm9",  "Z",   "Zm9vY", "+/+/AA",
+					   "Zm9 ", "Zm9v\n", "Zm.v", "Zg=", "Zm8=" };
 	char bytes[16] = "untouched";
 	size_t n = 77;
 
@@ -59,7 +61,8 @@ static void test_refused(void)
 	for (size_t i = 0; i < ARRAY_LEN(url); i++)
 		ok(!base64_check(BASE64_URL, sv_from(url[i]), &n), "url[%zu] refused", i);
 	ok(n == 77, "what is refused leaves the length alone");
-	ok(!base64_decode(BASE64_PADDED, SV("Zm9v!"), bytes, 3) && bytes[0] == 'u', "and the bytes");
+	ok(!base64_decode(BASE64_PADDED, SV("Zm9v!"), bytes, 3) && bytes[0] == 'u',
+	   "and the bytes");
 	ok(!base64_check(BASE64_URL, (struct sv){ "Zg\0", 3 }, &n), "a zero byte refused");
 }
 

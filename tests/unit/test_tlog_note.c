@@ -19,7 +19,8 @@ static const struct {
 	{ "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
 	  "If you think cryptography is the answer to your problem,\n"
 	  "then you don't know what your problem is.\n",
-	  "— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotp"
+	  "— PeterNeumann "
+	  "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotp"
 	  "RZb6KE6RyyBwJnAM=\n" },
 };
 
@@ -39,7 +40,8 @@ static void test_published(void)
 		is_sv(buf_view(&again), sv_from(published[i].vkey), "printed as it was");
 		ok(note_parse(buf_view(&b), &n, &err) == 0 && n.sigs_n == 1, "its note is read");
 		is_sv(n.text, sv_from(published[i].text), "the text");
-		ok(note_verify(&n, &key, 1, &who, &err) == 0 && who.by == 1, "and the signature fits");
+		ok(note_verify(&n, &key, 1, &who, &err) == 0 && who.by == 1,
+		   "and the signature fits");
 		buf_clear(&again);
 		note_print(&n, &again);
 		is_sv(buf_view(&again), buf_view(&b), "printed as it was");
@@ -70,13 +72,27 @@ static void test_vkeys(void)
 		"example.com/foo+530d903a+AOkyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k",
 		"example .com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k",
 	};
-	static const char *const bad_names[] = { "",	    " ",	  "a b",	  "a+b",
-						 "a\tb",    "a\nb",	  "a\x7f",	  "\xc2\x85",
-						 "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80",
-						 "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xaf",
-						 "\xe2\x81\x9f", "\xe3\x80\x80", "\xff", "a\xc3" };
-	static const char *const good_names[] = { "a", "a/b", "caf\xc3\xa9", "\xe2\x80\x94",
-						  "\xf0\x9f\x8c\xb3", "\xe2\x80\x8b", "~" };
+	static const char *const bad_names[] = { "",
+						 " ",
+						 "a b",
+						 "a+b",
+						 "a\tb",
+						 "a\nb",
+						 "a\x7f",
+						 "\xc2\x85",
+						 "\xc2\xa0",
+						 "\xe1\x9a\x80",
+						 "\xe2\x80\x80",
+						 "\xe2\x80\x8a",
+						 "\xe2\x80\xa8",
+						 "\xe2\x80\xaf",
+						 "\xe2\x81\x9f",
+						 "\xe3\x80\x80",
+						 "\xff",
+						 "a\xc3" };
+	static const char *const good_names[] = {
+		"a", "a/b", "caf\xc3\xa9", "\xe2\x80\x94", "\xf0\x9f\x8c\xb3", "\xe2\x80\x8b", "~"
+	};
 	static const struct sign_public small = { { 1 } };
 	struct writ_err err = { 0 };
 	char name[NOTE_NAME_MAX + 2];
@@ -86,7 +102,8 @@ static void test_vkeys(void)
 		ok(note_key_parse(sv_from(bad[i]), &key, &err) < 0 && key.id == 0, "refused: %s",
 		   bad[i]);
 	for (size_t i = 0; i < ARRAY_LEN(bad_names); i++)
-		ok(note_name_check(sv_from(bad_names[i]), &err) == WRIT_E_SYNTAX, "bad name %zu", i);
+		ok(note_name_check(sv_from(bad_names[i]), &err) == WRIT_E_SYNTAX, "bad name %zu",
+		   i);
 	for (size_t i = 0; i < ARRAY_LEN(good_names); i++)
 		ok(note_name_check(sv_from(good_names[i]), &err) == 0, "good name %zu", i);
 	memset(name, 'a', sizeof(name));
@@ -220,7 +237,8 @@ static void test_verify(void)
 	   "a signature of another length");
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		keys[i] = log_key.key;
-	ok(note_verify(&n, keys, 2, &who, &err) == WRIT_E_BUG, "two keys that cannot be told apart");
+	ok(note_verify(&n, keys, 2, &who, &err) == WRIT_E_BUG,
+	   "two keys that cannot be told apart");
 	ok(note_verify(&n, keys, NOTE_KEYS_MAX + 1, &who, &err) == WRIT_E_LIMIT, "too many keys");
 	buf_clear(&b);
 	put_line(&log_key.key, zeros, 73, &b);
@@ -241,7 +259,8 @@ static void test_sign(void)
 	ok(note_sign(&log_key.key, &log_key.sec, SV("\x01\n"), &b, &err) == WRIT_E_SYNTAX,
 	   "no control characters");
 	ok(note_sign(&log_key.key, &log_key.sec, SV("cosignature/v1\ntime 1\n"), &b, &err) ==
-		   WRIT_E_DENIED, "nothing that reads as a cosignature");
+		   WRIT_E_DENIED,
+	   "nothing that reads as a cosignature");
 	ok(b.n == 0, "and nothing was written");
 }
 
@@ -308,7 +327,8 @@ static void test_checkpoints(void)
 		c.origin = SV("a/b\n9");
 		ok(checkpoint_print(&c, &b, &err) < 0 && b.n == 0, "no origin with a line in it");
 		c.origin = SV("a/b");
-		ok(checkpoint_sign(&c, &log_key.key, &log_key.sec, &b, &err) == WRIT_E_BUG && b.n == 0,
+		ok(checkpoint_sign(&c, &log_key.key, &log_key.sec, &b, &err) == WRIT_E_BUG &&
+			   b.n == 0,
 		   "no signature for another log");
 	}
 }
@@ -414,7 +434,8 @@ static void test_cosign(void)
 		   note_verify(&n, &wit[0].key, 1, &who, &err) == 0 && who.by == 1 &&
 		   who.time[0] == COSIGN_TIME_MAX,
 	   "the latest time counts");
-	ok(base64_decode(BASE64_PADDED, sv_skip(n.sig[0].base64, 0), bytes, 4) == false, "76 bytes");
+	ok(base64_decode(BASE64_PADDED, sv_skip(n.sig[0].base64, 0), bytes, 4) == false,
+	   "76 bytes");
 	{
 		uint8_t all[4 + COSIGN_BYTES];
 
@@ -422,17 +443,21 @@ static void test_cosign(void)
 		memcpy(bytes, all + 4, sizeof(bytes));
 	}
 	ok(cosign_verify(&wit[0].key, text, bytes, &time, &err) == 0 && time == 7, "verifies");
-	ok(cosign_verify(&wit[1].key, text, bytes, &time, &err) == WRIT_E_DENIED, "not for another");
+	ok(cosign_verify(&wit[1].key, text, bytes, &time, &err) == WRIT_E_DENIED,
+	   "not for another");
 	ok(cosign_verify(&log_key.key, text, bytes, &time, &err) == WRIT_E_BUG, "nor a plain key");
 	bytes[7] ^= 1;
-	ok(cosign_verify(&wit[0].key, text, bytes, &time, &err) == WRIT_E_DENIED, "the time is signed");
+	ok(cosign_verify(&wit[0].key, text, bytes, &time, &err) == WRIT_E_DENIED,
+	   "the time is signed");
 	bytes[0] = 0x80;
-	ok(cosign_verify(&wit[0].key, text, bytes, &time, &err) == WRIT_E_SYNTAX, "and has a limit");
+	ok(cosign_verify(&wit[0].key, text, bytes, &time, &err) == WRIT_E_SYNTAX,
+	   "and has a limit");
 	buf_clear(&b);
 	ok(cosign_sign(&wit[0].key, &wit[0].sec, COSIGN_TIME_MAX + 1, text, &b, &err) < 0 &&
 		   cosign_sign(&wit[0].key, &wit[1].sec, 7, text, &b, &err) == WRIT_E_BUG &&
 		   cosign_sign(&log_key.key, &log_key.sec, 7, text, &b, &err) == WRIT_E_BUG &&
-		   cosign_sign(&wit[0].key, &wit[0].sec, 7, SV("hello\n"), &b, &err) < 0 && b.n == 0,
+		   cosign_sign(&wit[0].key, &wit[0].sec, 7, SV("hello\n"), &b, &err) < 0 &&
+		   b.n == 0,
 	   "not too late, not with another key, nothing but checkpoints");
 }
 

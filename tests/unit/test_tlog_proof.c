@@ -160,7 +160,8 @@ static void test_foreign_log(void)
 	if (tree_root(&all.nodes, 5, &c.root, &err) < 0 || checkpoint_print(&c, &text, &err) < 0)
 		ok(false, "%s", err.what);
 	buf_fmt(&note, SV_FMT "\n", SV_ARG(buf_view(&text)));
-	ok(note_sign(&second.key, &second.sec, buf_view(&text), &note, &err) == 0, "signed as a note");
+	ok(note_sign(&second.key, &second.sec, buf_view(&text), &note, &err) == 0,
+	   "signed as a note");
 	made.checkpoint = buf_view(&note);
 	ok(tree_prove_inclusion(&all.nodes, 2, 5, &made.path, &err) == 0 &&
 		   proof_print(&made, &b, &err) == 0,
@@ -272,7 +273,8 @@ static char vkey[4][NOTE_VKEY_MAX + 1];
 
 static void name_vkeys(void)
 {
-	const struct note_key *const keys[] = { &log_key.key, &wit[0].key, &wit[1].key, &wit[2].key };
+	const struct note_key *const keys[] = { &log_key.key, &wit[0].key, &wit[1].key,
+						&wit[2].key };
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		scoped_buf b = BUF_INIT(NOTE_VKEY_MAX);
@@ -302,11 +304,14 @@ static void test_policy_form(void)
 		bool good;
 	} all[] = {
 		{ "quorum none\n", true },
-		{ "# words\n\n  \t\nlog\t $0  https://example.com/log \n \tquorum  none\t\n", true },
+		{ "# words\n\n  \t\nlog\t $0  https://example.com/log \n \tquorum  none\t\n",
+		  true },
 		{ "log $0\n" ABC "group g 2 a b c\nquorum g\n", true },
 		{ ABC "group g all a b\ngroup h any g c\nquorum h\n", true },
 		{ "witness a $1 https://example.com/w\nquorum a\n", true },
-		{ "witness \xe2\x84\xaa $1\nwitness K $2\ngroup \xff any K \xe2\x84\xaa\nquorum \xff\n", true },
+		{ "witness \xe2\x84\xaa $1\nwitness K $2\ngroup \xff any K \xe2\x84\xaa\nquorum "
+		  "\xff\n",
+		  true },
 		{ "witness any $1\nwitness all $2\ngroup 3 2 any all\nquorum 3\n", true },
 		{ "", false },
 		{ "log $0\n", false },
@@ -400,7 +405,8 @@ static void test_policy_met(void)
 	ok(wrong == 0, "k of three, for all k");
 	ok(tlog_policy_of(&log_key.key, witnesses, 3, 4, &p, &err) < 0, "not four of three");
 	ok(tlog_policy_of(&log_key.key, same, 2, 2, &p, &err) < 0, "nor one key twice");
-	ok(tlog_policy_of(&wit[0].key, witnesses, 0, 0, &p, &err) < 0, "nor a log with another's key");
+	ok(tlog_policy_of(&wit[0].key, witnesses, 0, 0, &p, &err) < 0,
+	   "nor a log with another's key");
 }
 
 /* --- witnesses --- */
@@ -454,8 +460,9 @@ static void test_witness(void)
 				buf_clear(&b);
 				make_request(old, n, &note, &b);
 				next.size = 77;
-				wrong += ask(&b, known, &next) !=
-						 (known == old ? WITNESS_COSIGN : WITNESS_CONFLICT) ||
+				wrong += ask(&b, known, &next) != (known == old
+									   ? WITNESS_COSIGN
+									   : WITNESS_CONFLICT) ||
 					 next.size != (known == old ? n : 77);
 			}
 		}
@@ -489,11 +496,13 @@ static void test_witness_refuses(void)
 	ok(witness_decide(&req, &forged, 1, &known, &next, &text, &err) == WITNESS_NOT_SIGNED,
 	   "a log with another key: %s", err.what);
 	known.root.b[0] ^= 1;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) == WITNESS_INCONSISTENT,
+	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+		   WITNESS_INCONSISTENT,
 	   "another tree before: %s", err.what);
 	req.proof.n--;
 	known.root.b[0] ^= 1;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) == WITNESS_INCONSISTENT,
+	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+		   WITNESS_INCONSISTENT,
 	   "a proof that is too short");
 	req.proof.n = 0;
 	known = (struct witness_state){ .size = 5 };
@@ -521,7 +530,8 @@ static void test_witness_answer(void)
 	    cosign_sign(&wit[0].key, &wit[0].sec, 6, n.text, &body, &err) < 0)
 		ok(false, "%s", err.what);
 	ok(witness_answer_read(buf_view(&body), buf_view(&note), &wit[0].key, &line, &time, &err) ==
-		   0 && time == 8 && line.p > body.p && line.p < body.p + body.n,
+			   0 &&
+		   time == 8 && line.p > body.p && line.p < body.p + body.n,
 	   "the latest line of the witness is found");
 	buf_sv(&twice, buf_view(&note));
 	buf_sv(&twice, line);
@@ -529,13 +539,15 @@ static void test_witness_answer(void)
 	ok(witness_answer_read(SV("— a AAAAAAA=\n"), buf_view(&twice), &wit[0].key, &line, &time,
 			       &err) == WRIT_E_DENIED,
 	   "a line that was there before is no answer");
-	ok(witness_answer_read(buf_view(&body), buf_view(&note), &wit[2].key, &line, &time, &err) < 0,
+	ok(witness_answer_read(buf_view(&body), buf_view(&note), &wit[2].key, &line, &time, &err) <
+		   0,
 	   "another witness has not answered");
-	ok(witness_answer_read(buf_view(&body), buf_view(&note), &log_key.key, &line, &time, &err) < 0,
+	ok(witness_answer_read(buf_view(&body), buf_view(&note), &log_key.key, &line, &time, &err) <
+		   0,
 	   "nor has the log");
 	ok(witness_answer_read(SV(""), buf_view(&note), &wit[0].key, &line, &time, &err) < 0 &&
-		   witness_answer_read(SV("a\n\n— a AAAAAAA=\n"), buf_view(&note), &wit[0].key, &line,
-				       &time, &err) < 0,
+		   witness_answer_read(SV("a\n\n— a AAAAAAA=\n"), buf_view(&note), &wit[0].key,
+				       &line, &time, &err) < 0,
 	   "an answer is lines of signature");
 	ok(witness_size_parse(SV("12\n"), &size, &err) == 0 && size == 12 &&
 		   witness_size_parse(SV("12"), &size, &err) < 0 &&

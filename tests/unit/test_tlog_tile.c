@@ -152,7 +152,8 @@ static int read_slot(struct tile_nodes *from, const struct tile *t, struct sv *r
 	if (d->broken)
 		return writ_fail(err, WRIT_E_SYS, 2, "no such tile");
 	/* A log keeps the partial tiles of its checkpoints; here only the newest is there. */
-	*ret_bytes = (struct sv){ s->bytes, (size_t)(s->width < t->width ? s->width : t->width) * 32 };
+	*ret_bytes =
+		(struct sv){ s->bytes, (size_t)(s->width < t->width ? s->width : t->width) * 32 };
 	return 0;
 }
 
@@ -227,9 +228,9 @@ static bool same_proofs(struct disk *d, uint64_t size)
 
 static void test_growth(void)
 {
-	static const unsigned sizes[] = { 1,	 2,	255,   256,   257,   511,   512,   513,
-					  65279, 65280, 65281, 65534, 65535, 65536, 65537, 65538,
-					  65540, 65792, 65793, 66100 };
+	static const unsigned sizes[] = { 1,	 2,	255,   256,   257,   511,   512,
+					  513,	 65279, 65280, 65281, 65534, 65535, 65536,
+					  65537, 65538, 65540, 65792, 65793, 66100 };
 	struct disk *d = calloc(1, sizeof(*d));
 	struct writ_err err = { 0 };
 	struct tree_proof p;
@@ -298,7 +299,8 @@ static void test_bundles(void)
 	   "entries of all lengths");
 	ok(bundle_add(&b, (struct sv){ large, BUNDLE_ENTRY_MAX + 1 }, &err) == WRIT_E_LIMIT,
 	   "but not longer");
-	ok(b.n == 4 * 2 + 3 + 65535 + 2 && memcmp(b.p, "\0\3one\0\0\xff\xff", 9) == 0, "their bytes");
+	ok(b.n == 4 * 2 + 3 + 65535 + 2 && memcmp(b.p, "\0\3one\0\0\xff\xff", 9) == 0,
+	   "their bytes");
 	ok(bundle_check(buf_view(&b), &t, &err) == 0, "as many as the width says");
 	t.width = 3;
 	ok(bundle_check(buf_view(&b), &t, &err) < 0, "one too many");

@@ -225,8 +225,39 @@ static void test_every_proof(void)
 		}
 	}
 	ok(refused_roots == 0, "all roots up to %d entries", SMALL);
-	ok(wrong == 0 && checked > 60000, "%u proofs are those of the definition, and hold", checked);
+	ok(wrong == 0 && checked > 60000, "%u proofs are those of the definition, and hold",
+	   checked);
 	ok(passed == 0, "%u damaged proofs hold", passed);
+}
+
+/* A proof that goes on above the root, with roots made to fit: only its length gives it away. */
+static void test_too_long(void)
+{
+	struct tree_levels all = tree_levels_of((const struct digest *const *)level, LARGE);
+	const struct digest more = tree_empty();
+	struct writ_err err = { 0 };
+	unsigned wrong = 0;
+
+	for (unsigned n = 1; n <= 40; n++) {
+		const struct digest root = tree_node(&more, &roots[n]);
+
+		for (unsigned m = 0; m < n; m++) {
+			const struct digest old = tree_node(&more, &roots[m]);
+			struct tree_proof p;
+
+			if (tree_prove_inclusion(&all.nodes, m, n, &p, &err) < 0)
+				wrong++;
+			p.hash[p.n++] = more;
+			wrong += tree_check_inclusion(&p, &level[0][m], m, n, &root, &err) !=
+				 WRIT_E_DENIED;
+			if (tree_prove_consistency(&all.nodes, m, n, &p, &err) < 0)
+				wrong++;
+			p.hash[p.n++] = more;
+			wrong += tree_check_consistency(&p, m, &old, n, &root, &err) !=
+				 WRIT_E_DENIED;
+		}
+	}
+	ok(wrong == 0, "no proof goes on above the root");
 }
 
 /* A random pair of sizes, far apart or close together. */
@@ -289,7 +320,8 @@ static bool vector_line(struct tree_levels *all, const struct digest *known, str
 		if (!digest_parse(next_word(&line), &q.hash[q.n++]))
 			return false;
 	if (sv_is(what, "inclusion"))
-		return tree_prove_inclusion(&all->nodes, a, b, &p, &err) == 0 && same_proof(&p, &q) &&
+		return tree_prove_inclusion(&all->nodes, a, b, &p, &err) == 0 &&
+		       same_proof(&p, &q) &&
 		       tree_check_inclusion(&q, &all->level[0][a], a, b, &known[b], &err) == 0;
 	return sv_is(what, "consistency") &&
 	       tree_prove_consistency(&all->nodes, a, b, &p, &err) == 0 && same_proof(&p, &q) &&
@@ -383,10 +415,13 @@ static void test_limits(void)
 
 	ok(tree_append(&f, &d, NULL, &err) == WRIT_E_LIMIT && f.size == TREE_SIZE_MAX,
 	   "a full tree does not grow");
-	ok(tree_prove_inclusion(&all.nodes, 5, 5, &p, &err) == WRIT_E_LIMIT, "no entry behind the last");
-	ok(tree_prove_inclusion(&all.nodes, 0, 0, &p, &err) == WRIT_E_LIMIT, "none in the empty tree");
+	ok(tree_prove_inclusion(&all.nodes, 5, 5, &p, &err) == WRIT_E_LIMIT,
+	   "no entry behind the last");
+	ok(tree_prove_inclusion(&all.nodes, 0, 0, &p, &err) == WRIT_E_LIMIT,
+	   "none in the empty tree");
 	ok(tree_prove_consistency(&all.nodes, 6, 5, &p, &err) == WRIT_E_LIMIT, "nothing shrinks");
-	ok(tree_prove_inclusion(&all.nodes, 0, 6, &p, &err) == WRIT_E_BUG, "a node that is not there");
+	ok(tree_prove_inclusion(&all.nodes, 0, 6, &p, &err) == WRIT_E_BUG,
+	   "a node that is not there");
 	ok(tree_prove_inclusion(&none, 3, 7, &p, &err) == WRIT_E_SYS && err.sys == 5 && p.n == 99,
 	   "a failing source fails the proof");
 	ok(tree_root(&none, 7, &d, &err) == WRIT_E_SYS, "and the root");
@@ -394,11 +429,14 @@ static void test_limits(void)
 	ok(tree_root(&any, TREE_SIZE_MAX + 1, &d, &err) == WRIT_E_LIMIT, "a size above the limit");
 	ok(tree_prove_consistency(&any, 3, TREE_SIZE_MAX, &p, &err) == 0 && p.n == 63,
 	   "the longest proof has 63 hashes");
-	ok(tree_prove_consistency(&any, TREE_SIZE_MAX - 1, TREE_SIZE_MAX, &p, &err) == 0 && p.n == 63,
+	ok(tree_prove_consistency(&any, TREE_SIZE_MAX - 1, TREE_SIZE_MAX, &p, &err) == 0 &&
+		   p.n == 63,
 	   "also at the other end");
-	ok(tree_prove_inclusion(&any, 3, TREE_SIZE_MAX, &p, &err) == 0 && p.n == 62, "62 for an entry");
+	ok(tree_prove_inclusion(&any, 3, TREE_SIZE_MAX, &p, &err) == 0 && p.n == 62,
+	   "62 for an entry");
 	p.n = 64;
-	ok(tree_check_inclusion(&p, &d, 0, 1, &d, &err) == WRIT_E_DENIED, "too many hashes for anything");
+	ok(tree_check_inclusion(&p, &d, 0, 1, &d, &err) == WRIT_E_DENIED,
+	   "too many hashes for anything");
 	p.n = 0;
 	ok(tree_check_inclusion(&p, &d, 0, 0, &d, &err) == WRIT_E_DENIED, "nothing is in no tree");
 	ok(tree_check_inclusion(&p, &d, 0, TREE_SIZE_MAX + 1, &d, &err) == WRIT_E_DENIED,
@@ -408,8 +446,9 @@ static void test_limits(void)
 /* Two parts give the same as one: what leaf hashes rest on. */
 static void test_parts(void)
 {
-	const struct sv text = SV("a text of some length, which is cut in two at every place, for 64"
-				  " bytes are a block and more than one is wanted here: two of them");
+	const struct sv text =
+		SV("a text of some length, which is cut in two at every place, for 64"
+		   " bytes are a block and more than one is wanted here: two of them");
 	const struct digest want = crypto_sha256(text);
 	unsigned wrong = 0;
 
@@ -430,6 +469,7 @@ int main(void)
 	test_parts();
 	grow();
 	test_every_proof();
+	test_too_long();
 	test_large();
 	test_vectors();
 	test_limits();
