@@ -84,6 +84,8 @@ struct egress_port {
 	int fd; /* listens there */
 };
 
+struct upstream;
+
 struct egress_options {
 	const struct cap_set *set;
 	struct sv realm, session;
@@ -92,7 +94,8 @@ struct egress_options {
 	const struct reach *names;	 /* the ones given addresses so far */
 	const struct egress_port *ports; /* published outside */
 	size_t ports_n;
-	struct quota_total *totals; /* shared with the reader; NULL: nothing is limited */
+	const struct upstream *upstream; /* a proxy that everything public goes through; NULL */
+	struct quota_total *totals;	 /* shared with the reader; NULL: nothing is limited */
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 

@@ -9,6 +9,7 @@
 #define WRIT_EGRESS_EGRESS_PRIV_H
 
 #include "egress/egress.h"
+#include "wire/upstream.h"
 
 enum {
 	CHUNK = 256 << 10, /* bytes moved at once */
@@ -18,6 +19,9 @@ enum {
 	WAITING_MAX = 2048, /* of them not connected yet */
 	ATTEMPTS = 4,	    /* addresses tried at once */
 	STAGGER_MS = 250,
+	STAGGER_VIA_MS = 3000, /* through a proxy that dials by itself */
+	VIA_MAX = 4,
+	TARGETS_VIA = 4, /* addresses that it is asked for */
 	DIAL_MS = 30000,
 	HEAD_MS = 10000, /* to say where to */
 	HEAD_MAX = 64 << 10,
@@ -88,6 +92,7 @@ struct attempt {
 	int fd; /* -1: free */
 	struct flow *flow;
 	struct cap_net_addr to;
+	bool speaking; /* with the upstream proxy, which was asked for @to */
 };
 
 /* What a flow needs until it is a tunnel. */
@@ -97,6 +102,10 @@ struct setup {
 	struct cap_net_addr addrs[RESOLVE_MAX];
 	uint32_t addrs_n, next;
 	struct attempt attempts[ATTEMPTS];
+	struct cap_net_addr via[VIA_MAX]; /* of the upstream proxy, if it goes through that */
+	uint32_t via_n;
+	bool by_proxy, naming_via; /* its addresses are being looked up */
+	unsigned proxy_said;
 	char *head; /* bytes of the agent's that were read already */
 	size_t head_n;
 	uint8_t speaks; /* enum wire_protocol of a proxy's client; 0: none */
@@ -106,6 +115,7 @@ struct setup {
 	bool sent;	/* the resolver was asked, or for a socket inside */
 	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
+	struct setup *spent; /* the next one that is over */
 };
 
 enum { READABLE = 1u << 0, HUNG_UP = 1u << 1, AT_END = 1u << 2, SHUT = 1u << 3 };
@@ -149,10 +159,12 @@ struct egress {
 	struct sv session;
 	int epoll, boss, resolver, reader;
 	enum kind boss_kind, resolver_kind, reader_kind;
+	const struct upstream *upstream; /* NULL: what may be dialled is dialled directly */
 	int route[2]; /* sockets that tell which way an address lies: IPv4, IPv6 */
 	VEC(struct listener *) listeners;
 	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
+	struct setup *spent;
 	size_t flows_n, waiting_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
@@ -226,6 +238,12 @@ void dial_timer(struct egress *e, struct flow *f);
 void dial_stop(struct flow *f);
 void dial_ask_all(struct egress *e);
 void dial_ask_again(struct egress *e);
+
+/* upstream.c: through a proxy of the operator's */
+must_check bool upstream_takes(const struct egress *e, struct setup *s);
+must_check bool upstream_ask(const struct egress *e, struct attempt *a);
+enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
+must_check enum upstream_state upstream_heard(struct egress *e, struct attempt *a, uint32_t events);
 
 /* head.c: what a client says before it is known where it goes */
 void head_read(struct egress *e, struct flow *f);

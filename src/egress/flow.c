@@ -94,13 +94,15 @@ static struct flow *flow_new(struct egress *e, int fd)
 	return f;
 }
 
+/* Its memory goes after the round, too: epoll knows its attempts. */
 static void drop_setup(struct egress *e, struct flow *f)
 {
 	if (!f->setup)
 		return;
 	dial_stop(f);
 	free(f->setup->head);
-	free(f->setup);
+	f->setup->spent = e->spent;
+	e->spent = f->setup;
 	f->setup = NULL;
 	unlink_flow(&e->waiting, f);
 	e->waiting_n--;

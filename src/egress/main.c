@@ -391,6 +391,12 @@ static void free_dead(struct egress *e)
 {
 	struct flow **at = &e->dead;
 
+	while (e->spent) {
+		struct setup *s = e->spent;
+
+		e->spent = s->spent;
+		free(s);
+	}
 	while (*at) {
 		struct flow *f = *at;
 
@@ -477,6 +483,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	e->session = opt->session;
 	e->resolver = e->reader = -1;
 	e->route_socket = opt->route;
+	e->upstream = opt->upstream;
 	e->boss_kind = KIND_BOSS;
 	e->resolver_kind = KIND_RESOLVER;
 	e->reader_kind = KIND_READER;

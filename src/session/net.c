@@ -120,6 +120,7 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .names = &s->view.reach,
 					    .ports = s->ports,
 					    .ports_n = s->ports_n,
+					    .upstream = s->upstream,
 					    .totals = s->totals,
 					    .route = s->route[0] > 0 ? (int)n : 0 };
 

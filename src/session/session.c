@@ -193,6 +193,7 @@ static void record_start(struct session *s)
 	record_str(&b, "session", sv_from(s->id));
 	record_num(&b, "supervisor", getpid());
 	record_str(&b, "workspace", s->opt->workspace);
+	operator_record(s, &b);
 	buf_str(&b, ",\"command\":[");
 	for (char *const *arg = s->opt->argv; *arg; arg++) {
 		if (arg != s->opt->argv)
@@ -340,6 +341,8 @@ static int start(struct session *s, struct writ_err *err)
 	scoped_fd program = -1;
 	int r = pulse_open(s, err);
 
+	if (r == 0)
+		r = operator_load(s, err);
 	if (r == 0)
 		r = session_place_make(s, err);
 	if (r == 0)

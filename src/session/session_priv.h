@@ -22,6 +22,7 @@
 #include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
+#include "wire/upstream.h"
 
 enum session_state {
 	SESSION_STARTING = 0, /* the jail is being built */
@@ -120,6 +121,8 @@ struct session {
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
+	const struct upstream *upstream; /* a proxy outside; NULL: none */
+	struct sv more_roots; /* authorities of the operator's own, PEM */
 	int totals_fd; /* what the session used of its limits; -1: none */
 	struct quota_total *totals;
 	uint32_t reader_deaths;
@@ -226,6 +229,13 @@ void gitnet_event(struct session *s);
 /* The @i-th variable that leads git inside to it. False: there are no more. */
 must_check bool gitnet_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value);
 void gitnet_clear(struct session *s);
+
+/* operator.c: what stands in writ's own environment */
+must_check int operator_load(struct session *s, struct writ_err *err);
+/* Takes @roots. */
+must_check int operator_roots(const struct session *s, int roots, int *ret_fd,
+			      struct writ_err *err);
+void operator_record(const struct session *s, struct buf *b);
 
 /* read.c: the process that reads requests */
 bool read_needed(const struct session *s);

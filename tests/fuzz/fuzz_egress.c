@@ -171,6 +171,12 @@ static void close_scene(struct scene *s)
 		e->dead = f->next;
 		free(f);
 	}
+	while (e->spent) {
+		struct setup *gone = e->spent;
+
+		e->spent = gone->spent;
+		free(gone);
+	}
 	close(e->epoll);
 	close(e->boss);
 	close(s->boss);
