@@ -254,6 +254,26 @@ class Origin:
         to.close()
         log["end"] = "eof"
 
+    async def sshd(self, reader, writer, log, raw):
+        """A real one, for who runs the tests."""
+        run = ["/usr/sbin/sshd", "-i", "-e", "-f", self.options["config"]]
+        if os.geteuid() == 0:  # it wants a place of its own, which need not be the machine's
+            run = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"', "sh", *run]
+        with open(self.options["config"] + ".log", "ab") as said:
+            p = await asyncio.create_subprocess_exec(*run, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said)
+
+        async def up():
+            while data := await reader.read():
+                p.stdin.write(data)
+                await p.stdin.drain()
+            p.stdin.close()
+        task = asyncio.ensure_future(up())
+        while data := await p.stdout.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+        task.cancel()
+        log["end"] = "eof"
+
     async def sink(self, reader, writer, log, raw):
         await asyncio.sleep(self.options.get("wait", 0))
         h = hashlib.sha256()
