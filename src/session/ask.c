@@ -17,7 +17,10 @@
  * there, no answer in time, too many at once: no.
  */
 
-enum { ASK_MS = 120000 };
+enum {
+	ASK_MS = 120000,
+	UNSEEN_MS = 400, /* nobody reads and answers faster: it was meant for something else */
+};
 
 /* Where a person could answer. */
 static int open_terminal(const struct session *s)
@@ -51,6 +54,8 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	record_str(&b, "object", sv_from(q.object));
 	record_str(&b, "answer", answer ? SV("allow") : SV("deny"));
 	record_str(&b, "how", sv_from(how));
+	if (s->question_ms)
+		record_num(&b, "ms", (int64_t)(clock_ms() - s->question_ms));
 	record_end(s, &b);
 	if (to >= 0)
 		(void)!egress_send(to, &m, NULL, 0);
@@ -123,6 +128,8 @@ void ask_key(struct session *s)
 		return;
 	}
 	if (c == '\r' || c == '\n' || c == ' ')
+		return;
+	if (clock_ms() < s->question_ms + UNSEEN_MS)
 		return;
 	(void)!write(s->asking_tty,
 		     c == 'y'	? "yes\r\n"

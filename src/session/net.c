@@ -303,7 +303,7 @@ static const char *const what_names[] = { "lookup", "connect", "closed", "reques
 static const char *const answer_names[] = { "deny", "ask", "allow" };
 static const char *const way_names[] = { "closed", "raw", "tls", "read" };
 
-static void record_net(struct session *s, const struct egress_event *e)
+void net_record(struct session *s, const struct egress_event *e, uint64_t count)
 {
 	struct buf b = BUF_INIT(16384);
 
@@ -312,6 +312,8 @@ static void record_net(struct session *s, const struct egress_event *e)
 	record_str(&b, "answer", sv_from(answer_names[e->answer]));
 	record_str(&b, "host", sv_from(e->host));
 	record_num(&b, "port", e->port);
+	if (count)
+		record_num(&b, "count", (int64_t)count);
 	if (e->what != EGRESS_LOOKUP) {
 		record_num(&b, "flow", e->flow);
 		record_str(&b, "way", sv_from(way_names[e->way]));
@@ -358,6 +360,17 @@ static void note_denial(struct session *s, const struct egress_event *e)
 	denial_note(s, &d);
 }
 
+static void note_event(struct session *s, const struct egress_event *e)
+{
+	const bool lookup = e->what == EGRESS_LOOKUP && e->answer == CAP_DENY;
+	const bool again = lookup && !burst_is_first(s, e);
+
+	if (!again)
+		net_record(s, e, 0);
+	if (e->answer == CAP_DENY && (!again || s->denials.n < DENIALS_MAX))
+		note_denial(s, e);
+}
+
 /* SECURITY: what a process of ours says may be wrong once somebody took it over. */
 static bool take_event(const struct egress_message *m, struct egress_event *ret)
 {
@@ -398,9 +411,7 @@ static bool heard(struct session *s, int from)
 		if (read_start(s, &err) < 0)
 			say(s, "%s", err.what);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
-		record_net(s, &e);
-		if (e.answer == CAP_DENY)
-			note_denial(s, &e);
+		note_event(s, &e);
 	} else if (m.type == EGRESS_READY && from == s->reader) {
 		struct writ_err err = { 0 };
 

@@ -499,6 +499,7 @@ static void finish(struct session *s)
 		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
 	else if (s->ended_by)
 		say(s, "%s", s->ended_by);
+	burst_flush(s, true);
 	record_begin(s, &b, "end");
 	record_num(&b, "exit", s->exit_code);
 	record_num(&b, "denials", (int64_t)s->denials.n);

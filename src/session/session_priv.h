@@ -32,6 +32,7 @@ enum session_state {
 };
 
 enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64, QUESTIONS_MAX = 64 };
+enum { BURSTS_MAX = 64 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -98,6 +99,13 @@ struct paths {
 	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
+/* A name that was refused, and how often again. */
+struct burst {
+	char host[256], why[96];
+	uint32_t rule;
+	uint64_t since_ms, more;
+};
+
 struct session {
 	struct arena *a;
 	const struct session_options *opt;
@@ -133,6 +141,8 @@ struct session {
 	struct question questions[QUESTIONS_MAX]; /* the first is being asked */
 	size_t questions_n;
 	uint64_t question_ms; /* since when; 0: not yet */
+	struct burst bursts[BURSTS_MAX], others;
+	size_t bursts_n;
 	int asking_tty;	      /* -1: no question stands there */
 	struct sv *secrets;   /* values, by index of the policy's */
 	char *secret_room;    /* where they are */
@@ -217,6 +227,8 @@ must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
 void net_event(struct session *s);
+/* @count 0: it stands for itself. */
+void net_record(struct session *s, const struct egress_event *e, uint64_t count);
 void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g);
@@ -229,6 +241,11 @@ void gitnet_event(struct session *s);
 /* The @i-th variable that leads git inside to it. False: there are no more. */
 must_check bool gitnet_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value);
 void gitnet_clear(struct session *s);
+
+/* burst.c: names that are refused over and over */
+bool burst_is_first(struct session *s, const struct egress_event *e);
+void burst_flush(struct session *s, bool all);
+int burst_timeout(struct session *s, int least);
 
 /* operator.c: what stands in writ's own environment */
 must_check int operator_load(struct session *s, struct writ_err *err);

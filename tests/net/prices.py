@@ -1,5 +1,6 @@
 """Prices of rules hold however policies are put together, and `ask` asks."""
 import json
+import time
 
 import net
 from net import test
@@ -52,7 +53,7 @@ open("out", "w").write(json.dumps(out))
             if not w.ok(asked, f"a person is asked ({answer})", t.screen[-600:]):
                 continue
             w.same(w.queries(), [], "before anybody outside is")
-            t.pump(0.3)
+            time.sleep(0.6)
             t.type(answer + "\n")
             w.ok(t.code(30) is not None, "it ends")
             rest = t.screen.decode(errors="replace")
@@ -60,3 +61,24 @@ open("out", "w").write(json.dumps(out))
         w.same({x for x in got}, {want}, "the answer holds for all that wait", got)
         w.same(rest.count("[y"), 0, "and nobody is asked again", rest[-800:])
     w.same(w.accepted(), [], "after a no, nothing was dialled")
+
+
+@test("keys that were pressed before a question could be read are no answer to it", seconds=60)
+def typed_ahead(w):
+    w.zone("ask.example.test", net.FIRST)
+    w.zone("two.example.test", net.SECOND)
+    w.serve("echo", 7000)
+    w.put("s.py", "import os, sys, json\n" + net.INSIDE + "open('out', 'w').write(json.dumps([talk(n + '.example.test', 7000, seconds=30) for n in ('ask', 'two')]))")
+    with net.host.Terminal(w, [w.program, "run", *w.rules("ask net tcp://ask.example.test:7000", "ask net tcp://two.example.test:7000"),
+                               "--", net.host.PYTHON, "s.py"]) as t:
+        end = time.monotonic() + 40
+        while not t.ended() and time.monotonic() < end:  # somebody who types all the time
+            try:
+                t.type("y\n")
+            except OSError:
+                break
+            t.pump(0.02)
+    w.same(json.loads((w.ws / "out").read_text()), ["ping", "ping"], "somebody who goes on pressing y is asked twice")
+    e = w.events("approval")
+    w.same([(x["answer"], x["how"]) for x in e], [("allow", "a person")] * 2, "and answers twice")
+    w.ok(all(x["ms"] >= 400 for x in e), "but never at once", e)
