@@ -33,6 +33,7 @@ enum egress_type {
 	EGRESS_WANT_READER,
 	EGRESS_ASK,   /* @text is a struct egress_event: what a person is asked */
 	EGRESS_EVENT, /* @text is a struct egress_event */
+	EGRESS_GIT,   /* descriptor: a connection for the git helper */
 	EGRESS_READY, /* from the reader: @text is the certificate of its authority, PEM */
 };
 
@@ -96,6 +97,7 @@ struct egress_options {
 	size_t ports_n;
 	const struct upstream *upstream; /* a proxy that everything public goes through; NULL */
 	struct quota_total *totals;	 /* shared with the reader; NULL: nothing is limited */
+	uint16_t git_port; /* of the session's own address, where the network is shared; 0: none */
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 

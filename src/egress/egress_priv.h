@@ -64,6 +64,7 @@ struct expected {
 	uint16_t from; /* the port it comes from; 0: not known yet */
 	uint16_t port;
 	uint8_t way;
+	bool git;
 	struct sv host;
 	uint64_t due_ms;
 };
@@ -173,6 +174,7 @@ struct egress {
 	struct asker *askers;
 	size_t tcp_lookups;
 	VEC(struct answer) answers;
+	uint16_t git_port;
 	int route_socket; /* to the mediator, where the network is shared; else 0 */
 	enum kind route_kind;
 	struct listener *shared[3];

@@ -314,6 +314,15 @@ static bool is_expected(struct egress *e, int fd, struct expected *ret)
 	return true;
 }
 
+/* Not ours to relay: the supervisor has somebody for it. */
+static void hand_over(const struct egress *e, int fd)
+{
+	const struct egress_message m = { .type = EGRESS_GIT };
+
+	if (egress_send(e->boss, &m, &fd, 1) != 1)
+		_exit(0);
+}
+
 static void accept_one(struct egress *e, const struct listener *l, int fd)
 {
 	struct expected x = { 0 };
@@ -327,6 +336,11 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	if (l->shared && !is_expected(e, fd, &x)) {
 		f->fd[0] = fd;
 		bury(e, f, true);
+		return;
+	}
+	if (x.git) {
+		hand_over(e, fd);
+		bury(e, f, false);
 		return;
 	}
 	f->host = l->shared ? x.host : l->l.host;

@@ -303,6 +303,7 @@ static void obey(struct egress *e)
 	case EGRESS_WANT_READER:
 	case EGRESS_ASK:
 	case EGRESS_EVENT:
+	case EGRESS_GIT:
 	case EGRESS_READY:
 		break;
 	}
@@ -484,6 +485,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	e->resolver = e->reader = -1;
 	e->route_socket = opt->route;
 	e->upstream = opt->upstream;
+	e->git_port = opt->git_port;
 	e->boss_kind = KIND_BOSS;
 	e->resolver_kind = KIND_RESOLVER;
 	e->reader_kind = KIND_READER;

@@ -24,7 +24,8 @@ enum { READER_DEATHS = 16 };
 
 bool net_wanted(const struct session *s)
 {
-	return (s->view.listeners.n || s->view.traps) && reach_any(&s->opt->policy->set);
+	return (s->view.listeners.n || s->view.traps) &&
+	       (reach_any(&s->opt->policy->set) || gitnet_is_handed(s));
 }
 
 /*
@@ -121,6 +122,7 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .ports = s->ports,
 					    .ports_n = s->ports_n,
 					    .upstream = s->upstream,
+					    .git_port = gitnet_is_handed(s) ? GIT_PORT : 0,
 					    .totals = s->totals,
 					    .route = s->route[0] > 0 ? (int)n : 0 };
 
@@ -133,12 +135,14 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 	egress_main(&opt, 0);
 }
 
-/* Tunnels and requests are counted by two processes, against one limit. */
-static int make_totals(struct session *s, struct writ_err *err)
+/* Tunnels, requests and git are counted by several processes, against one limit. */
+int net_totals(struct session *s, struct writ_err *err)
 {
 	const uint64_t *l = s->opt->policy->set.limits;
 	void *p;
 
+	if (s->totals)
+		return 0;
 	if (!l[LIMIT_UP] && !l[LIMIT_DOWN] && !l[LIMIT_REQUESTS])
 		return 0;
 	s->totals_fd = memfd_create("writ-totals", MFD_CLOEXEC);
@@ -157,7 +161,7 @@ int net_start(struct session *s, struct writ_err *err)
 	int p[2], r = publish(s, err);
 
 	if (r == 0)
-		r = make_totals(s, err);
+		r = net_totals(s, err);
 
 	/* Without a network of its own, the mediator and egress have to agree. */
 	if (r == 0 && s->view.listeners.n == 0 &&
@@ -397,6 +401,8 @@ static bool heard(struct session *s, int from)
 	size_t n;
 	const int r = egress_receive(from, &m, fds, &n);
 
+	if (r > 0 && m.type == EGRESS_GIT && from == s->egress && n == 1)
+		gitnet_hand(s, fds[0]);
 	for (size_t i = 0; r > 0 && i < n; i++)
 		close(fds[i]);
 	if (r <= 0)

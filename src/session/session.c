@@ -379,6 +379,8 @@ static int start(struct session *s, struct writ_err *err)
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
 		r = net_start(s, err);
+	if (r == 0 && gitnet_is_handed(s))
+		r = gitnet_start_handed(s, err);
 	if (r == 0)
 		r = secrets_fetch(s, err);
 	if (r == 0 && s->reads)
@@ -561,6 +563,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .totals_fd = -1,
 			     .git = -1,
 			     .git_listener = -1,
+			     .git_hand = -1,
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .listener = -1,

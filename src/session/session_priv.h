@@ -135,6 +135,7 @@ struct session {
 	struct quota_total *totals;
 	uint32_t reader_deaths;
 	pid_t git_pid;
+	int git_hand; /* where connections for it are sent that egress took; -1: it takes them itself */
 	int git, git_listener; /* socket of the process that fetches and pushes; where it listens */
 	uint32_t git_deaths;
 	git_repos repos;
@@ -226,6 +227,8 @@ bool net_wanted(const struct session *s);
 must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
+/* What is counted against limits of the session; there is none where nothing is limited. */
+must_check int net_totals(struct session *s, struct writ_err *err);
 void net_event(struct session *s);
 /* @count 0: it stands for itself. */
 void net_record(struct session *s, const struct egress_event *e, uint64_t count);
@@ -237,6 +240,10 @@ void net_clear(struct session *s);
 
 /* gitnet.c: the process that fetches and pushes */
 must_check int gitnet_start(struct session *s, int listener, struct writ_err *err); /* takes it */
+/* Without a network of the session's own, egress takes its connections. */
+bool gitnet_is_handed(const struct session *s);
+must_check int gitnet_start_handed(struct session *s, struct writ_err *err);
+void gitnet_hand(struct session *s, int fd);
 void gitnet_event(struct session *s);
 /* The @i-th variable that leads git inside to it. False: there are no more. */
 must_check bool gitnet_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value);
