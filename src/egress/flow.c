@@ -275,7 +275,8 @@ void flow_decide(struct egress *e, struct flow *f)
 
 	if (f->way == REACH_CLOSED) {
 		v = reach_decide(&e->reach, &key);
-		flow_refuse(e, f, CAP_DENY, v.rule, v.why ? v.why : "no rule allows it");
+		flow_refuse(e, f, CAP_DENY, v.rule,
+			    v.why ? v.why : "nothing passes unread at this net level");
 		return;
 	}
 	if (f->way == REACH_READ) {

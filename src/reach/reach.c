@@ -309,8 +309,10 @@ enum reach_way reach_way(const struct reach *r, struct sv host, uint16_t port)
 	bool pass = false;
 	const bool requests = has_requests(r, host, port, &pass);
 
-	if (requests && !pass &&
-	    (r->set->net_level == NET_LEVEL_SIGNED || takes_secret(r, host, port)))
+	/* SECURITY: no rule and no live grant lets anything past the reader at this level. */
+	if (r->set->net_level == NET_LEVEL_SIGNED)
+		return requests && !pass ? REACH_READ : REACH_CLOSED;
+	if (requests && !pass && takes_secret(r, host, port))
 		return REACH_READ;
 	if (reach_decide(r, &key).answer != CAP_DENY)
 		return REACH_RAW;

@@ -445,6 +445,16 @@ void net_event(struct session *s)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
+/* What has to be read needs somebody who reads, whom programs inside were told to trust. */
+static bool can_be_held(const struct session *s, const struct cap *c)
+{
+	const bool is_signed = s->opt->policy->set.net_level == NET_LEVEL_SIGNED;
+
+	if (is_signed)
+		return s->reader >= 0 && c->action == CAP_HTTP_REQUEST && !c->tls_pass;
+	return s->reader >= 0 || c->action != CAP_HTTP_REQUEST || reach_is_open(c);
+}
+
 /* SECURITY: what comes over the control socket is read as any capability is. */
 static bool is_fit(const struct session *s, struct sv caps)
 {
@@ -461,8 +471,7 @@ static bool is_fit(const struct session *s, struct sv caps)
 		e->rule = RULE_NONE;
 	}
 	for (size_t i = 0; i < one.caps.n; i++)
-		if (s->reader < 0 && one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
-		    !reach_is_open(&one.caps.v[i].cap))
+		if (!can_be_held(s, &one.caps.v[i].cap))
 			return false;
 	return one.caps.n > 0;
 }
