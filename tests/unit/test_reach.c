@@ -164,7 +164,9 @@ static void test_ways(void)
 	   "which of them are TLS");
 	s.net_level = NET_LEVEL_SIGNED;
 	is_way(&r, "tls.example.com", 443, REACH_READ);
-	is_way(&r, "raw.example.com", 5432, REACH_RAW);
+	is_way(&r, "raw.example.com", 5432, REACH_CLOSED);
+	add(&s, CAP_GRANT, "net.connect:r:tcp/tls.example.com:443");
+	is_way(&r, "tls.example.com", 443, REACH_READ);
 }
 
 static void test_secret_is_read(void)
