@@ -55,6 +55,8 @@ struct listener {
 	bool publish; /* outside, for `listen` */
 	bool resting; /* nobody is accepted for a moment */
 	bool wanted;  /* the supervisor is, or will be, asked for it */
+	bool failed;  /* and could not get it */
+	bool told;    /* which is on record */
 	bool shared;  /* on the host's loopback: only for who is expected */
 };
 
