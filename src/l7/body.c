@@ -5,6 +5,8 @@
 
 #include "base/banned.h"
 
+enum { UP_WINDOW = 4096 }; /* smaller ones are filled too often */
+
 /* --- from the client --- */
 
 size_t call_up_room(const struct call *c)
@@ -26,7 +28,7 @@ static void block(struct call *c)
 static bool look(struct call *c, struct sv data, bool last)
 {
 	const struct scan_set *set = c->l7->vault.placeholders;
-	const size_t room = scan_room_min(set);
+	const size_t least = scan_room_min(set), room = least < UP_WINDOW ? UP_WINDOW : least;
 	enum scan_state state;
 	struct scan_out out;
 
