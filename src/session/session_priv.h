@@ -135,7 +135,7 @@ struct session {
 	struct quota_total *totals;
 	uint32_t reader_deaths;
 	pid_t git_pid;
-	int git_hand; /* where connections for it are sent that egress took; -1: it takes them itself */
+	int git_hand; /* where it gets connections that egress took; -1: it takes them itself */
 	int git, git_listener; /* socket of the process that fetches and pushes; where it listens */
 	uint32_t git_deaths;
 	git_repos repos;
