@@ -85,8 +85,9 @@ void ask_next(struct session *s)
 	if (s->relay)
 		relay_hold_keys(s->relay, true);
 	s->question_ms = clock_ms();
-	snprintf(text, sizeof(text), "writ: may it reach %s?  y once, s for this session, n no: ",
-		 s->questions[0].object);
+	(void)snprintf(text, sizeof(text),
+		       "writ: may it reach %s?  y once, s for this session, n no: ",
+		       s->questions[0].object);
 	(void)!write(s->asking_tty, "\r\n", 2);
 	/* What was typed before is not an answer to this. */
 	(void)tcflush(s->asking_tty, TCIFLUSH);
@@ -106,7 +107,7 @@ void ask_add(struct session *s, uint32_t id, bool reader, const char *object)
 	}
 	q = &s->questions[s->questions_n++];
 	*q = (struct question){ .id = id, .reader = reader };
-	snprintf(q->object, sizeof(q->object), "%s", object);
+	(void)snprintf(q->object, sizeof(q->object), "%s", object);
 	ask_next(s);
 }
 

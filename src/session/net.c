@@ -347,11 +347,11 @@ void net_record(struct session *s, const struct egress_event *e, uint64_t count)
 static void object_of(const struct egress_event *e, char *to, size_t room)
 {
 	if (e->what == EGRESS_REQUEST)
-		snprintf(to, room, "https://%s%.*s", e->host, 400, e->path);
+		(void)snprintf(to, room, "https://%s%.*s", e->host, 400, e->path);
 	else if (e->what == EGRESS_LOOKUP || e->port == 443)
-		snprintf(to, room, "%s", e->host);
+		(void)snprintf(to, room, "%s", e->host);
 	else
-		snprintf(to, room, "%s:%u", e->host, e->port);
+		(void)snprintf(to, room, "%s:%u", e->host, e->port);
 }
 
 static void note_denial(struct session *s, const struct egress_event *e)
@@ -359,8 +359,8 @@ static void note_denial(struct session *s, const struct egress_event *e)
 	struct mediate_event d = { .op = MEDIATE_NET, .denied = true, .rule = e->rule };
 
 	object_of(e, d.object, sizeof(d.object));
-	snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
-	snprintf(d.extra, sizeof(d.extra), "%s", e->why);
+	(void)snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
+	(void)snprintf(d.extra, sizeof(d.extra), "%s", e->why);
 	denial_note(s, &d);
 }
 
