@@ -52,8 +52,6 @@ static int check(struct compile *c)
 		return refuse(c, RULE_NONE, "this is not the host adapter");
 	if (c->set->workspace == WORKSPACE_COW && plan_lacks(FEATURE_COW))
 		return refuse(c, c->set->workspace_rule, plan_lacks(FEATURE_COW));
-	if (uses_git(c->set) && !c->a_tier)
-		return refuse(c, RULE_NONE, "allow git needs a network namespace of its own");
 	r = check_entries(c, c->set->caps.v, c->set->caps.n);
 	return r < 0 ? r : check_entries(c, c->set->prices.v, c->set->prices.n);
 }
@@ -424,6 +422,9 @@ static int put_git(struct compile *c)
 	if (!uses_git(c->set))
 		return 0;
 	c->view->git = true;
+	/* Without a network of its own its connections are led there. */
+	if (!c->a_tier)
+		return 0;
 	return jail_put_listen(&c->w, &to) ? 0 : writ_nomem(c->err);
 }
 

@@ -45,7 +45,7 @@ struct host_view {
 	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */
 	struct reach reach;	   /* names and their addresses inside */
 	reach_listeners listeners; /* in the order of the program's table; none: no network */
-	bool git;		   /* one listener more than @listeners: the last, for git */
+	bool git; /* in tier A one listener more than @listeners: the last, for git */
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
 	bool own_mounts;
 };

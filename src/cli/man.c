@@ -61,9 +61,8 @@ static void put_exit(struct buf *b)
 		const char *code, *means;
 	} codes[] = {
 		{ "0", "done; for why: allowed" },
-		{ "1",
-		  "why: denied; lint: an error or a warning was found; trust, init: not done; "
-		  "conform: something escaped, did not run or is broken" },
+		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done; "
+		       "conform: something escaped, did not run or is broken" },
 		{ "3", "why: a person would be asked" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },
@@ -126,6 +125,11 @@ static void man_writ(struct buf *b)
 		".TP\n.I agent.writ\nin a workspace: may only narrow until it is trusted\n"
 		".TP\n.I ~/.local/state/writ/\nthe realm's name and a newer advisory table\n"
 		".SH ENVIRONMENT\nHOME, PATH, XDG_CONFIG_HOME, XDG_STATE_HOME, NO_COLOR, TERM\n"
+		".TP\n.B WRIT_RESOLVER\nname servers instead of the host's: ADDRESS[:PORT],...\n"
+		".TP\n.B WRIT_UPSTREAM_PROXY\nhttp://HOST:PORT: public addresses are dialled "
+		"through it\n"
+		".TP\n.B WRIT_UPSTREAM_PROXY_LOGIN\na file with one line NAME:PASSWORD for it\n"
+		".TP\n.B WRIT_CA_FILE\nmore authorities, PEM, for servers whose requests are read\n"
 		".SH SEE ALSO\n.BR writ\\-policy (5)\n");
 }
 

@@ -83,6 +83,8 @@ static bool tail_line(void *ctx, struct sv line)
 		buf_str(&b, " down ");
 		put_size(&b, number_of(o, "down"));
 	}
+	if (number_of(o, "count"))
+		buf_fmt(&b, "  %llu times", (unsigned long long)number_of(o, "count"));
 	if (text_of(o, "why").n) {
 		buf_str(&b, "  ");
 		diag_put_safe(&b, text_of(o, "why"));
@@ -130,7 +132,9 @@ static bool summary_line(void *ctx, struct sv line)
 		return false;
 	what = text_of(o, "what");
 	answer = text_of(o, "answer");
-	p->denied += sv_is(answer, "deny");
+	/* The same name again and again is one line with a count. */
+	if (sv_is(answer, "deny"))
+		p->denied += number_of(o, "count") ? number_of(o, "count") : 1;
 	p->connections += sv_is(what, "connect") && sv_is(answer, "allow");
 	p->requests += sv_is(what, "request") && sv_is(answer, "allow");
 	if (sv_is(what, "closed") || sv_is(what, "request")) {

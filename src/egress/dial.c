@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -106,13 +107,15 @@ static void finish(struct egress *e, struct flow *f, int fd, const struct cap_ne
 }
 
 /* Starts to connect; false: that failed at once. */
-static bool try_one(struct egress *e, struct flow *f, struct attempt *a)
+static bool try_one(struct egress *e, struct flow *f, struct attempt *a,
+		    const struct cap_net_addr *at)
 {
 	struct sockaddr_storage to;
-	const socklen_t n = to_sockaddr(&a->to, f->port, &to);
+	const socklen_t n =
+		to_sockaddr(at, f->setup->by_proxy ? e->upstream->at.port : f->port, &to);
 
-	a->fd = socket(a->to.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		       0);
+	a->speaking = false;
+	a->fd = socket(at->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->fd < 0)
 		return false;
 	if (connect(a->fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS) {
@@ -130,14 +133,19 @@ static bool try_one(struct egress *e, struct flow *f, struct attempt *a)
 static bool try_next(struct egress *e, struct flow *f)
 {
 	struct setup *s = f->setup;
+	const uint32_t ways = s->by_proxy ? s->via_n : 1;
+	const struct cap_net_addr *at;
 	struct attempt *a = NULL;
 
 	for (size_t i = 0; i < ATTEMPTS && !a; i++)
 		if (s->attempts[i].fd < 0)
 			a = &s->attempts[i];
-	while (a && s->next < s->addrs_n) {
-		a->to = s->addrs[s->next++];
-		if (try_one(e, f, a))
+	/* Each address, each by all ways to the proxy if there is one. */
+	while (a && s->next < s->addrs_n * ways) {
+		a->to = s->addrs[s->next / ways];
+		at = s->by_proxy ? &s->via[s->next % ways] : &a->to;
+		s->next++;
+		if (try_one(e, f, a, at))
 			return true;
 	}
 	return false;
@@ -153,23 +161,45 @@ static bool is_trying(const struct setup *s)
 
 static void try_or_fail(struct egress *e, struct flow *f)
 {
-	if (try_next(e, f) || is_trying(f->setup))
-		flow_set_due(e, f, e->now_ms + STAGGER_MS);
-	else
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "it could not be reached");
+	const struct setup *s = f->setup;
+	char why[64];
+
+	if (try_next(e, f) || is_trying(s)) {
+		flow_set_due(e, f, e->now_ms + (s->by_proxy ? STAGGER_VIA_MS : STAGGER_MS));
+		return;
+	}
+	(void)snprintf(why, sizeof(why), "the upstream proxy said %u", s->proxy_said);
+	flow_refuse(e, f, CAP_ALLOW, RULE_NONE,
+		    !s->by_proxy    ? "it could not be reached"
+		    : s->proxy_said ? why
+				    : "the upstream proxy could not be reached");
+}
+
+/* What is there to do before the connection can be used? */
+static enum upstream_state introduce(struct egress *e, struct attempt *a, uint32_t events)
+{
+	if (!a->flow->setup->by_proxy)
+		return UPSTREAM_OPEN;
+	if (a->speaking)
+		return upstream_heard(e, a, events);
+	return upstream_ask(e, a) ? UPSTREAM_WAIT : UPSTREAM_FAILED;
 }
 
 void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 {
 	struct flow *f = a->flow;
+	enum upstream_state state = UPSTREAM_FAILED;
 	int error = 0, fd = a->fd;
 	socklen_t n = sizeof(error);
 	struct cap_net_addr to = a->to;
 
-	(void)events;
 	if (fd < 0 || f->state != FLOW_DIAL)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
+		state = introduce(e, a, events);
+	if (state == UPSTREAM_WAIT)
+		return;
+	if (state == UPSTREAM_OPEN) {
 		a->fd = -1;
 		egress_unwatch(e, fd);
 		dial_stop(e, f);
@@ -200,6 +230,32 @@ void dial_stop(struct egress *e, struct flow *f)
 		}
 }
 
+static void dial_now(struct egress *e, struct flow *f)
+{
+	f->state = FLOW_DIAL;
+	try_or_fail(e, f);
+}
+
+static void ask(struct egress *e, struct flow *f);
+
+static void find_proxy(struct egress *e, struct flow *f)
+{
+	const struct wire_host *host = &e->upstream->at.host;
+	struct setup *s = f->setup;
+
+	if (host->kind == WIRE_HOST_NAME) {
+		s->naming_via = true;
+		s->sent = false;
+		f->state = FLOW_NAME;
+		flow_set_due(e, f, s->limit_ms);
+		ask(e, f);
+		return;
+	}
+	s->via[0] = host->addr;
+	s->via_n = 1;
+	dial_now(e, f);
+}
+
 /* Keeps what may be dialled of @v, and dials. */
 static void dial_these(struct egress *e, struct flow *f, const struct cap_net_addr *v, size_t n,
 		       bool trusted)
@@ -213,16 +269,20 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 		else
 			note_dropped(s, &v[i]);
 	}
-	f->state = FLOW_DIAL;
 	s->limit_ms = e->now_ms + DIAL_MS;
+	s->by_proxy = upstream_takes(e, s);
 	if (s->addrs_n == 0)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its addresses are not public ones");
+	else if (s->by_proxy)
+		find_proxy(e, f);
 	else
-		try_or_fail(e, f);
+		dial_now(e, f);
 }
 
 static void ask(struct egress *e, struct flow *f)
 {
+	const struct sv name =
+		f->setup->naming_via ? wire_host_name(&e->upstream->at.host) : f->host;
 	struct resolve_ask q = { .id = f->id };
 
 	if (e->resolver < 0) {
@@ -231,7 +291,7 @@ static void ask(struct egress *e, struct flow *f)
 		e->wants_resolver = true;
 		return;
 	}
-	copy_text(q.name, sizeof(q.name), f->host);
+	copy_text(q.name, sizeof(q.name), name);
 	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 				 (ssize_t)sizeof(q) ||
 			 errno == EPIPE; /* its end is next, and then another one is asked */
@@ -286,13 +346,28 @@ void dial_start(struct egress *e, struct flow *f)
 	}
 }
 
+/* Where it is, is the operator's to know: any address will do. */
+static void proxy_found(struct egress *e, struct flow *f, const struct resolve_answer *a)
+{
+	struct setup *s = f->setup;
+
+	for (size_t i = 0; i < a->n && i < VIA_MAX; i++)
+		s->via[s->via_n++] = a->addr[i];
+	if (s->via_n == 0)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "the upstream proxy has no address");
+	else
+		dial_now(e, f);
+}
+
 void dial_resolved(struct egress *e, const struct resolve_answer *a)
 {
 	struct flow *f = flow_by_id(e, a->id);
 
 	if (!f || f->state != FLOW_NAME)
 		return;
-	if (a->n == 0)
+	if (f->setup->naming_via)
+		proxy_found(e, f, a);
+	else if (a->n == 0)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
 	else
 		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);

@@ -33,6 +33,7 @@ enum egress_type {
 	EGRESS_WANT_READER,
 	EGRESS_ASK,   /* @text is a struct egress_event: what a person is asked */
 	EGRESS_EVENT, /* @text is a struct egress_event */
+	EGRESS_GIT,   /* descriptor: a connection for the git helper */
 	EGRESS_READY, /* from the reader: @text is the certificate of its authority, PEM */
 };
 
@@ -84,6 +85,8 @@ struct egress_port {
 	int fd; /* listens there */
 };
 
+struct upstream;
+
 struct egress_options {
 	const struct cap_set *set;
 	struct sv realm, session;
@@ -92,7 +95,9 @@ struct egress_options {
 	const struct reach *names;	 /* the ones given addresses so far */
 	const struct egress_port *ports; /* published outside */
 	size_t ports_n;
-	struct quota_total *totals; /* shared with the reader; NULL: nothing is limited */
+	const struct upstream *upstream; /* a proxy that everything public goes through; NULL */
+	struct quota_total *totals;	 /* shared with the reader; NULL: nothing is limited */
+	uint16_t git_port; /* of the session's own address, where the network is shared; 0: none */
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 

@@ -9,6 +9,7 @@
 #define WRIT_EGRESS_EGRESS_PRIV_H
 
 #include "egress/egress.h"
+#include "wire/upstream.h"
 
 enum {
 	CHUNK = 256 << 10, /* bytes moved at once */
@@ -18,6 +19,9 @@ enum {
 	WAITING_MAX = 2048, /* of them not connected yet */
 	ATTEMPTS = 4,	    /* addresses tried at once */
 	STAGGER_MS = 250,
+	STAGGER_VIA_MS = 3000, /* through a proxy that dials by itself */
+	VIA_MAX = 4,
+	TARGETS_VIA = 4, /* addresses that it is asked for */
 	DIAL_MS = 30000,
 	HEAD_MS = 10000, /* to say where to */
 	HEAD_MAX = 64 << 10,
@@ -51,6 +55,8 @@ struct listener {
 	bool publish; /* outside, for `listen` */
 	bool resting; /* nobody is accepted for a moment */
 	bool wanted;  /* the supervisor is, or will be, asked for it */
+	bool failed;  /* and could not get it */
+	bool told;    /* which is on record */
 	bool shared;  /* on the host's loopback: only for who is expected */
 };
 
@@ -60,6 +66,7 @@ struct expected {
 	uint16_t from; /* the port it comes from; 0: not known yet */
 	uint16_t port;
 	uint8_t way;
+	bool git;
 	struct sv host;
 	uint64_t due_ms;
 };
@@ -88,6 +95,7 @@ struct attempt {
 	int fd; /* -1: free */
 	struct flow *flow;
 	struct cap_net_addr to;
+	bool speaking; /* with the upstream proxy, which was asked for @to */
 };
 
 /* What a flow needs until it is a tunnel. */
@@ -98,6 +106,10 @@ struct setup {
 	struct cap_net_addr addrs[RESOLVE_MAX];
 	uint32_t addrs_n, next;
 	struct attempt attempts[ATTEMPTS];
+	struct cap_net_addr via[VIA_MAX]; /* of the upstream proxy, if it goes through that */
+	uint32_t via_n;
+	bool by_proxy, naming_via; /* its addresses are being looked up */
+	unsigned proxy_said;
 	char *head; /* bytes of the agent's that were read already */
 	size_t head_n;
 	uint8_t speaks; /* enum wire_protocol of a proxy's client; 0: none */
@@ -150,6 +162,7 @@ struct egress {
 	struct sv session;
 	int epoll, boss, resolver, reader;
 	enum kind boss_kind, resolver_kind, reader_kind;
+	const struct upstream *upstream; /* NULL: what may be dialled is dialled directly */
 	int route[2]; /* sockets that tell which way an address lies: IPv4, IPv6 */
 	VEC(struct listener *) listeners;
 	size_t bind_next, binding;
@@ -163,6 +176,7 @@ struct egress {
 	struct asker *askers;
 	size_t tcp_lookups;
 	VEC(struct answer) answers;
+	uint16_t git_port;
 	int route_socket; /* to the mediator, where the network is shared; else 0 */
 	enum kind route_kind;
 	struct listener *shared[3];
@@ -233,6 +247,12 @@ void dial_timer(struct egress *e, struct flow *f);
 void dial_stop(struct egress *e, struct flow *f);
 void dial_ask_all(struct egress *e);
 void dial_ask_again(struct egress *e);
+
+/* upstream.c: through a proxy of the operator's */
+must_check bool upstream_takes(const struct egress *e, struct setup *s);
+must_check bool upstream_ask(const struct egress *e, struct attempt *a);
+enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
+must_check enum upstream_state upstream_heard(struct egress *e, struct attempt *a, uint32_t events);
 
 /* head.c: what a client says before it is known where it goes */
 void head_read(struct egress *e, struct flow *f);

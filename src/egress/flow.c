@@ -280,7 +280,8 @@ void flow_decide(struct egress *e, struct flow *f)
 
 	if (f->way == REACH_CLOSED) {
 		v = reach_decide(&e->reach, &key);
-		flow_refuse(e, f, CAP_DENY, v.rule, v.why ? v.why : "no rule allows it");
+		flow_refuse(e, f, CAP_DENY, v.rule,
+			    v.why ? v.why : "nothing passes unread at this net level");
 		return;
 	}
 	if (f->way == REACH_READ) {
@@ -319,6 +320,15 @@ static bool is_expected(struct egress *e, int fd, struct expected *ret)
 	return true;
 }
 
+/* Not ours to relay: the supervisor has somebody for it. */
+static void hand_over(const struct egress *e, int fd)
+{
+	const struct egress_message m = { .type = EGRESS_GIT };
+
+	if (egress_send(e->boss, &m, &fd, 1) != 1)
+		_exit(0);
+}
+
 static void accept_one(struct egress *e, const struct listener *l, int fd)
 {
 	struct expected x = { 0 };
@@ -332,6 +342,11 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	if (l->shared && !is_expected(e, fd, &x)) {
 		f->fd[0] = fd;
 		bury(e, f, true);
+		return;
+	}
+	if (x.git) {
+		hand_over(e, fd);
+		bury(e, f, false);
 		return;
 	}
 	f->host = l->shared ? x.host : l->l.host;

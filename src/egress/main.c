@@ -171,6 +171,23 @@ void egress_bind_more(struct egress *e)
 	}
 }
 
+/* What could not be had may be to be had now. */
+static bool bind_again(struct egress *e, struct sv host, uint16_t port)
+{
+	for (size_t i = 0; i < e->listeners.n; i++) {
+		struct listener *l = e->listeners.v[i];
+
+		if (!l->failed || l->l.port != port || !sv_eq(l->l.host, host))
+			continue;
+		l->failed = false;
+		l->wanted = true;
+		e->bind_next = i < e->bind_next ? i : e->bind_next;
+		egress_bind_more(e);
+		return true;
+	}
+	return false;
+}
+
 /* Asks for one more listener. False: there is one, or there cannot be. */
 bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 {
@@ -179,12 +196,30 @@ bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 	/* Where the network is shared, one port serves all. */
 	if (e->route_socket > 0)
 		return false;
+	if (bind_again(e, host, port))
+		return true;
 	if (egress_has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
 	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
 		return false;
 	add_listener(e, &l)->wanted = true;
 	egress_bind_more(e);
 	return true;
+}
+
+/* A program inside has that port at all addresses: who connects there gets that program. */
+static void note_failed(struct egress *e, struct listener *l)
+{
+	struct egress_event ev = {
+		.what = EGRESS_OPEN, .answer = CAP_DENY, .rule = RULE_NONE, .port = l->l.port
+	};
+
+	l->failed = true;
+	if (l->told)
+		return;
+	l->told = true;
+	copy_text(ev.host, sizeof(ev.host), l->l.host);
+	copy_text(ev.why, sizeof(ev.why), SV("a program of the session listens at this port"));
+	egress_event(e, &ev);
 }
 
 static void on_bound(struct egress *e, uint32_t id, int fd)
@@ -207,6 +242,8 @@ static void on_bound(struct egress *e, uint32_t id, int fd)
 	l->wanted = false;
 	if (fd >= 0)
 		open_listener(e, l, fd);
+	else
+		note_failed(e, l);
 	egress_bind_more(e);
 	name_bound(e, l->l.host);
 }
@@ -318,6 +355,7 @@ static void obey(struct egress *e)
 	case EGRESS_WANT_READER:
 	case EGRESS_ASK:
 	case EGRESS_EVENT:
+	case EGRESS_GIT:
 	case EGRESS_READY:
 		break;
 	}
@@ -498,6 +536,8 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	e->session = opt->session;
 	e->resolver = e->reader = -1;
 	e->route_socket = opt->route;
+	e->upstream = opt->upstream;
+	e->git_port = opt->git_port;
 	e->boss_kind = KIND_BOSS;
 	e->resolver_kind = KIND_RESOLVER;
 	e->reader_kind = KIND_READER;

@@ -98,6 +98,21 @@ static bool wants_names(struct egress *e, struct route_message *m, struct expect
 	return true;
 }
 
+/* Who speaks git's protocol at our own address speaks to the helper, which decides. */
+static bool wants_git(struct egress *e, struct route_message *m, struct expected *x)
+{
+	static const uint8_t own[4] = { REACH_OWN >> 24, REACH_OWN >> 16 & 0xff,
+					REACH_OWN >> 8 & 0xff, REACH_OWN & 0xff };
+
+	if (!e->git_port || m->port != e->git_port || m->v6 || m->udp ||
+	    memcmp(m->addr, own, sizeof(own)) != 0)
+		return false;
+	x->git = true;
+	x->due_ms = e->now_ms + HEAD_MS;
+	m->port = port_of(e->shared[2]->fd);
+	return true;
+}
+
 static bool wants_host(struct egress *e, struct route_message *m, struct expected *x)
 {
 	char room[64];
@@ -123,7 +138,7 @@ static void on_ask(struct egress *e, struct route_message *m)
 	struct expected x = { 0 };
 
 	m->err = 0;
-	if (!wants_names(e, m, &x) && !wants_host(e, m, &x))
+	if (!wants_names(e, m, &x) && !wants_git(e, m, &x) && !wants_host(e, m, &x))
 		return;
 	x.id = m->id = ++e->ids;
 	*new_expected(e) = x;

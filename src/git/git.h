@@ -14,6 +14,7 @@
 #define WRIT_GIT_GIT_H
 
 #include "cap/set.h"
+#include "reach/quota.h"
 
 #define GIT_ADDRESS "198.18.0.1" /* inside; REACH_OWN as text */
 enum { GIT_PORT = 9418, GIT_REQUEST_MAX = 4096, GIT_SPELLINGS = 3 };
@@ -73,6 +74,8 @@ struct git_options {
 	struct sv run;	     /* of the session: quarantines */
 	struct sv workspace; /* no program of it is run; may be empty */
 	char *const *environ;
+	struct quota_total *totals; /* what the session's bytes are counted in; NULL: no limit */
+	bool handed; /* connections are not accepted but come over the listener, one by one */
 };
 
 enum { GIT_HOPELESS = 3 }; /* its status if it is no use to start it again */

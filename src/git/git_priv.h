@@ -53,6 +53,15 @@ must_check int quarantine_make(const struct helper *h, struct arena *a, const ch
 			       const char **ret_dir, struct writ_err *err);
 void quarantine_remove(const char *dir);
 
+/* meter.c: bytes of the session, where they are limited */
+bool meter_is_spent(const struct helper *h);
+/*
+ * Puts somebody who counts in front of *@socket_fd, who calls @spent if there is too much,
+ * and ends. Its process; 0: nothing is limited, or *@ret_fine is false.
+ */
+pid_t meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx, int *socket_fd,
+		  bool *ret_fine);
+
 /* serve.c */
 _Noreturn void serve(const struct helper *h, int socket);
 

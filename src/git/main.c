@@ -45,10 +45,38 @@ static int make_places(struct helper *h, struct writ_err *err)
 	return r;
 }
 
+/* A connection that somebody else has accepted; -1: none. */
+static int take_handed(int from)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const struct cmsghdr *c;
+	int fd = -1, flags;
+
+	if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) <= 0)
+		_exit(0);
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	flags = fcntl(fd, F_GETFL);
+	(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	return fd;
+}
+
 static void accept_one(const struct helper *h, int listener, unsigned *running)
 {
 	const pid_t parent = getpid();
-	const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	const int fd = h->opt->handed ? take_handed(listener)
+				      : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	pid_t pid;
 
 	if (fd < 0)

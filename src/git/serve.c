@@ -441,6 +441,34 @@ static bool is_allowed(struct use *u)
 	return v.answer == CAP_ALLOW;
 }
 
+static const char spent[] = "the session's limit of bytes is used up";
+
+static void tell_spent(void *ctx)
+{
+	tell(ctx, CAP_ALLOW, false, NULL, spent);
+}
+
+static void serve_counted(struct use *u, const char *mirror)
+{
+	bool fine;
+	const pid_t meter = meter_start(u->h, tell_spent, u, &u->socket, &fine);
+
+	if (!fine) {
+		tell(u, CAP_ALLOW, false, NULL, "its bytes cannot be counted");
+		refuse(u, "it cannot be served");
+		return;
+	}
+	if (u->req.push)
+		serve_push(u, mirror);
+	else
+		serve_fetch(u, mirror);
+	if (meter == 0)
+		return;
+	/* What is on its way to the client goes through it. */
+	close(u->socket);
+	(void)run_wait(meter);
+}
+
 _Noreturn void serve(const struct helper *h, int socket)
 {
 	struct use u = { .h = h,
@@ -460,13 +488,14 @@ _Noreturn void serve(const struct helper *h, int socket)
 
 		tell(&u, CAP_DENY, false, NULL, why);
 		refuse(&u, why);
+	} else if (meter_is_spent(h)) {
+		tell(&u, CAP_ALLOW, false, NULL, spent);
+		refuse(&u, spent);
 	} else if (mirror_update(h, &u.a, u.repo, &mirror, &u.said, &err) < 0) {
 		tell(&u, CAP_ALLOW, false, NULL, err.what);
 		refuse(&u, err.what);
-	} else if (u.req.push) {
-		serve_push(&u, mirror);
 	} else {
-		serve_fetch(&u, mirror);
+		serve_counted(&u, mirror);
 	}
 	_exit(0);
 }

@@ -5,6 +5,8 @@
 
 #include "base/banned.h"
 
+enum { UP_WINDOW = 4096 }; /* smaller ones are filled too often */
+
 /* --- from the client --- */
 
 size_t call_up_room(const struct call *c)
@@ -26,7 +28,7 @@ static void block(struct call *c)
 static bool look(struct call *c, struct sv data, bool last)
 {
 	const struct scan_set *set = c->l7->vault.placeholders;
-	const size_t room = scan_room_min(set);
+	const size_t least = scan_room_min(set), room = least < UP_WINDOW ? UP_WINDOW : least;
 	enum scan_state state;
 	struct scan_out out;
 
@@ -51,15 +53,6 @@ static bool look(struct call *c, struct sv data, bool last)
 	return true;
 }
 
-/*
- * Whoever is trusted with a secret may be told what stands for it: to a model an agent
- * repeats all it has seen, its environment too. To others it could be mistaken for one.
- */
-static bool is_searched(const struct call *c)
-{
-	return c->l7->vault.n && !c->bears;
-}
-
 void call_up_data(struct call *c, struct sv data)
 {
 	if (c->up_discard) {
@@ -67,7 +60,8 @@ void call_up_data(struct call *c, struct sv data)
 			client2_consume(c, c->up_debt);
 		return;
 	}
-	if (is_searched(c)) {
+	/* SECURITY: also to whom the secret goes, who could be made to show it to others. */
+	if (c->l7->vault.n) {
 		if (!look(c, data, false))
 			return;
 	} else if (!fifo_add(&c->up, data)) {

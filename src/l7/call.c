@@ -75,6 +75,7 @@ void call_end(struct call *c)
 	fifo_clear(&c->down);
 	guard_free(c->guard);
 	free(c->up_scan);
+	free(c->frames);
 	free(c);
 }
 

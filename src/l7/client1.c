@@ -211,7 +211,22 @@ static bool finish(struct client *c)
 	return !c->last;
 }
 
-/* After 101 the bytes are nobody's business, but they are counted. */
+/* False: the call was ended for what was found. */
+static bool frames_clean(struct call *q, struct sv data)
+{
+	const char *why;
+
+	if (q->l7->vault.n == 0)
+		return true;
+	if (!q->frames)
+		q->frames = frames_new(q->l7);
+	why = q->frames ? frames_look(q->l7, q->frames, data) : "memory";
+	if (why)
+		call_fail(q, why);
+	return !why;
+}
+
+/* After 101 the bytes are nobody's business, but they are counted, and hold no placeholder. */
 static void tunnel(struct client *c)
 {
 	struct link *k = &c->link;
@@ -220,7 +235,7 @@ static void tunnel(struct client *c)
 	while (k->in.n && q->server && q->server->link.out.n < L7_OUT) {
 		const struct sv data = sv_sub(fifo_view(&k->in), 0, L7_OUT / 2);
 
-		if (!call_pay(q, true, data.n))
+		if (!call_pay(q, true, data.n) || !frames_clean(q, data))
 			return;
 		link_put(&q->server->link, data);
 		fifo_drop(&k->in, data.n);

@@ -154,6 +154,14 @@ const char *secret_apply(struct call *c);
 /* The first hit in a whole text; false: there is none. */
 bool secret_found(struct l7 *l, const struct scan_set *set, struct sv text);
 
+/* --- frames.c: what a client says over a WebSocket --- */
+
+struct frames;
+
+must_check struct frames *frames_new(const struct l7 *l); /* free() frees it */
+/* The next bytes. NULL, or why they must not be sent on. */
+must_check const char *frames_look(struct l7 *l, struct frames *f, struct sv data);
+
 /* --- guard.c: what comes back from where a secret goes --- */
 
 struct guard;
@@ -216,6 +224,7 @@ struct call {
 	struct fifo up;
 	struct buf up_trailers;
 	struct scan *up_scan;
+	struct frames *frames; /* of a WebSocket */
 	size_t up_debt; /* bytes that HTTP/2 was not yet told to be gone */
 	bool up_end, up_sent, up_discard;
 
@@ -228,7 +237,6 @@ struct call {
 	bool broken;   /* and will get no more: the answer is cut off */
 	bool again;    /* it was sent once before */
 	bool guarded, tunnel, finished;
-	bool bears; /* a secret goes with it */
 	unsigned interims;
 
 	unsigned status;

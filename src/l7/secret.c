@@ -340,6 +340,29 @@ static const char *check_fields(struct call *c, const struct plan *p)
 	return NULL;
 }
 
+/* Is one in a part of the query, as it is or behind escapes for some of its bytes? */
+static bool pair_has(struct l7 *l, struct sv pair)
+{
+	struct buf plain = BUF_INIT(pair.n + 1);
+	bool found = secret_found(l, l->vault.placeholders, pair);
+
+	if (found || sv_find(pair, '%') == SIZE_MAX)
+		return found;
+	for (size_t i = 0; i < pair.n; i++) {
+		char c = pair.p[i];
+
+		if (c == '%' && pair.n - i > 2) {
+			c = (char)((sv_hex(pair.p[i + 1]) & 15) << 4 |
+				   (sv_hex(pair.p[i + 2]) & 15));
+			i += 2;
+		}
+		buf_ch(&plain, c);
+	}
+	found = plain.failed || secret_found(l, l->vault.placeholders, buf_view(&plain));
+	buf_clear(&plain);
+	return found;
+}
+
 static const char *check_target(struct call *c, const struct plan *p)
 {
 	const struct scan_set *set = c->l7->vault.placeholders;
@@ -351,7 +374,7 @@ static const char *check_target(struct call *c, const struct plan *p)
 		const struct sv pair = sv_cut(&rest, '&');
 		struct sv value = pair;
 		const struct sv key = sv_cut(&value, '=');
-		bool good = !secret_found(c->l7, set, pair);
+		bool good = !pair_has(c->l7, pair);
 
 		for (size_t k = 0; k < p->n && !good; k++)
 			good = p->use[k]->as == AS_QUERY && sv_eq(key, p->use[k]->key) &&
@@ -443,6 +466,14 @@ static const char *set_values(struct call *c, const struct plan *p)
 	return NULL;
 }
 
+/* What is said over a WebSocket could not be looked through if it were compressed. */
+static void no_extensions(struct call *c)
+{
+	for (size_t i = 0; i < c->q.fields_n; i++)
+		if (same_name(c->q.fields[i].name, SV("sec-websocket-extensions")))
+			c->q.fields[i].drop = true;
+}
+
 const char *secret_apply(struct call *c)
 {
 	struct plan p = { .n = 0 };
@@ -453,12 +484,13 @@ const char *secret_apply(struct call *c)
 	if (c->guarded && c->l7->vault.guessed)
 		return "secret-guessed";
 	make_plan(c, &p);
+	if (c->q.websocket.n)
+		no_extensions(c);
 	why = check_fields(c, &p);
 	if (!why)
 		why = check_target(c, &p);
 	if (!why && p.n)
 		why = set_values(c, &p);
-	c->bears = !why && p.n;
 	if (!why && c->guarded) {
 		guard_request(c);
 		c->set[c->set_n++] = (struct http1_field){ .name = SV("accept-encoding"),

@@ -177,6 +177,7 @@ void boss_heard(struct l7 *l)
 		case EGRESS_WANT_READER:
 		case EGRESS_ASK:
 		case EGRESS_EVENT:
+		case EGRESS_GIT:
 		case EGRESS_READY:
 			break;
 		}

@@ -219,6 +219,21 @@ static struct hold hold_workspace(const struct ground *g)
 	return (struct hold){ LEVEL_EXACT, "copy", "copies the workspace at start", NULL };
 }
 
+/* Names are answered from the policy at every level: `hosts` is held as `hosts+dns` is. */
+static struct hold hold_level(const struct ground *g)
+{
+	if (!g->own_net && !g->mediate)
+		return (struct hold){ LEVEL_NONE, "connections cannot be controlled here", "none",
+				      NULL };
+	if (ground_lacks(g, FEATURE_NET))
+		return (struct hold){ LEVEL_EXACT, "own network, no way out of it", "none", NULL };
+	if (g->set->net_level == NET_LEVEL_SIGNED)
+		return (struct hold){ LEVEL_EXACT,
+				      "each request read and on record, not chained yet",
+				      "TLS intercepted", NULL };
+	return (struct hold){ LEVEL_EXACT, "own network and DNS", "none", NULL };
+}
+
 static void rows_from_settings(const struct ground *g, struct row *rows)
 {
 	const struct cap_set *s = g->set;
@@ -231,16 +246,7 @@ static void rows_from_settings(const struct ground *g, struct row *rows)
 	else if (s->workspace_rule != RULE_NONE)
 		row_add(&rows[s->workspace_rule], G_FS_WRITE, hold_workspace(g));
 	if (s->net_level_rule != RULE_NONE)
-		row_add(&rows[s->net_level_rule], G_NET,
-			g->own_net || g->mediate
-				? (struct hold){ LEVEL_EXACT,
-						 ground_lacks(g, FEATURE_NET)
-							 ? "own network, no way out of it"
-							 : "own network and DNS",
-						 "none", NULL }
-				: (struct hold){ LEVEL_NONE,
-						 "connections cannot be controlled here", "none",
-						 NULL });
+		row_add(&rows[s->net_level_rule], G_NET, hold_level(g));
 }
 
 /* Lines that grant nothing and still say something. */

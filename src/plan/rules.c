@@ -270,10 +270,10 @@ struct hold hold_cap(const struct ground *g, const struct cap *c)
 	case CAP_DEV_USE:
 		return hold_dev(g);
 	case CAP_GIT_USE:
-		return g->own_net
+		return g->own_net || g->mediate
 			       ? HOLD(EXACT, "a helper outside speaks to that repository", "none",
 				      NULL)
-			       : HOLD(NONE, "the helper needs a network namespace", "none", NULL);
+			       : HOLD(NONE, "nothing leads to the helper here", "none", NULL);
 	case CAP_TOOL_CALL:
 		return HOLD(EXACT, "the broker calls the tool", "none", NULL);
 	case CAP_AGENT_SPAWN:

@@ -169,6 +169,42 @@ static int add_network(struct reach *r, const struct cap_net_addr *net, reach_li
 	return ret;
 }
 
+static bool is_listened_at(const reach_listeners *v, uint16_t port)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->v[i].port == port && v->v[i].what != REACH_DNS_UDP && !v->v[i].v6)
+			return true;
+	return false;
+}
+
+static bool is_pattern(const struct cap_host *h)
+{
+	return h &&
+	       (h->kind == CAP_HOST_ONE || h->kind == CAP_HOST_MANY || h->kind == CAP_HOST_ANY);
+}
+
+static int take_ports(struct reach *r, const struct cap *c, reach_listeners *to,
+		      struct writ_err *err)
+{
+	const bool http = c->action == CAP_HTTP_REQUEST;
+	const uint32_t lo = http ? c->url.port : c->port_lo, hi = http ? lo : c->port_hi;
+
+	for (uint32_t port = lo; port <= hi && to->n < REACH_LISTENERS_MAX; port++) {
+		struct reach_listener *l;
+
+		if (is_listened_at(to, (uint16_t)port))
+			continue;
+		l = vec_push(r->a, to);
+		if (!l)
+			return writ_nomem(err);
+		*l = (struct reach_listener){ .what = REACH_HOST,
+					      .host = SV(REACH_TAKEN_NAME),
+					      .port = (uint16_t)port };
+		put_v4(l, REACH_TAKEN);
+	}
+	return 0;
+}
+
 int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err)
 {
 	static const struct {
@@ -194,6 +230,13 @@ int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err)
 			e = add_host(r, h->name, ret, err);
 		else if (h && (h->kind == CAP_HOST_V4 || h->kind == CAP_HOST_V6))
 			e = add_network(r, &h->addr, ret, err);
+		if (e < 0)
+			return e;
+	}
+	for (size_t i = 0; i < r->set->caps.n; i++) {
+		const struct cap *c = &r->set->caps.v[i].cap;
+		const int e = is_pattern(cap_host_of(c)) ? take_ports(r, c, ret, err) : 0;
+
 		if (e < 0)
 			return e;
 	}
@@ -309,8 +352,10 @@ enum reach_way reach_way(const struct reach *r, struct sv host, uint16_t port)
 	bool pass = false;
 	const bool requests = has_requests(r, host, port, &pass);
 
-	if (requests && !pass &&
-	    (r->set->net_level == NET_LEVEL_SIGNED || takes_secret(r, host, port)))
+	/* SECURITY: no rule and no live grant lets anything past the reader at this level. */
+	if (r->set->net_level == NET_LEVEL_SIGNED)
+		return requests && !pass ? REACH_READ : REACH_CLOSED;
+	if (requests && !pass && takes_secret(r, host, port))
 		return REACH_READ;
 	if (reach_decide(r, &key).answer != CAP_DENY)
 		return REACH_RAW;

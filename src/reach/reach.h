@@ -22,6 +22,7 @@ enum {
 	REACH_LISTENERS_MAX = 4096,
 	REACH_POOL = 0xc6120000, /* 198.18.0.0 */
 	REACH_OWN = REACH_POOL + 1,
+	REACH_TAKEN = REACH_POOL + 2, /* nobody's: see reach_start() */
 	REACH_FIRST = REACH_POOL + 16,
 	REACH_DNS_PORT = 53,
 	REACH_PROXY_PORT = 1080,
@@ -30,6 +31,7 @@ enum {
 /* The host's own loopback, under a name that programs inside can look up. */
 #define REACH_HOST_NAME "host.writ"
 #define REACH_PROXY_NAME "proxy.writ"
+#define REACH_TAKEN_NAME "taken.writ"
 
 /* What may be done with a connection; the more is read of it, the later in the list. */
 enum reach_way {
@@ -70,7 +72,11 @@ struct sv reach_name_of(const struct reach *r, uint32_t address);
 /* Ports that some grant opens for @host, ascending. */
 size_t reach_ports(const struct reach *r, struct sv host, uint16_t ret[REACH_PORTS_MAX]);
 
-/* What has to listen before anything runs: exact names, addresses, the host's ports. */
+/*
+ * What has to listen before anything runs: exact names, addresses, the host's ports. And
+ * somebody at each port that only patterns name: so no program inside can take that port
+ * of all addresses, and with it those of names that come up later.
+ */
 typedef VEC(struct reach_listener) reach_listeners;
 must_check int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err);
 /* The listener for one port of a name, after reach_intern(). */

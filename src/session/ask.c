@@ -51,6 +51,8 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	record_str(&b, "object", sv_from(q.object));
 	record_str(&b, "answer", answer ? SV("allow") : SV("deny"));
 	record_str(&b, "how", sv_from(how));
+	if (s->question_ms)
+		record_num(&b, "ms", (int64_t)(clock_ms() - s->question_ms));
 	record_end(s, &b);
 	if (to >= 0)
 		(void)!egress_send(to, &m, NULL, 0);
@@ -81,7 +83,7 @@ void ask_next(struct session *s)
 	if (s->relay)
 		relay_hold(s->relay, true);
 	s->question_ms = s->key_ms = clock_ms();
-	snprintf(text, sizeof(text), "writ: may it reach %s?  y once, s for this session, n no: ",
+	(void)snprintf(text, sizeof(text), "writ: may it reach %s?  y once, s for this session, n no: ",
 		 s->questions[0].object);
 	/* SECURITY: a sequence that the agent left open would swallow it, a style hide it. */
 	(void)!fd_write_all(s->asking_tty, SV("\x18\x1b\\\x1b[0m\x1b(B\x0f\r\n"), &err);
@@ -103,7 +105,7 @@ void ask_add(struct session *s, uint32_t id, bool reader, const char *object)
 	}
 	q = &s->questions[s->questions_n++];
 	*q = (struct question){ .id = id, .reader = reader };
-	snprintf(q->object, sizeof(q->object), "%s", object);
+	(void)snprintf(q->object, sizeof(q->object), "%s", object);
 	ask_next(s);
 }
 

@@ -26,7 +26,9 @@ _Noreturn static void git_child(struct session *s, int socket, pid_t parent)
 					 .state = s->opt->state,
 					 .run = s->paths.run,
 					 .workspace = s->opt->workspace,
-					 .environ = s->opt->environ };
+					 .environ = s->opt->environ,
+					 .totals = s->totals,
+					 .handed = gitnet_is_handed(s) };
 	int listener = s->git_listener;
 	sigset_t none;
 
@@ -71,11 +73,49 @@ int gitnet_start(struct session *s, int listener, struct writ_err *err)
 {
 	int r = session_place_run(s, err);
 
+	if (r == 0)
+		r = net_totals(s, err);
 	scope_close(&s->git_listener);
 	s->git_listener = listener;
 	if (r == 0 && listener < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "the git helper's listener");
 	return r < 0 ? r : start_helper(s, err);
+}
+
+bool gitnet_is_handed(const struct session *s)
+{
+	return s->view.git && s->opt->plan->tier != TIER_A;
+}
+
+int gitnet_start_handed(struct session *s, struct writ_err *err)
+{
+	int p[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	s->git_hand = p[0];
+	return gitnet_start(s, p[1], err);
+}
+
+/* A connection for it; who is not waited for is closed, and so sees that nobody is there. */
+void gitnet_hand(struct session *s, int fd)
+{
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	const struct msghdr m = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (s->git_hand >= 0 && s->git_listener >= 0)
+		(void)!sendmsg(s->git_hand, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* --- what it says --- */
@@ -230,7 +270,8 @@ void gitnet_clear(struct session *s)
 {
 	scope_close(&s->git);
 	scope_close(&s->git_listener);
-	s->git = s->git_listener = -1;
+	scope_close(&s->git_hand);
+	s->git = s->git_listener = s->git_hand = -1;
 	if (s->git_pid <= 0)
 		return;
 	kill(s->git_pid, SIGKILL);

@@ -24,7 +24,8 @@ enum { READER_DEATHS = 16 };
 
 bool net_wanted(const struct session *s)
 {
-	return (s->view.listeners.n || s->view.traps) && reach_any(&s->opt->policy->set);
+	return (s->view.listeners.n || s->view.traps) &&
+	       (reach_any(&s->opt->policy->set) || gitnet_is_handed(s));
 }
 
 /*
@@ -120,6 +121,8 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .names = &s->view.reach,
 					    .ports = s->ports,
 					    .ports_n = s->ports_n,
+					    .upstream = s->upstream,
+					    .git_port = gitnet_is_handed(s) ? GIT_PORT : 0,
 					    .totals = s->totals,
 					    .route = s->route[0] > 0 ? (int)n : 0 };
 
@@ -132,12 +135,14 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 	egress_main(&opt, 0);
 }
 
-/* Tunnels and requests are counted by two processes, against one limit. */
-static int make_totals(struct session *s, struct writ_err *err)
+/* Tunnels, requests and git are counted by several processes, against one limit. */
+int net_totals(struct session *s, struct writ_err *err)
 {
 	const uint64_t *l = s->opt->policy->set.limits;
 	void *p;
 
+	if (s->totals)
+		return 0;
 	if (!l[LIMIT_UP] && !l[LIMIT_DOWN] && !l[LIMIT_REQUESTS])
 		return 0;
 	s->totals_fd = memfd_create("writ-totals", MFD_CLOEXEC);
@@ -156,7 +161,7 @@ int net_start(struct session *s, struct writ_err *err)
 	int p[2], r = publish(s, err);
 
 	if (r == 0)
-		r = make_totals(s, err);
+		r = net_totals(s, err);
 
 	/* Without a network of its own, the mediator and egress have to agree. */
 	if (r == 0 && s->view.listeners.n == 0 &&
@@ -302,7 +307,7 @@ static const char *const what_names[] = { "lookup", "connect", "closed", "reques
 static const char *const answer_names[] = { "deny", "ask", "allow" };
 static const char *const way_names[] = { "closed", "raw", "tls", "read" };
 
-static void record_net(struct session *s, const struct egress_event *e)
+void net_record(struct session *s, const struct egress_event *e, uint64_t count)
 {
 	struct buf b = BUF_INIT(16384);
 
@@ -311,6 +316,8 @@ static void record_net(struct session *s, const struct egress_event *e)
 	record_str(&b, "answer", sv_from(answer_names[e->answer]));
 	record_str(&b, "host", sv_from(e->host));
 	record_num(&b, "port", e->port);
+	if (count)
+		record_num(&b, "count", (int64_t)count);
 	if (e->what != EGRESS_LOOKUP) {
 		record_num(&b, "flow", e->flow);
 		record_str(&b, "way", sv_from(way_names[e->way]));
@@ -340,11 +347,11 @@ static void record_net(struct session *s, const struct egress_event *e)
 static void object_of(const struct egress_event *e, char *to, size_t room)
 {
 	if (e->what == EGRESS_REQUEST)
-		snprintf(to, room, "https://%s%.*s", e->host, 400, e->path);
+		(void)snprintf(to, room, "https://%s%.*s", e->host, 400, e->path);
 	else if (e->what == EGRESS_LOOKUP || e->port == 443)
-		snprintf(to, room, "%s", e->host);
+		(void)snprintf(to, room, "%s", e->host);
 	else
-		snprintf(to, room, "%s:%u", e->host, e->port);
+		(void)snprintf(to, room, "%s:%u", e->host, e->port);
 }
 
 /* What a person is asked: all that the answer is for, and of a request what it does. */
@@ -361,9 +368,20 @@ static void note_denial(struct session *s, const struct egress_event *e)
 	struct mediate_event d = { .op = MEDIATE_NET, .denied = true, .rule = e->rule };
 
 	object_of(e, d.object, sizeof(d.object));
-	snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
-	snprintf(d.extra, sizeof(d.extra), "%s", e->why);
+	(void)snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
+	(void)snprintf(d.extra, sizeof(d.extra), "%s", e->why);
 	denial_note(s, &d);
+}
+
+static void note_event(struct session *s, const struct egress_event *e)
+{
+	const bool lookup = e->what == EGRESS_LOOKUP && e->answer == CAP_DENY;
+	const bool again = lookup && !burst_is_first(s, e);
+
+	if (!again)
+		net_record(s, e, 0);
+	if (e->answer == CAP_DENY && (!again || s->denials.n < DENIALS_MAX))
+		note_denial(s, e);
 }
 
 /* SECURITY: what a process of ours says may be wrong once somebody took it over. */
@@ -392,6 +410,8 @@ static bool heard(struct session *s, int from)
 	size_t n;
 	const int r = egress_receive(from, &m, fds, &n);
 
+	if (r > 0 && m.type == EGRESS_GIT && from == s->egress && n == 1)
+		gitnet_hand(s, fds[0]);
 	for (size_t i = 0; r > 0 && i < n; i++)
 		close(fds[i]);
 	if (r <= 0)
@@ -406,9 +426,7 @@ static bool heard(struct session *s, int from)
 		if (read_start(s, &err) < 0)
 			say(s, "%s", err.what);
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
-		record_net(s, &e);
-		if (e.answer == CAP_DENY)
-			note_denial(s, &e);
+		note_event(s, &e);
 	} else if (m.type == EGRESS_READY && from == s->reader) {
 		struct writ_err err = { 0 };
 
@@ -436,6 +454,16 @@ void net_event(struct session *s)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
+/* What has to be read needs somebody who reads, whom programs inside were told to trust. */
+static bool can_be_held(const struct session *s, const struct cap *c)
+{
+	const bool is_signed = s->opt->policy->set.net_level == NET_LEVEL_SIGNED;
+
+	if (is_signed)
+		return s->reader >= 0 && c->action == CAP_HTTP_REQUEST && !c->tls_pass;
+	return s->reader >= 0 || c->action != CAP_HTTP_REQUEST || reach_is_open(c);
+}
+
 /* SECURITY: what comes over the control socket is read as any capability is. */
 static bool is_fit(const struct session *s, struct sv caps)
 {
@@ -452,8 +480,7 @@ static bool is_fit(const struct session *s, struct sv caps)
 		e->rule = RULE_NONE;
 	}
 	for (size_t i = 0; i < one.caps.n; i++)
-		if (s->reader < 0 && one.caps.v[i].cap.action == CAP_HTTP_REQUEST &&
-		    !reach_is_open(&one.caps.v[i].cap))
+		if (!can_be_held(s, &one.caps.v[i].cap))
 			return false;
 	return one.caps.n > 0;
 }

@@ -170,6 +170,6 @@ int pulse_timeout(struct session *s)
 	/* The command of a run is the session; others end alone. */
 	if (!s->opt->detach)
 		t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
-	t = ask_timeout(s, more_timeout(s, t));
+	t = burst_timeout(s, ask_timeout(s, more_timeout(s, t)));
 	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
 }

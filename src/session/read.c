@@ -123,16 +123,16 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 	return r;
 }
 
-/* The host's own authorities; empty if it has none that we know of. */
-static int open_roots(void)
+/* The host's own authorities; empty if it has none that we know of. And the operator's. */
+static int open_roots(const struct session *s, int *ret_fd, struct writ_err *err)
 {
-	for (size_t i = 0; bundles[i]; i++) {
-		const int fd = open(bundles[i], O_RDONLY | O_CLOEXEC);
+	int fd = -1;
 
-		if (fd >= 0)
-			return fd;
-	}
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; bundles[i] && fd < 0; i++)
+		fd = open(bundles[i], O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return operator_roots(s, fd, ret_fd, err);
 }
 
 /* @fds become 3 and those above it. */
@@ -166,9 +166,12 @@ int read_start(struct session *s, struct writ_err *err)
 {
 	const struct egress_message m = { .type = EGRESS_READER };
 	const pid_t parent = getpid();
-	scoped_fd program = open_reader(err), settings = -1, roots = open_roots();
+	scoped_fd program = open_reader(err), settings = -1, roots = -1;
 	int boss[2] = { -1, -1 }, link[2] = { -1, -1 };
 	int r = program < 0 ? WRIT_E_UNENFORCEABLE : make_settings(s, &settings, err);
+
+	if (r == 0)
+		r = open_roots(s, &roots, err);
 
 	if (r == 0 && (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boss) < 0 ||
 		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0))
@@ -229,8 +232,11 @@ int read_prepare(struct session *s, struct writ_err *err)
 int read_trust(struct session *s, struct sv pem, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(16 << 20);
-	scoped_fd roots = open_roots();
-	int r = roots < 0 ? 0 : fd_read_all(roots, &b, err);
+	scoped_fd roots = -1;
+	int r = open_roots(s, &roots, err);
+
+	if (r == 0 && roots >= 0)
+		r = fd_read_all(roots, &b, err);
 
 	/* Nothing was to be read when the session began: it has no place for them. */
 	if (s->paths.trust.n == 0) {

@@ -193,6 +193,7 @@ static void record_start(struct session *s)
 	record_str(&b, "session", sv_from(s->id));
 	record_num(&b, "supervisor", getpid());
 	record_str(&b, "workspace", s->opt->workspace);
+	operator_record(s, &b);
 	buf_str(&b, ",\"command\":[");
 	for (char *const *arg = s->opt->argv; *arg; arg++) {
 		if (arg != s->opt->argv)
@@ -341,6 +342,8 @@ static int start(struct session *s, struct writ_err *err)
 	int r = pulse_open(s, err);
 
 	if (r == 0)
+		r = operator_load(s, err);
+	if (r == 0)
 		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
@@ -376,6 +379,8 @@ static int start(struct session *s, struct writ_err *err)
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
 		r = net_start(s, err);
+	if (r == 0 && gitnet_is_handed(s))
+		r = gitnet_start_handed(s, err);
 	if (r == 0)
 		r = secrets_fetch(s, err);
 	if (r == 0 && s->reads)
@@ -496,6 +501,7 @@ static void finish(struct session *s)
 		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
 	else if (s->ended_by)
 		say(s, "%s", s->ended_by);
+	burst_flush(s, true);
 	record_begin(s, &b, "end");
 	record_num(&b, "exit", s->exit_code);
 	record_num(&b, "denials", (int64_t)s->denials.n);
@@ -557,6 +563,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .totals_fd = -1,
 			     .git = -1,
 			     .git_listener = -1,
+			     .git_hand = -1,
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .listener = -1,

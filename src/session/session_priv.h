@@ -22,6 +22,7 @@
 #include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
+#include "wire/upstream.h"
 
 enum session_state {
 	SESSION_STARTING = 0, /* the jail is being built */
@@ -31,6 +32,7 @@ enum session_state {
 };
 
 enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64, QUESTIONS_MAX = 64 };
+enum { BURSTS_MAX = 64 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -97,6 +99,13 @@ struct paths {
 	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
+/* A name that was refused, and how often again. */
+struct burst {
+	char host[256], why[96];
+	uint32_t rule;
+	uint64_t since_ms, more;
+};
+
 struct session {
 	struct arena *a;
 	const struct session_options *opt;
@@ -120,10 +129,13 @@ struct session {
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
+	const struct upstream *upstream; /* a proxy outside; NULL: none */
+	struct sv more_roots; /* authorities of the operator's own, PEM */
 	int totals_fd; /* what the session used of its limits; -1: none */
 	struct quota_total *totals;
 	uint32_t reader_deaths;
 	pid_t git_pid;
+	int git_hand; /* where it gets connections that egress took; -1: it takes them itself */
 	int git, git_listener; /* socket of the process that fetches and pushes; where it listens */
 	uint32_t git_deaths;
 	git_repos repos;
@@ -131,6 +143,8 @@ struct session {
 	size_t questions_n;
 	uint64_t question_ms; /* since when; 0: not yet */
 	uint64_t key_ms;      /* when it was shown, or the last key came */
+	struct burst bursts[BURSTS_MAX], others;
+	size_t bursts_n;
 	int asking_tty;	      /* -1: no question stands there */
 	struct sv *secrets;   /* values, by index of the policy's */
 	char *secret_room;    /* where they are */
@@ -214,7 +228,11 @@ bool net_wanted(const struct session *s);
 must_check int net_start(struct session *s, struct writ_err *err);
 void net_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 void net_bound(struct session *s, uint32_t id, int fd);
+/* What is counted against limits of the session; there is none where nothing is limited. */
+must_check int net_totals(struct session *s, struct writ_err *err);
 void net_event(struct session *s);
+/* @count 0: it stands for itself. */
+void net_record(struct session *s, const struct egress_event *e, uint64_t count);
 void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g);
@@ -223,10 +241,26 @@ void net_clear(struct session *s);
 
 /* gitnet.c: the process that fetches and pushes */
 must_check int gitnet_start(struct session *s, int listener, struct writ_err *err); /* takes it */
+/* Without a network of the session's own, egress takes its connections. */
+bool gitnet_is_handed(const struct session *s);
+must_check int gitnet_start_handed(struct session *s, struct writ_err *err);
+void gitnet_hand(struct session *s, int fd);
 void gitnet_event(struct session *s);
 /* The @i-th variable that leads git inside to it. False: there are no more. */
 must_check bool gitnet_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value);
 void gitnet_clear(struct session *s);
+
+/* burst.c: names that are refused over and over */
+bool burst_is_first(struct session *s, const struct egress_event *e);
+void burst_flush(struct session *s, bool all);
+int burst_timeout(struct session *s, int least);
+
+/* operator.c: what stands in writ's own environment */
+must_check int operator_load(struct session *s, struct writ_err *err);
+/* Takes @roots. */
+must_check int operator_roots(const struct session *s, int roots, int *ret_fd,
+			      struct writ_err *err);
+void operator_record(const struct session *s, struct buf *b);
 
 /* read.c: the process that reads requests */
 bool read_needed(const struct session *s);

@@ -9,7 +9,7 @@
  * strict, because what two readers may take differently is how requests are
  * smuggled past a rule, and we never forward bytes that we could not write
  * ourselves. One header per codec: name.h address.h dns.h hello.h http1.h
- * target.h socks.h scan.h.
+ * target.h socks.h scan.h upstream.h.
  */
 #ifndef WRIT_WIRE_WIRE_H
 #define WRIT_WIRE_WIRE_H

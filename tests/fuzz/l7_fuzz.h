@@ -140,6 +140,78 @@ static inline bool fuzz_has(const struct buf *b, const char *what)
 	return b->n && memmem(b->p, b->n, what, strlen(what));
 }
 
+/* What stands for the secret goes to nobody, wherever a client puts it. */
+static inline void fuzz_no_placeholder(struct sv text)
+{
+	static const char placeholder[] = "writ-placeholder-T-" FUZZ_ID;
+
+	if (text.n && memmem(text.p, text.n, placeholder, sizeof(placeholder) - 1))
+		abort();
+}
+
+/* Every head that went to a server of HTTP/1 is one we could have written. */
+static inline void fuzz_check_sent(struct sv sent)
+{
+	struct http1_field fields[L7_FIELDS + L7_SET_MAX];
+	struct buf whole = BUF_INIT(64 << 20);
+	struct http1_find find = { 0 };
+	struct http1_request q;
+	struct http1_body body;
+	struct writ_err err;
+	enum wire_state state;
+	struct sv piece;
+	size_t n;
+
+	while (sent.n) {
+		find = (struct http1_find){ 0 };
+		if (http1_head_find(&find, sent, &http1_limits_default, &n, &err) != WIRE_DONE)
+			return; /* cut off, or after 101 */
+		if (http1_request_parse(sv_sub(sent, 0, n), 443, fields, ARRAY_LEN(fields), &q,
+					&err) < 0)
+			return;
+		fuzz_no_placeholder(sv_sub(sent, 0, n));
+		if (!sv_starts(q.target, SV("/v1")) ||
+		    !sv_is(wire_host_name(&q.host.host), "a.test"))
+			abort();
+		if (q.websocket.n)
+			return;
+		sent = sv_skip(sent, n);
+		http1_body_init(&body, q.framing, q.length, NULL);
+		do {
+			state = http1_body_next(&body, &sent, &piece, &err);
+			buf_sv(&whole, state == WIRE_BAD ? SV("") : piece);
+		} while (state == WIRE_MORE && sent.n);
+		fuzz_no_placeholder(buf_view(&whole));
+		buf_clear(&whole);
+		if (state != WIRE_DONE)
+			return;
+	}
+}
+
+/* The bodies that went to a server of HTTP/2, each put together from its frames. */
+static inline void fuzz_check_frames(struct sv sent)
+{
+	enum { PREFACE = 24, HEAD = 9 };
+
+	for (uint32_t stream = 1; stream < 64; stream += 2) {
+		struct buf whole = BUF_INIT(64 << 20);
+		struct sv rest = sv_skip(sent, PREFACE);
+
+		while (rest.n >= HEAD) {
+			const unsigned char *h = (const unsigned char *)rest.p;
+			const size_t n = (size_t)h[0] << 16 | (size_t)h[1] << 8 | h[2];
+			const uint32_t id = (uint32_t)h[7] << 8 | h[8];
+			const struct sv data = sv_sub(rest, HEAD, n);
+
+			if (h[3] == NGHTTP2_DATA && id == stream)
+				buf_sv(&whole, data);
+			rest = sv_skip(rest, HEAD + data.n);
+		}
+		fuzz_no_placeholder(buf_view(&whole));
+		buf_clear(&whole);
+	}
+}
+
 static inline void fuzz_end(struct fuzz *f)
 {
 	/* Who says the value knows it: a page may repeat the path. */

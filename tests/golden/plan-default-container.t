@@ -16,7 +16,7 @@ What holds on default-container, line by line.
   allow listen 8080                                                     exact   bind mediated                                      none
   allow unix /run/app.sock                                              exact   connect mediated                                   connects ~6x
   allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices        none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    the helper needs a network namespace               none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository         none
   allow tool github/*                                                   none    not in this version: no tools are called           none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children              none
   env FOO                                                               exact   environment built from nothing                     none
@@ -30,8 +30,8 @@ What holds on default-container, line by line.
   limit up 10M                                                          exact   counted on the way out                             none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 8 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), net, ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
-  7 lines cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 0, kernel 6.1.0-54-amd64 (no user namespaces here); 9 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.memory (partial), res.cpu, res.pids, res.disk
+  6 lines cannot be enforced here: a run ends with 122 before it starts
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
   gap: tracing: without Yama, only seccomp keeps it from your other processes
 
@@ -39,7 +39,7 @@ What holds on default-container, line by line.
   fs.read        partial   Landlock here does not see ioctl on devices
   fs.write       exact     Landlock, attribute changes mediated
   fs.metadata    partial   names and sizes of other files can be seen
-  net            none      the helper needs a network namespace
+  net            exact     sockets filtered, connects mediated
   dns            exact     sockets filtered, connects mediated
   ipc            partial   UNIX sockets of the host can be reached
   proc.see       partial   the host's /proc lists all processes

@@ -16,7 +16,7 @@ What holds on nested-sandbox, line by line.
   allow listen 8080                                                     partial nothing keeps it on loopback here                           none
   allow unix /run/app.sock                                              none    Landlock here does not see UNIX sockets                     none
   allow device /dev/dri/card0                                           exact   Landlock                                                    none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    the helper needs a network namespace                        none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    nothing leads to the helper here                            none
   allow tool github/*                                                   none    not in this version: no tools are called                    none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children                       none
   env FOO                                                               exact   environment built from nothing                              none
@@ -41,7 +41,7 @@ What holds on nested-sandbox, line by line.
   fs.read        none      needs seccomp notification, which this place does not give
   fs.write       none      needs seccomp notification, which this place does not give
   fs.metadata    partial   names and sizes of other files can be seen
-  net            none      the helper needs a network namespace
+  net            none      nothing leads to the helper here
   dns            partial   only TCP ports can be limited here
   ipc            none      Landlock here does not see UNIX sockets
   proc.see       partial   the host's /proc lists all processes

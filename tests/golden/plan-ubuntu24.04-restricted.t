@@ -16,7 +16,7 @@ What holds on ubuntu24.04-restricted, line by line.
   allow listen 8080                                                     exact   bind mediated                                  none
   allow unix /run/app.sock                                              exact   connect mediated                               connects ~6x
   allow device /dev/dri/card0                                           partial Landlock here does not see ioctl on devices    none
-  allow git https://git.example.com/acme/app.git fetch push=agent/*     none    the helper needs a network namespace           none
+  allow git https://git.example.com/acme/app.git fetch push=agent/*     exact   a helper outside speaks to that repository     none
   allow tool github/*                                                   none    not in this version: no tools are called       none
   allow kernel ptrace-own                                               exact   seccomp switch; only its own children          none
   env FOO                                                               exact   environment built from nothing                 none
@@ -30,8 +30,8 @@ What holds on ubuntu24.04-restricted, line by line.
   limit up 10M                                                          exact   counted on the way out                         none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 11 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), net, ipc (partial), proc.see (partial), proc.signal, res.disk
-  4 lines cannot be enforced here: a run ends with 122 before it starts
+  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 12 of 18 guarantees hold; not fs.read (partial), fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.disk
+  3 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later
@@ -41,7 +41,7 @@ What holds on ubuntu24.04-restricted, line by line.
   fs.read        partial   Landlock here does not see ioctl on devices
   fs.write       exact     Landlock, attribute changes mediated
   fs.metadata    partial   names and sizes of other files can be seen
-  net            none      the helper needs a network namespace
+  net            exact     sockets filtered, connects mediated
   dns            exact     sockets filtered, connects mediated
   ipc            partial   UNIX sockets of the host can be reached
   proc.see       partial   the host's /proc lists all processes

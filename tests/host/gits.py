@@ -303,6 +303,52 @@ def prices(w):
         w.ok(r.code == 122 or "not in this version" in r.said, line, r)
 
 
+@test("in tier B, without a network of the session's own")
+def tier_b(w):
+    opts = ("--tier", "B", *seed(w, f"allow git {SSH} fetch push=agent/*\n"))
+    if w.run("true", opts=("--tier", "B")).code == 122:
+        w.ok(True, "there is no tier B here")
+        return
+    r = w.sh(SETUP + f"git clone -q {SSH} c && cd c && git switch -qc agent/b && echo mine > m && git add m && git commit -qm mine && git push -q origin agent/b"
+             " && git rev-parse HEAD && git fetch -q && echo good", opts=opts)
+    w.ok(r.code == 0 and r.text.endswith("good\n"), "clone, push and fetch work", r)
+    w.same(head(w, "refs/heads/agent/b"), r.text.split()[0], "the repository has the commit")
+    before = refs(w)
+    r = w.sh("cd c && git push origin HEAD:trunk", opts=opts)
+    w.ok(r.code != 0 and "no rule allows to push it" in r.said, "another ref is refused", r)
+    r = w.sh(f"git clone -q {OTHER} d", opts=opts)
+    w.ok(r.code != 0, "another repository too", r)
+    w.same(refs(w), before, "nothing changed in the repository")
+    e = events(w)
+    w.ok(any(x["what"] == "push" and x["done"] for x in e) and any(x["answer"] == "deny" for x in e), "both are on record", e[-3:])
+    r = w.sh("ls ~/.ssh; env | grep SECRET_KEY; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -a key-of-the-operator", opts=opts)
+    w.ok("key-of" not in r.text, "keys stay outside", r)
+    many = w.sh("for i in 1 2 3 4 5 6; do git ls-remote -q " + SSH + " > $i & done; wait; cat 1 2 3 4 5 6 | grep -c trunk", opts=opts)
+    w.ok(many.text.strip() == "6", "several at once", many)
+
+
+@test("bytes of git count against limit up and limit down")
+def limited(w):
+    for tier in ("A", "B"):
+        if w.run("true", opts=("--tier", tier)).code == 122:
+            continue
+        opts = ("--tier", tier, *seed(w, f"allow git {SSH} fetch push=agent/*\nlimit down 1M\nlimit up 1M\n"))
+        small = w.sh(SETUP + f"rm -rf c; git clone -q {SSH} c && cd c && git switch -qc agent/{tier} && echo {tier} > m && git add m && git commit -qm m"
+                     f" && git push -q origin agent/{tier} && echo good", opts=opts)
+        w.ok(small.code == 0 and "good" in small.text, f"tier {tier}: little of it passes", small)
+        big = w.sh(SETUP + f"cd c && head -c 3000000 /dev/urandom > big && git add big && git commit -qm big && git push -q origin HEAD:agent/{tier}-big", opts=opts)
+        w.ok(big.code != 0 and not head(w, f"refs/heads/agent/{tier}-big"), f"tier {tier}: a push above it does not", big)
+        w.ok(any("limit of bytes" in x.get("why", "") for x in events(w)), f"tier {tier}: which is on record", events(w)[-2:])
+    git(w, "clone", "-q", w.dir / "srv/acme/app.git", "them")
+    (w.dir / "them/b").write_bytes(os.urandom(3000000))
+    git(w, "add", "b", cwd=w.dir / "them")
+    git(w, "commit", "-qm", "theirs", cwd=w.dir / "them")
+    git(w, "push", "-q", "origin", "trunk", cwd=w.dir / "them")
+    r = w.sh(f"git clone -q {SSH} d; git ls-remote {SSH}; git ls-remote {SSH}; true", opts=opts)
+    w.ok(not (w.ws / "d/b").exists() and ("early EOF" in r.said or "hung up" in r.said), "a clone above it ends", r)
+    w.exits(w.sh(f"git clone -q {SSH} e", opts=seed(w, f"allow git {SSH} fetch\nlimit down 100M\n")), 0, "below it is fine")
+
+
 SERVER = r'''
 import base64, http.server, os, ssl, subprocess, sys
 root, port, pem = sys.argv[1], int(sys.argv[2]), sys.argv[3]

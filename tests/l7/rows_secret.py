@@ -5,6 +5,7 @@ import zlib
 
 import h2
 from h2 import Peer, request
+from rows_http1 import KEY, WS, wait, websocket
 from world import SANITIZED, Stream, World, answer, get, placeholder, plain, rule
 
 VALUE = "s3cr3t/+val=ue~42"
@@ -80,21 +81,84 @@ def row_N083_bodies(ok, pki):
     other = w.origin("other.test", plain())
     plainly = f"Content-Length: {len(P) + 4}\r\n", b"<<" + P.encode() + b">>"
     pieces = "Transfer-Encoding: chunked\r\n", b"".join(b"1\r\n%c\r\n" % ch for ch in P.encode()) + b"0\r\n\r\n"
-    for name, (more, body) in (("body", plainly), ("body in chunks", pieces)):
-        ok.equal(f"{name}: to whom the secret goes, as it is", code(w.ask(get("/", method="POST", more=more) + body)), "200")
-        ok(f"{name}: and beside the secret", o.seen[-1][1]["authorization"] == [f"Bearer {VALUE}"] and P.encode() in o.seen[-1][2], o.seen[-1])
-        w.all.clear()
+    # Also to whom the secret goes: what stands for it belongs into one place.
+    for host in ("api.test", "other.test"):
+        for name, (more, body) in (("body", plainly), ("body in chunks", pieces)):
+            w.all.clear()
+            try:
+                got = w.ask(get("/", method="POST", host=host, more=more) + body, host=host)
+                ok(f"{host}, {name}: blocked", code(got) == "403" and got[1]["x-writ-reason"] == ["placeholder-wrong-place"], got)
+            except (EOFError, OSError):
+                ok(f"{host}, {name}: blocked", True)
+            e = next(e for e in iter(w.event, None) if e["host"] == host)
+            ok.equal(f"{host}, {name}: on record", e["why"], "placeholder-wrong-place")
+        c = Peer(w.tls(host, alpn=["h2"]))
+        s = c.wait(c.ask(request("/", "POST", host), b"x" * 20000 + P.encode()))
+        ok(f"{host}, HTTP/2 body", dict(s["fields"]).get(":status") == "403" or s["reset"] is not None, s)
+    ok("no server saw it", all(P.encode() not in str(r).encode() for r in o.seen + other.seen), (o.seen, other.seen))
+    ok.equal("a body without it goes through", code(w.ask(get("/", method="POST", more="Content-Length: 3\r\n") + b"abc")), "200")
+    ok.equal("and what only begins like it", code(w.ask(get("/", method="POST", more="Content-Length: 20\r\n") + P.encode()[:20])), "200")
+    ok.equal("to the server too", o.seen[-1][2], P.encode()[:20])
+    half = "".join(f"%{ord(ch):02x}" if i % 2 else ch for i, ch in enumerate(P))
+    ok.equal("partly behind escapes", code(w.ask(get(f"/?a={half}"))), "403")
+    # What goes up while the answer is already coming: nothing that completes it.
+    seen = []
+    def slow(origin, sock):
+        st = Stream(sock)
+        st.until(b"\r\n\r\n")
+        sock.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
         try:
-            got = w.ask(get("/", method="POST", host="other.test", more=more) + body, host="other.test")
-            ok(f"{name}: to others, blocked", code(got) == "403" and got[1]["x-writ-reason"] == ["placeholder-wrong-place"], got)
+            while True:
+                st.more()
         except (EOFError, OSError):
-            ok(f"{name}: to others, blocked", True)
-        e = next(e for e in iter(w.event, None) if e["host"] == "other.test")
-        ok.equal(f"{name}: on record", e["why"], "placeholder-wrong-place")
-    ok("no other server saw it", all(P not in str(r) for r in other.seen), other.seen)
-    c = Peer(w.tls("other.test", alpn=["h2"]))
-    s = c.wait(c.ask(request("/", "POST", "other.test"), b"x" * 20000 + P.encode()))
-    ok("HTTP/2 body", dict(s["fields"]).get(":status") == "403" or s["reset"] is not None, s)
+            seen.append(st.rest)
+    w = World(API, pki, secrets=(TOKEN,))
+    w.origin("api.test", slow)
+    s = Stream(w.tls("api.test", alpn=["http/1.1"]))
+    s.sock.sendall(get("/", method="POST", more=f"Content-Length: {len(P) + 5}\r\n") + b"first")
+    s.until(b"1\r\na\r\n")
+    s.sock.sendall(P.encode())
+    try:
+        while True:
+            s.more()
+    except (EOFError, OSError):
+        ok("an answer that has begun is cut off", b"0\r\n\r\n" not in s.rest, s.rest)
+    wait(lambda: seen)
+    ok("and the server has nothing of it", seen == [b"first"], seen)
+
+
+def frame(data, first=0x81, mask=b"\x11\x22\x33\x44"):
+    n = len(data)
+    head = bytes([first]) + (bytes([0x80 | n]) if n < 126 else bytes([0xfe]) + n.to_bytes(2, "big"))
+    return head + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(data))
+
+
+def row_N083_websocket(ok, pki):
+    p = P.encode()
+    cases = {"a frame": frame(b"x" * 300 + p), "two frames": frame(p[:9], 0x01) + frame(b"hi", 0x89) + frame(p[9:], 0x80),
+             "a ping": frame(p, 0x89), "no mask": bytes([0x81, len(p)]) + p, "a compressed one": frame(b"abc", 0xc1)}
+    for name, raw in cases.items():
+        w = World(API, pki, secrets=(TOKEN,))
+        o = w.origin("api.test", websocket)
+        s = Stream(w.tls("api.test", alpn=["http/1.1"]))
+        s.sock.sendall(get("/ws", more=WS + KEY + "Sec-WebSocket-Extensions: permessage-deflate\r\n"))
+        s.message()
+        ok(f"{name}: no compression is agreed on", "sec-websocket-extensions" not in o.seen[0][1], o.seen)
+        s.exactly(5)
+        for good in (frame(b"hello"), frame(b"y" * 60000), frame(b"", 0x8a)):
+            s.sock.sendall(good)
+            ok.equal(f"{name}: what is before it", s.exactly(len(good)), good.upper())
+        try:
+            for b in raw:
+                s.sock.sendall(bytes([b]))
+            while True:
+                s.more()
+        except (EOFError, OSError):
+            pass
+        back = s.rest
+        ok(f"{name}: not passed on", len(back) < len(raw), (len(back), len(raw)))
+        want = "a frame that cannot be looked through" if name in ("no mask", "a compressed one") else "placeholder-wrong-place"
+        ok.equal(f"{name}: on record", w.event()["why"], want)
 
 
 def row_N084_wrong_host(ok, pki):

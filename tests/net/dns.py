@@ -1,4 +1,6 @@
 """Names are answered from the policy: a question never leaves, whatever it looks like."""
+import json
+
 import net
 from net import test
 
@@ -242,3 +244,20 @@ show([talk("fine.example.test", 7000, seconds=60), round(time.monotonic() - star
     w.same(got[0], "ping", "what is allowed is still reached")
     w.ok(got[1] < 30, "soon", got)
     w.same(got[2], [3, []], "and questions are answered")
+
+
+@test("a storm of refused names is on record with its number, and in few lines")
+def storm(w):
+    got = w.inside([WILD], """
+for i in range(3000): ask_raw(query("evil.test"))
+for i in range(500): ask_raw(query("n%d.other.test" % i))
+time.sleep(1.2)
+ask_raw(query("evil.test"))
+show(0)
+""", timeout=100)
+    e = w.net_events("lookup", answer="deny")
+    w.same([got, sum(x.get("count", 1) for x in e)], [0, 3501], "every question is counted")
+    w.same(sum(x.get("count", 1) for x in e if x["host"] == "evil.test"), 3001, "by name, where one is asked for again and again")
+    w.ok(len(e) < 700, "in few lines", len(e))
+    r = w.writ("net", "summary", w.events("start")[0]["session"], "--json")
+    w.same(sum(p["denied"] for p in json.loads(r.out)), 3501, "and so says the summary")

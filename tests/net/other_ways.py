@@ -1,4 +1,5 @@
 """Everything that is not a TCP connection to an allowed name."""
+import json
 import os
 import threading
 
@@ -115,6 +116,42 @@ show({"proxy": take("198.18.0.1", 1080), "names": [take("198.18.0.1", 53, socket
     w.ok({got["proxy"], *got["names"], got["name"]} <= {"EADDRINUSE", "EACCES"}, "not of the proxy, the names or a host", got)
     w.same(got["talk"], "ping", "connections go where they went")
     w.same(got["free"], "taken", "while other ports are free")
+
+
+@test("a program inside cannot take the port of names that come up later, and is told about where it could")
+def later(w):
+    w.zone("a.pkg.test", net.FIRST)
+    w.zone("new.example.test", net.SECOND)
+    w.serve("echo", 7000)
+    w.serve("echo", 7005)
+    p = w.started_inside(["tcp://*.pkg.test:7000"], """
+def take(a, p, family=socket.AF_INET):
+    s = socket.socket(family)
+    try:
+        for o in (socket.SO_REUSEADDR, socket.SO_REUSEPORT): s.setsockopt(socket.SOL_SOCKET, o, 1)
+        s.bind((a, p))
+        s.listen(5)
+        return s
+    except OSError as e: return word(e)
+first = [take("0.0.0.0", 7000), take("::", 7000, socket.AF_INET6), talk("a.pkg.test", 7000), talk("198.18.0.2", 7000)]
+own = take("127.0.0.1", 7000)
+mine = take("0.0.0.0", 7005)
+show(first + [isinstance(own, socket.socket), isinstance(mine, socket.socket)])
+sys.stdout.flush()
+sys.stdin.readline()
+socket.getaddrinfo("new.example.test", 7005)
+mine.close()
+show([talk("new.example.test", 7005)])
+""")
+    got = json.loads(p.stdout.readline())
+    w.same(got, ["EADDRINUSE", "EADDRINUSE", "ping", "ECONNRESET", True, True], "not at all addresses, but its own loopback is free")
+    w.exits(w.writ("allow", next(iter(w.ids())), "net:tcp://new.example.test:7005"), 0, "a name is allowed later")
+    p.stdin.write(b"\n")
+    p.stdin.flush()
+    w.same(json.loads(p.stdout.readline()), ["ping"], "it is reached once the port is free again")
+    p.wait(20)
+    w.same([(e["port"], e["why"]) for e in w.net_events("connect", host="new.example.test", answer="deny")],
+           [(7005, "a program of the session listens at this port")], "and until then the record says why not")
 
 
 @test("sockets of the host are out of reach: abstract names, inherited descriptors")

@@ -29,7 +29,7 @@ import space  # noqa: E402
 import world  # noqa: E402
 
 MODULES = ["capture", "names", "addresses", "dns", "tls", "proxy", "other_ways", "bytes_", "crowd", "failing", "prices",
-           "credentials", "shared", "clients"]
+           "credentials", "shared", "clients", "around", "ssh", "levels"]
 
 
 def make_certificates(folder):

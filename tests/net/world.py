@@ -219,6 +219,61 @@ class Origin:
         writer.write(self.options.get("text", "SSH-2.0-world\r\n").encode())
         await self.echo(reader, writer, log, raw)
 
+    async def connect(self, reader, writer, log, raw):
+        """A proxy that a company runs."""
+        log["asked"], fields = (await reader.line()).decode("latin1").split()[1], {}
+        while (field := (await reader.line()).strip()):
+            key, _, value = field.decode("latin1").partition(":")
+            fields[key.lower()] = value.strip()
+        log["login"] = fields.get("proxy-authorization")
+        where, _, port = log["asked"].rpartition(":")
+        says = self.options.get("says", {}).get(where, self.options.get("always"))
+        if says:
+            writer.write(says.encode())
+            return
+        far, to = await asyncio.open_connection(where.strip("[]"), int(port))
+        try:
+            first = await asyncio.wait_for(far.read(65536), 0.2)
+        except asyncio.TimeoutError:
+            first = b""
+        head = b"HTTP/1.1 200 Connection established\r\nVia: somebody\r\n\r\n"
+        if self.options.get("slow"):
+            for b in head[:-1]:
+                writer.write(bytes([b]))
+                await writer.drain()
+                await asyncio.sleep(0.002)
+            head = head[-1:]
+        writer.write(head + first)  # the other end's first bytes come with ours
+
+        async def pump(read, out):
+            while data := await read():
+                out.write(data)
+                await out.drain()
+            out.write_eof()
+        await asyncio.gather(pump(reader.read, to), pump(lambda: far.read(1 << 16), writer))
+        to.close()
+        log["end"] = "eof"
+
+    async def sshd(self, reader, writer, log, raw):
+        """A real one, for who runs the tests."""
+        run = ["/usr/sbin/sshd", "-i", "-e", "-f", self.options["config"]]
+        if os.geteuid() == 0:  # it wants a place of its own, which need not be the machine's
+            run = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"', "sh", *run]
+        with open(self.options["config"] + ".log", "ab") as said:
+            p = await asyncio.create_subprocess_exec(*run, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said)
+
+        async def up():
+            while data := await reader.read():
+                p.stdin.write(data)
+                await p.stdin.drain()
+            p.stdin.close()
+        task = asyncio.ensure_future(up())
+        while data := await p.stdout.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+        task.cancel()
+        log["end"] = "eof"
+
     async def sink(self, reader, writer, log, raw):
         await asyncio.sleep(self.options.get("wait", 0))
         h = hashlib.sha256()

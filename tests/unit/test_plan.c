@@ -227,6 +227,10 @@ static void test_accept(void)
 		   m.plan->refused == 1,
 	   "net level signed lets no raw tunnel through");
 	unmake(&m);
+	ok(make(&m, "version 1\nnet level signed\nallow net https://a.example.com\n", &f, &opt) &&
+		   m.plan->refused == 0,
+	   "but what can be read");
+	unmake(&m);
 	ok(make(&m, "version 1\nallow kernel io_uring\nallow write .\n", &f, &opt) &&
 		   m.plan->refused == 1,
 	   "io_uring leaves nothing to mediate, so write . no longer holds");

@@ -164,7 +164,9 @@ static void test_ways(void)
 	   "which of them are TLS");
 	s.net_level = NET_LEVEL_SIGNED;
 	is_way(&r, "tls.example.com", 443, REACH_READ);
-	is_way(&r, "raw.example.com", 5432, REACH_RAW);
+	is_way(&r, "raw.example.com", 5432, REACH_CLOSED);
+	add(&s, CAP_GRANT, "net.connect:r:tcp/tls.example.com:443");
+	is_way(&r, "tls.example.com", 443, REACH_READ);
 }
 
 static void test_secret_is_read(void)
@@ -246,6 +248,7 @@ static void test_listeners(void)
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7000-7002");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.example.com:7002-7003");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/*.example.org:7000");
+	add(&s, CAP_GRANT, "net.connect:r:tcp/**.example.org:7100-7101");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/localhost:3000");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/192.0.2.8/30:25");
 	add(&s, CAP_GRANT, "net.connect:r:tcp/[2001:db8::1]:25");
@@ -255,6 +258,9 @@ static void test_listeners(void)
 	   "our own are the first");
 	ok(count(&v, SV("a.example.com")) == 4, "one for each port of a name, and each once");
 	ok(count(&v, SV("*.example.org")) == 0, "none for a pattern");
+	ok(count(&v, SV(REACH_TAKEN_NAME)) == 2 && v.v[v.n - 1].port == 7101 &&
+		   v.v[v.n - 1].addr[3] == 2,
+	   "but its ports are taken, where nobody else listens");
 	ok(count(&v, SV("localhost")) == 2, "the host's port has two places");
 	ok(count(&v, SV("192.0.2.8")) == 1 && count(&v, SV("192.0.2.11")) == 1 &&
 		   count(&v, SV("192.0.2.12")) == 0,

@@ -1,0 +1,57 @@
+"""ssh to hosts that a rule names, with a real server: no proxy command, no agent, nothing of the person's keys."""
+import os
+import pwd
+import subprocess
+
+import net
+from net import test
+
+OPTIONS = "-o ConnectTimeout=9 -o BatchMode=yes -o IdentitiesOnly=yes -i ./key"
+
+
+def server(w):
+    """Its address in known_hosts form is in ./known, a key that it takes in ./key."""
+    if not os.access("/usr/sbin/sshd", os.X_OK):
+        return False
+    place = w.dir / "sshd"
+    place.mkdir()
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)], check=True)
+    (place / "config").write_text(f"HostKey {place}/host\nAuthorizedKeysFile {place}/user.pub\nStrictModes no\nUsePAM no\nPidFile none\n"
+                                  "PermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n")
+    key = (place / "host.pub").read_text().split()
+    w.put("known", f"git.example.test {key[0]} {key[1]}\n")
+    w.put("key", (place / "user").read_text())
+    os.chmod(w.ws / "key", 0o600)
+    w.zone("git.example.test", net.FIRST)
+    w.zone("other.test", net.SECOND)
+    w.serve("sshd", 22, config=str(place / "config"))
+    return True
+
+
+def login(w):
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+@test("ssh reaches a host that a rule names, and no other", seconds=90)
+def both(w):
+    if not server(w):
+        w.ok(True, "no sshd here")
+        return
+    for tier in ("A", "B"):
+        opts = ["--tier", tier, *w.rules("tcp://git.example.test:22")]
+        if w.run("true", opts=opts).code == 122:
+            w.ok(tier == "B", f"tier {tier} is there")
+            continue
+        # Not a command: who runs the tests may have no shell to log in with. Its input stays open until it has answered.
+        r = w.sh("mkfifo $TMPDIR/f && (printf '\\0\\0\\0\\5\\1\\0\\0\\0\\3'; cat $TMPDIR/f) | "
+                 f"ssh {OPTIONS} -o UserKnownHostsFile=./known -s {login(w)}@git.example.test sftp | (head -c 9; : > $TMPDIR/f) | od -An -tx1",
+                 opts=opts, timeout=40)
+        w.ok(r.text.split()[4:9] == ["02", "00", "00", "00", "03"], f"tier {tier}: logs in, and the server answers to what it is asked", r)
+        r = w.sh(f"ssh {OPTIONS} {login(w)}@git.example.test true", opts=opts, timeout=40)
+        w.ok(r.code == 255 and "verification failed" in r.said, f"tier {tier}: a host that nobody knows is not trusted", r)
+        r = w.sh(f"ssh {OPTIONS} -o UserKnownHostsFile=./known {login(w)}@other.test true", opts=opts, timeout=40)
+        w.ok(r.code == 255 and "not resolve" in r.said, f"tier {tier}: another name does not exist", r)
+        e = w.net_events("lookup", answer="deny")
+        w.ok({x["host"] for x in e} == {"other.test"}, f"tier {tier}: on record", e)
+    w.same({c["to"] for c in w.accepted(22)}, {net.FIRST}, "nobody else was connected to")
