@@ -167,7 +167,6 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
 		a->fd = -1;
-		(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
 		dial_stop(f);
 		finish(e, f, fd, &to);
 		return;
@@ -262,15 +261,38 @@ void dial_ask_again(struct egress *e)
 	}
 }
 
+static const struct known *known_for(const struct egress *e, struct sv host)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (e->known[i].until_ms > e->now_ms && sv_eq(e->known[i].host, host))
+			return &e->known[i];
+	return NULL;
+}
+
+/* All of them or none: whoever has many means all of them to be used. */
+static void keep_known(struct egress *e, struct sv host, const struct resolve_answer *a)
+{
+	struct known *k = &e->known[e->known_next % KNOWN];
+
+	if (a->ttl == 0 || a->n > KNOWN_ADDRS || known_for(e, host))
+		return;
+	e->known_next++;
+	*k = (struct known){ .host = host, .until_ms = e->now_ms + a->ttl * 1000ull, .n = a->n };
+	memcpy(k->addr, a->addr, a->n * sizeof(k->addr[0]));
+}
+
 void dial_start(struct egress *e, struct flow *f)
 {
 	static const struct cap_net_addr loop[] = { { { 127, 0, 0, 1 }, 32, false },
 						    { { [15] = 1 }, 128, true } };
+	const struct known *k = known_for(e, f->host);
 	struct cap_net_addr a;
 
 	f->setup->limit_ms = e->now_ms + DIAL_MS;
 	flow_set_due(e, f, f->setup->limit_ms);
-	if (sv_is(f->host, "localhost")) {
+	if (k) {
+		dial_these(e, f, k->addr, k->n, false);
+	} else if (sv_is(f->host, "localhost")) {
 		dial_these(e, f, loop, 2, true);
 	} else if (cap_addr_parse(f->host, &a)) {
 		dial_these(e, f, &a, 1, true);
@@ -286,8 +308,10 @@ void dial_resolved(struct egress *e, const struct resolve_answer *a)
 
 	if (!f || f->state != FLOW_NAME)
 		return;
-	if (a->n == 0)
+	if (a->n == 0) {
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
-	else
-		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
+		return;
+	}
+	keep_known(e, f->host, a);
+	dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
 }

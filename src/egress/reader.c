@@ -129,6 +129,8 @@ void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_n
 	copy_text(m.host, sizeof(m.host), buf_view(&b));
 	copy_text(m.why, sizeof(m.why), sv_from(why));
 	buf_clear(&b);
+	if (fd >= 0)
+		(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
 	if (e->reader >= 0)
 		(void)send_reader(e, &m, NULL, fd);
 	if (fd >= 0)
