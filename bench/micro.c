@@ -160,9 +160,9 @@ static void reach_all(struct arena *a, const struct cap_set *set)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		t = reach(&r, &keys[i]);
 		printf("%s, 300 rules\t%.3f\tus\t1.0\n",
-		       i == 0 ? "a connection allowed" :
-		       i == 1 ? "a connection denied" :
-				"a request allowed",
+		       i == 0	? "a connection allowed"
+		       : i == 1 ? "a connection denied"
+				: "a request allowed",
 		       t);
 	}
 }

@@ -74,7 +74,7 @@ void reader_pass(struct egress *e, struct flow *f)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
 		return;
 	}
-	/* SECURITY: the reader keeps it open, so closing ours would not end what epoll says of it. */
+	/* SECURITY: the reader has it open, so epoll would go on about it after we close it. */
 	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, f->fd[0], NULL);
 	flow_forget(e, f);
 }

@@ -98,9 +98,8 @@ static void tell(struct pending *p)
 		return;
 	p->told = true;
 	p->due_ms = 0;
-	p->answer.ttl = p->answer.n && p->ttl > 0 ?
-				(uint32_t)(p->ttl < TTL_MAX ? p->ttl : TTL_MAX) :
-				0;
+	p->answer.ttl =
+		p->answer.n && p->ttl > 0 ? (uint32_t)(p->ttl < TTL_MAX ? p->ttl : TTL_MAX) : 0;
 	keep(p->r, p->name, &p->answer, p->answer.n ? p->ttl : TTL_NONE);
 	send_answer(p->r, &p->answer);
 }
@@ -224,6 +223,7 @@ static void serve(struct resolver *r)
 	a.id = ask.id;
 	a.n = (uint32_t)hosts_find(buf_view(&r->hosts), sv_from(ask.name), a.addr, RESOLVE_MAX);
 	if (a.n) {
+		a.ttl = TTL_MAX; /* the file is read once */
 		send_answer(r, &a);
 		return;
 	}
