@@ -214,9 +214,33 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 		try_or_fail(e, f);
 }
 
-static void ask(struct egress *e, struct flow *f)
+static struct asked *asked_for(struct egress *e, struct sv host)
+{
+	for (size_t i = 0; i < e->asked_n; i++)
+		if (sv_eq(e->asked[i].host, host))
+			return &e->asked[i];
+	return NULL;
+}
+
+/* Sends the question. False: there are too many. */
+static bool put_question(struct egress *e, const struct flow *f)
 {
 	struct resolve_ask q = { .id = f->id };
+
+	copy_text(q.name, sizeof(q.name), f->host);
+	/* Where the resolver has just ended, that is heard next, and another one is asked. */
+	if (e->asked_n == ASKED_MAX ||
+	    (send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(q) &&
+	     errno != EPIPE))
+		return false;
+	e->asked[e->asked_n++] = (struct asked){ f->id, 1, f->host };
+	return true;
+}
+
+/* One question per name, however many connections wait for the answer. */
+static void ask(struct egress *e, struct flow *f)
+{
+	struct asked *q = asked_for(e, f->host);
 
 	if (e->resolver < 0) {
 		if (!e->wants_resolver)
@@ -224,10 +248,7 @@ static void ask(struct egress *e, struct flow *f)
 		e->wants_resolver = true;
 		return;
 	}
-	copy_text(q.name, sizeof(q.name), f->host);
-	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-				 (ssize_t)sizeof(q) ||
-			 errno == EPIPE; /* its end is next, and then another one is asked */
+	f->setup->sent = q ? q->askers++ < ASKERS_MAX : put_question(e, f);
 	if (!f->setup->sent)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
 }
@@ -249,6 +270,7 @@ void dial_ask_again(struct egress *e)
 {
 	struct flow *next;
 
+	e->asked_n = 0;
 	for (struct flow *f = e->waiting; f; f = next) {
 		next = f->next;
 		if (f->state != FLOW_NAME || !f->setup->sent)
@@ -302,16 +324,30 @@ void dial_start(struct egress *e, struct flow *f)
 	}
 }
 
+static void resolved(struct egress *e, struct flow *f, const struct resolve_answer *a)
+{
+	if (a->n == 0)
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
+	else
+		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
+}
+
 void dial_resolved(struct egress *e, const struct resolve_answer *a)
 {
-	struct flow *f = flow_by_id(e, a->id);
+	struct sv host = SV("");
+	struct flow *next;
 
-	if (!f || f->state != FLOW_NAME)
+	for (size_t i = 0; i < e->asked_n && host.n == 0; i++)
+		if (e->asked[i].id == a->id) {
+			host = e->asked[i].host;
+			e->asked[i] = e->asked[--e->asked_n];
+		}
+	if (host.n == 0)
 		return;
-	if (a->n == 0) {
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
-		return;
+	keep_known(e, host, a);
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state == FLOW_NAME && f->setup->sent && sv_eq(f->host, host))
+			resolved(e, f, a);
 	}
-	keep_known(e, f->host, a);
-	dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
 }

@@ -30,6 +30,8 @@ enum {
 	PIPES = 64, /* kept for the next one */
 	KNOWN = 64, /* names whose addresses are kept */
 	KNOWN_ADDRS = 8,
+	ASKED_MAX = 512,  /* names that are being looked up */
+	ASKERS_MAX = 256, /* that wait for one of them */
 };
 
 /* First member of all that epoll points to. Flows are told apart by their lowest bit. */
@@ -175,6 +177,12 @@ struct egress {
 	enum kind route_kind;
 	struct listener *shared[3];
 	struct expected expected[EXPECTED_MAX];
+	struct asked {
+		uint32_t id; /* of the flow that was first */
+		uint32_t askers;
+		struct sv host; /* all that wait for it have the answer */
+	} asked[ASKED_MAX];
+	size_t asked_n;
 	struct known known[KNOWN];
 	size_t known_next;
 	int pipes[PIPES][2];
