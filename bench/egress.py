@@ -65,6 +65,9 @@ class World:
 
     def be_origin(self, boss):
         """In the other network: the origin, and a name server."""
+        # An ordinary user's origin has no rights there once it is started.
+        Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+
         async def main():
             zone = names.Names()
             zone.zone[NAME] = {"A": [ADDRESS], "ttl": 60}

@@ -218,7 +218,8 @@ static SSL *dial_tls(const struct order *o, int *ret_fd)
 	if (*ret_fd < 0 || !ssl)
 		goto failed;
 	SSL_set_fd(ssl, *ret_fd);
-	SSL_set_tlsext_host_name(ssl, o->name);
+	SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+		 (void *)(uintptr_t)o->name);
 	if (SSL_connect(ssl) == 1)
 		return ssl;
 failed:

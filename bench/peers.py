@@ -81,11 +81,12 @@ class Peer:
             self.why = note.read_text().strip() if note.exists() else self.start() or ""
         except OSError as e:
             self.why = str(e)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 30
         while not self.why and not self.listens():
             if time.monotonic() > end or any(p.poll() is not None for p in self.procs):
                 lines = (self.dir / "log").read_text(errors="replace").strip().splitlines()
-                self.why = "it did not start: " + (lines[-1][:150] if lines else "")
+                lines = [text for text in lines if any(w in text for w in ("FATAL", "ALERT", "emerg"))] or lines
+                self.why = "it did not start" + (": " + lines[-1][:150] if lines else " in time")
             time.sleep(0.05)
         if self.why:
             self.end()
