@@ -118,6 +118,7 @@ struct setup {
 	bool sent;	/* the resolver was asked, or for a socket inside */
 	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
+	struct setup *next_old;
 };
 
 enum { READABLE = 1u << 0, HUNG_UP = 1u << 1, AT_END = 1u << 2, SHUT = 1u << 3 };
@@ -165,6 +166,7 @@ struct egress {
 	VEC(struct listener *) listeners;
 	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
+	struct setup *old; /* of flows that need none any more, until this round is over */
 	size_t flows_n, waiting_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;

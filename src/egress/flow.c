@@ -96,7 +96,9 @@ static void drop_setup(struct egress *e, struct flow *f)
 		return;
 	dial_stop(f);
 	free(f->setup->head);
-	free(f->setup);
+	/* SECURITY: of two attempts that end at once, epoll has told of both. */
+	f->setup->next_old = e->old;
+	e->old = f->setup;
 	f->setup = NULL;
 	unlink_flow(&e->waiting, f);
 	e->waiting_n--;

@@ -409,7 +409,12 @@ static void run_queue(struct egress *e)
 static void free_dead(struct egress *e)
 {
 	struct flow **at = &e->dead;
+	struct setup *s;
 
+	while ((s = e->old)) {
+		e->old = s->next_old;
+		free(s);
+	}
 	while (*at) {
 		struct flow *f = *at;
 
