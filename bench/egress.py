@@ -186,7 +186,7 @@ class Bench:
                                                                     self.opt.ms if i else self.opt.ms // 4)
                 cpu = peers.cpu_of(who.pids()) - before
                 if i and (count == 0 or errors > count // 100):
-                    bad[who] = f"{errors} errors"
+                    bad[who] = f"{errors} errors" if errors else "nothing came in time"
                 elif i:  # the first of each warms up
                     got[who].append((count / took, cpu / count, mid))
         for who, why in bad.items():
