@@ -27,6 +27,7 @@ fuzz: deps-fuzz ## every fuzz target for FUZZ_SECONDS (300), stops at a finding
 
 bench: build ## budgets, measured against a peer in the same run
 	@bench/run.py; bench/sandbox.py
+	@tools/peers-net.sh; bench/egress.py
 
 install: build ## into PREFIX (/usr/local); DESTDIR is for packagers
 	@DESTDIR='$(DESTDIR)' tools/install.sh '$(PREFIX)'

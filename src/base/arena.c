@@ -7,7 +7,8 @@
 
 #include "base/banned.h"
 
-enum { CHUNK = 16 * 1024, ALIGN = 16 };
+/* The first is small: many arenas are for one thing that is soon forgotten. */
+enum { FIRST = 2 * 1024, CHUNK = 16 * 1024, ALIGN = 16 };
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -28,7 +29,8 @@ void arena_clear(struct arena *a)
 
 static bool arena_grow(struct arena *a, size_t need)
 {
-	const size_t room = need > CHUNK ? need : CHUNK;
+	const size_t least = a->head ? CHUNK : FIRST;
+	const size_t room = need > least ? need : least;
 	struct arena_chunk *c;
 
 	if (room > a->max || a->used > a->max - room)

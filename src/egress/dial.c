@@ -201,7 +201,6 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 		return;
 	if (state == UPSTREAM_OPEN) {
 		a->fd = -1;
-		egress_unwatch(e, fd);
 		dial_stop(e, f);
 		finish(e, f, fd, &to);
 		return;
@@ -279,11 +278,40 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 		dial_now(e, f);
 }
 
+/* The name it waits for: its own, or that of the operator's proxy. */
+static struct sv name_of(const struct egress *e, const struct flow *f)
+{
+	return f->setup->naming_via ? wire_host_name(&e->upstream->at.host) : f->host;
+}
+
+static struct asked *asked_for(struct egress *e, struct sv host)
+{
+	for (size_t i = 0; i < e->asked_n; i++)
+		if (sv_eq(e->asked[i].host, host))
+			return &e->asked[i];
+	return NULL;
+}
+
+/* Sends the question. False: there are too many. */
+static bool put_question(struct egress *e, const struct flow *f)
+{
+	const struct sv name = name_of(e, f);
+	struct resolve_ask q = { .id = f->id };
+
+	copy_text(q.name, sizeof(q.name), name);
+	/* Where the resolver has just ended, that is heard next, and another one is asked. */
+	if (e->asked_n == ASKED_MAX ||
+	    (send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(q) &&
+	     errno != EPIPE))
+		return false;
+	e->asked[e->asked_n++] = (struct asked){ f->id, 1, name };
+	return true;
+}
+
+/* One question per name, however many connections wait for the answer. */
 static void ask(struct egress *e, struct flow *f)
 {
-	const struct sv name =
-		f->setup->naming_via ? wire_host_name(&e->upstream->at.host) : f->host;
-	struct resolve_ask q = { .id = f->id };
+	struct asked *q = asked_for(e, name_of(e, f));
 
 	if (e->resolver < 0) {
 		if (!e->wants_resolver)
@@ -291,10 +319,7 @@ static void ask(struct egress *e, struct flow *f)
 		e->wants_resolver = true;
 		return;
 	}
-	copy_text(q.name, sizeof(q.name), name);
-	f->setup->sent = send(e->resolver, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-				 (ssize_t)sizeof(q) ||
-			 errno == EPIPE; /* its end is next, and then another one is asked */
+	f->setup->sent = q ? q->askers++ < ASKERS_MAX : put_question(e, f);
 	if (!f->setup->sent)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
 }
@@ -316,6 +341,7 @@ void dial_ask_again(struct egress *e)
 {
 	struct flow *next;
 
+	e->asked_n = 0;
 	for (struct flow *f = e->waiting; f; f = next) {
 		next = f->next;
 		if (f->state != FLOW_NAME || !f->setup->sent)
@@ -328,15 +354,38 @@ void dial_ask_again(struct egress *e)
 	}
 }
 
+static const struct known *known_for(const struct egress *e, struct sv host)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (e->known[i].until_ms > e->now_ms && sv_eq(e->known[i].host, host))
+			return &e->known[i];
+	return NULL;
+}
+
+/* All of them or none: whoever has many means all of them to be used. */
+static void keep_known(struct egress *e, struct sv host, const struct resolve_answer *a)
+{
+	struct known *k = &e->known[e->known_next % KNOWN];
+
+	if (a->ttl == 0 || a->n > KNOWN_ADDRS || known_for(e, host))
+		return;
+	e->known_next++;
+	*k = (struct known){ .host = host, .until_ms = e->now_ms + a->ttl * 1000ull, .n = a->n };
+	memcpy(k->addr, a->addr, a->n * sizeof(k->addr[0]));
+}
+
 void dial_start(struct egress *e, struct flow *f)
 {
 	static const struct cap_net_addr loop[] = { { { 127, 0, 0, 1 }, 32, false },
 						    { { [15] = 1 }, 128, true } };
+	const struct known *k = known_for(e, f->host);
 	struct cap_net_addr a;
 
 	f->setup->limit_ms = e->now_ms + DIAL_MS;
 	flow_set_due(e, f, f->setup->limit_ms);
-	if (sv_is(f->host, "localhost")) {
+	if (k) {
+		dial_these(e, f, k->addr, k->n, false);
+	} else if (sv_is(f->host, "localhost")) {
 		dial_these(e, f, loop, 2, true);
 	} else if (cap_addr_parse(f->host, &a)) {
 		dial_these(e, f, &a, 1, true);
@@ -359,16 +408,32 @@ static void proxy_found(struct egress *e, struct flow *f, const struct resolve_a
 		dial_now(e, f);
 }
 
-void dial_resolved(struct egress *e, const struct resolve_answer *a)
+static void resolved(struct egress *e, struct flow *f, const struct resolve_answer *a)
 {
-	struct flow *f = flow_by_id(e, a->id);
-
-	if (!f || f->state != FLOW_NAME)
-		return;
 	if (f->setup->naming_via)
 		proxy_found(e, f, a);
 	else if (a->n == 0)
 		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
 	else
 		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
+}
+
+void dial_resolved(struct egress *e, const struct resolve_answer *a)
+{
+	struct sv host = SV("");
+	struct flow *next;
+
+	for (size_t i = 0; i < e->asked_n && host.n == 0; i++)
+		if (e->asked[i].id == a->id) {
+			host = e->asked[i].host;
+			e->asked[i] = e->asked[--e->asked_n];
+		}
+	if (host.n == 0)
+		return;
+	keep_known(e, host, a);
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state == FLOW_NAME && f->setup->sent && sv_eq(name_of(e, f), host))
+			resolved(e, f, a);
+	}
 }

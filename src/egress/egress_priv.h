@@ -32,6 +32,10 @@ enum {
 	BINDS_MAX = 32, /* sockets asked for and not there yet */
 	EXPECTED_MAX = 512,
 	PIPES = 64, /* kept for the next one */
+	KNOWN = 64, /* names whose addresses are kept */
+	KNOWN_ADDRS = 8,
+	ASKED_MAX = 512,  /* names that are being looked up */
+	ASKERS_MAX = 256, /* that wait for one of them */
 };
 
 /* First member of all that epoll points to. Flows are told apart by their lowest bit. */
@@ -96,6 +100,14 @@ struct attempt {
 	struct flow *flow;
 	struct cap_net_addr to;
 	bool speaking; /* with the upstream proxy, which was asked for @to */
+};
+
+/* Addresses of a name, as they were answered: each is checked whenever it is dialled. */
+struct known {
+	struct sv host; /* tied to the listeners' or reach's */
+	uint64_t until_ms;
+	uint32_t n;
+	struct cap_net_addr addr[KNOWN_ADDRS];
 };
 
 /* What a flow needs until it is a tunnel. */
@@ -181,6 +193,14 @@ struct egress {
 	enum kind route_kind;
 	struct listener *shared[3];
 	struct expected expected[EXPECTED_MAX];
+	struct asked {
+		uint32_t id; /* of the flow that was first */
+		uint32_t askers;
+		struct sv host; /* all that wait for it have the answer */
+	} asked[ASKED_MAX];
+	size_t asked_n;
+	struct known known[KNOWN];
+	size_t known_next;
 	int pipes[PIPES][2];
 	size_t pipes_n;
 	char chunk[CHUNK];
@@ -200,6 +220,7 @@ void egress_watch(struct egress *e, int fd, uint32_t events, void *what);
  * file, and what it leads to is freed.
  */
 void egress_unwatch(struct egress *e, int fd);
+void egress_rewatch(struct egress *e, int fd, uint32_t events, void *what);
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
 /* Has @host a listener at @port, or will it get one? */

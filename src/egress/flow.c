@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -67,7 +66,6 @@ static void fill_event(const struct egress *e, const struct flow *f, struct egre
 
 static struct flow *flow_new(struct egress *e, int fd)
 {
-	const int on = 1;
 	struct flow *f = calloc(1, sizeof(*f));
 	struct setup *s = calloc(1, sizeof(*s));
 
@@ -76,8 +74,6 @@ static struct flow *flow_new(struct egress *e, int fd)
 		free(s);
 		return NULL;
 	}
-	if (fd >= 0)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	*f = (struct flow){ .kind = KIND_FLOW,
 			    .fd = { fd, -1 },
 			    .id = ++e->ids,
@@ -433,7 +429,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	f->state = FLOW_TUNNEL;
 	f->side[1] |= READABLE;
 	f->side[0] |= READABLE;
-	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, (char *)f + 1);
+	egress_rewatch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, (char *)f + 1);
 	tunnel_run(e, f);
 }
 

@@ -1,6 +1,8 @@
 #include "egress/egress_priv.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -52,6 +54,14 @@ void egress_unwatch(struct egress *e, int fd)
 	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
+/* @fd is watched already, for something else. */
+void egress_rewatch(struct egress *e, int fd, uint32_t events, void *what)
+{
+	struct epoll_event ev = { .events = events, .data = { .ptr = what } };
+
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, fd, &ev);
+}
+
 void egress_wake(struct egress *e, uint64_t at_ms)
 {
 	if (at_ms < e->due_ms)
@@ -70,8 +80,12 @@ static void look_at_clock(struct egress *e)
 /* SECURITY: without its supervisor nothing is on record, so nothing happens any more. */
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n)
 {
-	struct egress_message m = { .type = type, .id = id, .text_n = (uint32_t)n };
+	struct egress_message m; /* only what is used of it is sent */
 
+	m.type = type;
+	m.id = id;
+	m.count = 0;
+	m.text_n = (uint32_t)n;
 	if (n)
 		memcpy(m.text, text, n);
 	if (egress_send(e->boss, &m, NULL, 0) != 1)
@@ -101,7 +115,12 @@ static struct listener *add_listener(struct egress *e, const struct reach_listen
 
 static void open_listener(struct egress *e, struct listener *l, int fd)
 {
+	const int on = 1;
+
 	l->fd = fd;
+	/* Those who come have it from the listener. */
+	if (l->l.what != REACH_DNS_UDP)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	egress_watch(e, fd, EPOLLIN, l);
 }
 

@@ -125,6 +125,8 @@ void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_n
 	copy_text(m.host, sizeof(m.host), buf_view(&b));
 	copy_text(m.why, sizeof(m.why), sv_from(why));
 	buf_clear(&b);
+	if (fd >= 0)
+		egress_unwatch(e, fd);
 	if (e->reader >= 0)
 		(void)send_reader(e, &m, NULL, fd);
 	if (fd >= 0)

@@ -224,7 +224,9 @@ static enum moved pump(struct egress *e, struct flow *f, unsigned from)
 	    moved < TURN)
 		transfer_end(e, f, from);
 	if ((f->side[from] & AT_END) && !(f->side[from] & SHUT) && !f->moving[from]) {
-		(void)shutdown(f->fd[!from], SHUT_WR);
+		/* Where the other direction has ended, closing says the same. */
+		if (!(f->side[!from] & SHUT))
+			(void)shutdown(f->fd[!from], SHUT_WR);
 		f->side[from] |= SHUT;
 	}
 	return moved >= TURN ? MOVED : STUCK;

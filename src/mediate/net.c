@@ -33,7 +33,8 @@ struct peer {
 		unsigned char raw[sizeof(struct sockaddr_storage)];
 	} a;
 	socklen_t n;
-	int keep; /* a UNIX socket's file, which a.un then names; owned */
+	int keep;   /* a UNIX socket's file, which a.un then names; owned */
+	bool plain; /* who connects makes no difference */
 };
 #define PEER_NONE                                                                                  \
 	{                                                                                          \
@@ -276,7 +277,8 @@ static int decide_inside(struct call *c, int sock, struct peer *p)
 		return -errno;
 	if (domain == AF_UNIX)
 		return p->a.sa.sa_family == AF_UNIX ? resolve_unix(c, p) : -EINVAL;
-	if (domain == AF_INET || domain == AF_INET6)
+	p->plain = domain == AF_INET || domain == AF_INET6;
+	if (p->plain)
 		return 0;
 	/* Of a netlink socket: only to the kernel, where it leads anyway. */
 	if (domain == AF_NETLINK && p->a.nl.nl_pid == 0 && p->a.nl.nl_groups == 0)
@@ -346,7 +348,7 @@ int op_connect(struct call *c)
 	/* Letting go of a peer reaches nobody, but the address could change: not let through. */
 	if (p.a.sa.sa_family != AF_UNSPEC)
 		r = decide_peer(c, sock, &p);
-	if (r == 0)
+	if (r == 0 && !p.plain)
 		r = as_begin(c, &as);
 	if (r < 0 || only_watching(c))
 		return r;

@@ -14,6 +14,9 @@
 /* How long after a umask() what a task's status says is not yet worth keeping. */
 enum { UMASK_SETTLES_MS = 200 };
 
+/* Newer than the headers we build with, and than many kernels: 6.9. */
+enum { PIDFD_OF_THREAD = O_EXCL };
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -250,9 +253,11 @@ int op_umask(struct call *c)
 
 int task_take_fd(struct call *c, int fd)
 {
-	scoped_fd pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
+	scoped_fd pidfd = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
 	int got, r;
 
+	if (pidfd < 0 && errno == EINVAL)
+		pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
 	if (pidfd < 0) {
 		/* Not the leader of its group, whose descriptors it shares. */
 		r = task_status(c);

@@ -245,21 +245,36 @@ int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err)
 
 /* --- decisions --- */
 
+static void put_port(struct buf *b, uint16_t port)
+{
+	char digits[6];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + port % 10);
+		port /= 10;
+	} while (port);
+	digits[--at] = ':';
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
 static void put_key(struct buf *b, const struct reach *r, const struct reach_key *key,
 		    struct writ_err *err, int *ret)
 {
 	const bool http = key->proto == REACH_HTTP || key->proto == REACH_HTTPS;
 
-	buf_fmt(b, "%s:" SV_FMT ":", http ? "http.request" : "net.connect", SV_ARG(r->realm));
-	if (!http)
-		buf_fmt(b, "tcp/" SV_FMT ":%u", SV_ARG(key->host), key->port);
-	else
-		buf_fmt(b, "%s://" SV_FMT ":%u", key->proto == REACH_HTTPS ? "https" : "http",
-			SV_ARG(key->host), key->port);
-	if (http)
+	buf_sv(b, http ? SV("http.request:") : SV("net.connect:"));
+	buf_sv(b, r->realm);
+	buf_sv(b, !http			      ? SV(":tcp/")
+		  : key->proto == REACH_HTTPS ? SV(":https://")
+					      : SV(":http://"));
+	buf_sv(b, key->host);
+	put_port(b, key->port);
+	if (http) {
 		*ret = cap_put_http_path(b, key->path, err);
-	if (http)
-		buf_fmt(b, ";m=" SV_FMT, SV_ARG(key->method));
+		buf_str(b, ";m=");
+		buf_sv(b, key->method);
+	}
 	if (key->special) {
 		buf_str(b, ";priv=");
 		cap_addr_print(key->special, b);

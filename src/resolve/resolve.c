@@ -98,6 +98,8 @@ static void tell(struct pending *p)
 		return;
 	p->told = true;
 	p->due_ms = 0;
+	p->answer.ttl =
+		p->answer.n && p->ttl > 0 ? (uint32_t)(p->ttl < TTL_MAX ? p->ttl : TTL_MAX) : 0;
 	keep(p->r, p->name, &p->answer, p->answer.n ? p->ttl : TTL_NONE);
 	send_answer(p->r, &p->answer);
 }
@@ -191,11 +193,14 @@ static bool from_cache(const struct resolver *r, const struct resolve_ask *ask)
 	const int64_t now = steady();
 
 	for (size_t i = 0; i < CACHE; i++) {
-		struct resolve_answer a = r->cache[i].answer;
+		struct resolve_answer a;
 
 		if (r->cache[i].until <= now || strcmp(r->cache[i].name, ask->name) != 0)
 			continue;
+		a = r->cache[i].answer;
 		a.id = ask->id;
+		if (a.ttl)
+			a.ttl = (uint32_t)(r->cache[i].until - now);
 		send_answer(r, &a);
 		return true;
 	}
@@ -218,6 +223,7 @@ static void serve(struct resolver *r)
 	a.id = ask.id;
 	a.n = (uint32_t)hosts_find(buf_view(&r->hosts), sv_from(ask.name), a.addr, RESOLVE_MAX);
 	if (a.n) {
+		a.ttl = TTL_MAX; /* the file is read once */
 		send_answer(r, &a);
 		return;
 	}

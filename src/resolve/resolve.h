@@ -20,7 +20,8 @@ struct resolve_ask {
 
 struct resolve_answer {
 	uint32_t id;
-	uint32_t n; /* 0: there are none, and @why says why */
+	uint32_t n;   /* 0: there are none, and @why says why */
+	uint32_t ttl; /* seconds that it may be kept; 0: not at all */
 	struct cap_net_addr addr[RESOLVE_MAX];
 	char why[64];
 };

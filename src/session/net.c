@@ -20,7 +20,13 @@
  */
 
 /* Without a rule it is started when somebody first asks for a name: to say no, and on record. */
-enum { READER_DEATHS = 16 };
+enum {
+	READER_DEATHS = 16,
+	HEAR_MAX = 256, /* messages at once */
+	HEAR_MANY = 16, /* in so many milliseconds: they may gather */
+	HEAR_MS = 10,
+	REST_MS = 3,
+};
 
 bool net_wanted(const struct session *s)
 {
@@ -401,8 +407,8 @@ static bool take_event(const struct egress_message *m, struct egress_event *ret)
 	       ret->way < ARRAY_LEN(way_names);
 }
 
-/* One message of egress or of the reader. False: it is gone. */
-static bool heard(struct session *s, int from)
+/* One message of egress or of the reader: 1, -1 if there is none, 0 if it is gone. */
+static int heard(struct session *s, int from)
 {
 	struct egress_message m;
 	struct egress_event e;
@@ -415,7 +421,9 @@ static bool heard(struct session *s, int from)
 	for (size_t i = 0; r > 0 && i < n; i++)
 		close(fds[i]);
 	if (r <= 0)
-		return r < 0;
+		return r;
+	if (s->state == SESSION_ENDED && m.type != EGRESS_EVENT)
+		return 1; /* nothing is begun any more */
 	if (m.type == EGRESS_BIND && from == s->egress) {
 		bind_more(s, &m);
 	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
@@ -436,16 +444,68 @@ static bool heard(struct session *s, int from)
 		char object[MEDIATE_TEXT];
 
 		if (!take_event(&m, &e))
-			return false;
+			return 0;
 		question_of(&e, object, sizeof(object));
 		ask_add(s, m.id, from == s->reader, object);
 	}
-	return true;
+	return 1;
+}
+
+/*
+ * To wake up for each of thousands of connections would cost more than relaying them
+ * does. What is said meanwhile waits in the socket, and nothing of it is lost.
+ */
+static void count_heard(struct session *s, uint32_t n)
+{
+	const uint64_t now = clock_ms();
+
+	if (now >= s->heard_ms + HEAR_MS) {
+		s->heard = now >= s->heard_ms + 2 * HEAR_MS ? 0 : s->heard / 2;
+		s->heard_ms = now;
+	}
+	s->heard += n;
+	s->rest_ms = s->heard >= HEAR_MANY ? now + REST_MS : 0;
+}
+
+int net_rest(struct session *s, int most)
+{
+	const uint64_t now = s->rest_ms ? clock_ms() : 0;
+
+	if (s->rest_ms <= now) {
+		s->rest_ms = 0;
+		return 0;
+	}
+	return most >= 0 && (uint64_t)most < s->rest_ms - now ? most : (int)(s->rest_ms - now);
+}
+
+/* All that there is to hear. False: it is gone. */
+static bool hear_all(struct session *s, const int *from)
+{
+	const int fd = *from;
+	uint32_t n = 0;
+	int r = 1;
+
+	record_gather(s);
+	while (r > 0 && n < HEAR_MAX && *from == fd) {
+		r = heard(s, fd);
+		n += r > 0;
+	}
+	record_flush(s);
+	count_heard(s, n);
+	return r != 0;
+}
+
+void net_finish(struct session *s)
+{
+	if (s->egress >= 0)
+		(void)hear_all(s, &s->egress);
+	if (s->reader >= 0)
+		(void)hear_all(s, &s->reader);
 }
 
 void net_event(struct session *s)
 {
-	if (heard(s, s->egress))
+	if (hear_all(s, &s->egress))
 		return;
 	/* SECURITY: no listener is left either, so nothing gets out. */
 	scope_close(&s->egress);
@@ -526,7 +586,7 @@ void net_read_event(struct session *s)
 	struct writ_err err = { 0 };
 	struct buf b = BUF_INIT(4096);
 
-	if (heard(s, s->reader))
+	if (hear_all(s, &s->reader))
 		return;
 	scope_close(&s->reader);
 	s->reader = -1;

@@ -5,7 +5,7 @@
 
 #include "base/banned.h"
 
-enum { RECORD_MAX = 64 << 20 };
+enum { RECORD_MAX = 64 << 20, GATHER = 32 << 10, GATHER_MAX = 1 << 20 };
 
 uint64_t clock_ms(void)
 {
@@ -36,11 +36,30 @@ void record_num(struct buf *b, const char *key, int64_t value)
 	buf_fmt(b, ",\"%s\":%lld", key, (long long)value);
 }
 
-/* One write per event: lines of this file are whole even if we are killed. */
-void record_end(struct session *s, struct buf *b)
+static void write_lines(struct session *s, const struct buf *b)
 {
 	struct writ_err err = { 0 };
 
+	if (s->record >= 0 && !b->failed && b->n && fd_write_all(s->record, buf_view(b), &err) < 0)
+		say(s, "the record cannot be written: %s", err.what);
+}
+
+void record_gather(struct session *s)
+{
+	s->gathered = (struct buf)BUF_INIT(GATHER_MAX);
+	s->gathers = true;
+}
+
+void record_flush(struct session *s)
+{
+	s->gathers = false;
+	write_lines(s, &s->gathered);
+	buf_clear(&s->gathered);
+}
+
+/* One write for whole lines: they are whole even if we are killed. */
+void record_end(struct session *s, struct buf *b)
+{
 	buf_str(b, "}\n");
 	/* What an agent makes us write is bounded; how it ended is always written. */
 	if (s->recorded > RECORD_MAX && s->state < SESSION_ENDING) {
@@ -49,7 +68,14 @@ void record_end(struct session *s, struct buf *b)
 		return;
 	}
 	s->recorded += b->n;
-	if (s->record >= 0 && !b->failed && fd_write_all(s->record, buf_view(b), &err) < 0)
-		say(s, "the record cannot be written: %s", err.what);
+	if (s->gathers && b->n < GATHER) {
+		buf_sv(&s->gathered, buf_view(b));
+		if (s->gathered.n > GATHER) {
+			record_flush(s);
+			record_gather(s);
+		}
+	} else {
+		write_lines(s, b);
+	}
 	buf_clear(b);
 }

@@ -84,14 +84,14 @@ static size_t add(struct polled *w, struct pollfd p)
 	return w->n++;
 }
 
-static void fill(struct session *s, struct polled *w)
+static void fill(struct session *s, struct polled *w, bool rest)
 {
 	const int fixed[] = { s->signals,
 			      s->jail.session,
 			      s->jail.keeper,
 			      s->mediator,
-			      s->egress,
-			      s->reader,
+			      rest ? -1 : s->egress,
+			      rest ? -1 : s->reader,
 			      s->git,
 			      s->asking_tty,
 			      s->control,
@@ -123,10 +123,11 @@ static short happened(const struct polled *w, size_t at)
 
 static void step(struct session *s)
 {
+	const int due = pulse_timeout(s), rest = net_rest(s, due);
 	struct polled w;
 
-	fill(s, &w);
-	if (poll(w.p, (nfds_t)w.n, pulse_timeout(s)) < 0) {
+	fill(s, &w, rest > 0);
+	if (poll(w.p, (nfds_t)w.n, rest > 0 ? rest : due) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
@@ -490,6 +491,7 @@ static void finish(struct session *s)
 			break;
 		watch_event(s);
 	}
+	net_finish(s);
 	relay_free(s->relay);
 	s->relay = NULL;
 	note_hits(s);

@@ -116,6 +116,8 @@ struct session {
 	struct sv guarantees;	    /* the plan as JSON */
 	uint64_t recorded, dropped; /* bytes written; events that were too many */
 	int record;		    /* events, one line of JSON each */
+	struct buf gathered;	    /* lines that are written with the next ones */
+	bool gathers;
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
@@ -150,6 +152,8 @@ struct session {
 	char *secret_room;    /* where they are */
 	char placeholder[33]; /* what makes those of this session different */
 	int egress; /* socket; -1: nothing has asked for the network yet */
+	uint64_t heard_ms, rest_ms; /* since when @heard is counted; until then nobody listens */
+	uint32_t heard;
 	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
 	size_t ports_n;
 	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
@@ -199,6 +203,9 @@ void record_begin(struct session *s, struct buf *b, const char *event);
 void record_str(struct buf *b, const char *key, struct sv value);
 void record_num(struct buf *b, const char *key, int64_t value);
 void record_end(struct session *s, struct buf *b);
+/* What ends from here on is written by record_flush(), all at once. */
+void record_gather(struct session *s);
+void record_flush(struct session *s);
 uint64_t clock_ms(void);
 
 /* command.c */
@@ -233,6 +240,8 @@ must_check int net_totals(struct session *s, struct writ_err *err);
 void net_event(struct session *s);
 /* @count 0: it stands for itself. */
 void net_record(struct session *s, const struct egress_event *e, uint64_t count);
+int net_rest(struct session *s, int most); /* how long of @most ms; 0: not at all */
+void net_finish(struct session *s);	   /* takes what was said and not heard yet */
 void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g);

@@ -115,6 +115,65 @@ show([len(out), sum(1 for r, _ in out if r == "ping"), times[len(times) // 2], t
     w.same(own and own[1], "ping", "whose own session works afterwards")
 
 
+def watched(pid):
+    """How many descriptors epoll watches for a process; None if nobody may look."""
+    try:
+        return sum(net.read(f"/proc/{pid}/fdinfo/{fd}").count("tfd:") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
+@test("connections whose requests are read are no longer the relay's, while others come and go")
+def taken(w):
+    w.zone("api.example.test", net.FIRST)
+    w.serve("http", 80)
+    w.serve("echo", 7000)
+    p = w.started_inside(["http://api.example.test", "tcp://api.example.test:7000"], """
+GET = b"GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n"
+def ask(s):
+    s.sendall(GET)
+    return s.recv(4096).startswith(b"HTTP/1.1 200")
+print(talk("api.example.test", 7000), flush=True)
+sys.stdin.readline()
+kept = [socket.create_connection(("api.example.test", 80), 10) for _ in range(40)]
+print(json.dumps(all([ask(s) for s in kept])), flush=True)
+sys.stdin.readline()
+out = []
+for i in range(200):
+    out.append(ask(kept[i % 40]) and talk("api.example.test", 7000) == "ping")
+print(json.dumps(out.count(True)), flush=True)
+""")
+    w.same(p.stdout.readline(), b"ping\n", "one goes through")
+    relay = net.helpers_of(p.pid)[0]
+    before = watched(relay)
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.stdout.readline(), b"true\n", "forty are read")
+    if before is not None:
+        w.ok(watched(relay) <= before + 5, "the relay watches none of them", [before, watched(relay)])
+    p.stdin.write(b"\n"), p.stdin.flush()
+    w.same(p.stdout.readline(), b"200\n", "both kinds go on")
+    w.same(p.wait(20), 0, "to the end")
+
+
+@test("what was connected is on record, however fast and however late")
+def recorded(w):
+    w.zone("api.example.test", net.FIRST, ttl=60)
+    w.serve("echo", 7000)
+    got = w.inside(RULES, """
+out = []
+threads = [threading.Thread(target=lambda: out.append(talk("api.example.test", 7000))) for _ in range(30)]
+[t.start() for t in threads], [t.join() for t in threads]
+start, n = time.monotonic(), out.count("ping")
+while n < 400 and time.monotonic() - start < 20:
+    n += talk("api.example.test", 7000) == "ping"
+show(n)
+""")
+    w.ok(got > 100, "there were many", got)
+    w.same(len(w.net_events("connect")), got, "each is on record")
+    w.same({e["address"] for e in w.net_events("connect")}, {net.FIRST}, "with its address")
+    w.ok(len(w.queries("api.example.test")) <= 2, "the name was asked for once", w.queries())
+
+
 @test("too few descriptors: connections wait or are refused, nobody spins, and it passes", alone=True, seconds=90)
 def few(w):
     w.zone("api.example.test", net.FIRST)
