@@ -1,0 +1,83 @@
+"""Clients of databases: protocols that are not http, by name."""
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+
+from kit import need, net, settle, test, town
+
+DB, EVIL = "db.example.test", "evil.example.test"
+
+
+def judge(w, script, port, good):
+    """@script tries "HOST PORT" pairs, one line each."""
+    places = [(DB, port), (EVIL, port), (DB, port + 1), (net.FIRST, port)]
+    argv = [str(x) for place in places for x in place]
+    r = w.call(["sh", "-c", script, "sh", *argv], timeout=60)
+    w.same(r.text.split(), [good] * 4, "outside it reaches everything", r)
+    w.forget()
+    r = w.sh(script, "sh", *argv, opts=w.rules(f"tcp://{DB}:{port}"), timeout=60)
+    w.same(r.text.split(), [good, "no", "no", "no"], "inside, the name and port, and nothing else", r)
+    w.same({(p[1], p[2]) for p in w.packets()} - {(town.DNS, 53)}, {(net.FIRST, port)}, "the world saw nothing else")
+    r = w.sh(script, "sh", *argv[:2], opts=w.rules(f"https://{DB}:{port}"), timeout=60)
+    w.same(r.text.split(), ["no"], "a rule for https does not let it in: it does not begin with TLS", r)
+
+
+def start_postgres(w, port):
+    """Returns False if there is none. It does not run as root."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    if not found:
+        return False
+    data, uid = w.dir / "pg", None
+    data.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        uid = next((pwd.getpwnam(n).pw_uid for n in ("postgres", "nobody") if n in {p.pw_name for p in pwd.getpwall()}), None)
+        os.chown(data, uid, uid)
+    who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+    subprocess.run([f"{found[-1]}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"], check=True, cwd="/",
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": w.env["PATH"], "LC_ALL": "C"}, **who)
+    with open(data / "pg_hba.conf", "w") as f:
+        f.write("host all all 0.0.0.0/0 trust\n")
+    log = w.dir / "pg.log"
+    log.touch()
+    for p in (port, port + 1):
+        if p != port:
+            shutil.copytree(data, w.dir / "pg2")
+            if uid is not None:
+                subprocess.run(["chown", "-R", str(uid), str(w.dir / "pg2")], check=True)
+            (w.dir / "pg2").chmod(0o700)
+            (w.dir / "pg2/postmaster.pid").unlink(missing_ok=True)
+            data = w.dir / "pg2"
+        w.tell("spawn", argv=[f"{found[-1]}/postgres", "-D", str(data), "-p", str(p), "-c", "listen_addresses=*", "-c", f"unix_socket_directories={data}",
+                              "-c", "fsync=off", "-c", "shared_buffers=1MB"], port=p, log=str(log), env={"PATH": w.env["PATH"], "LC_ALL": "C"}, uid=uid)
+    return True
+
+
+@test("psql", seconds=200)
+def psql(w):
+    if not need(w, "psql", slow=True):
+        return
+    w.zone(DB, net.FIRST)
+    w.zone(EVIL, net.SECOND)
+    if not start_postgres(w, 5432):
+        return w.ok(True, "not run # SKIP there is no postgres")
+    settle(w)
+    judge(w, """while [ $# -gt 0 ]; do
+PGCONNECT_TIMEOUT=8 psql -X -At "host=$1 port=$2 user=tester dbname=postgres" -c 'select 6*7' 2>/dev/null || echo no; shift 2; done""", 5432, "42")
+
+
+@test("redis-cli")
+def redis(w):
+    # One program under two names; Debian's package of tools has all of it.
+    server = shutil.which("redis-server", path=w.env["PATH"]) or shutil.which("redis-check-rdb", path=w.env["PATH"])
+    if not need(w, "redis-cli") or not (server or need(w, "redis-server")):
+        return
+    w.zone(DB, net.FIRST)
+    w.zone(EVIL, net.SECOND)
+    for port in (6379, 6380):
+        w.tell("spawn", argv=["sh", "-c", 'ln -sf "$1" redis-server; shift; exec ./redis-server "$@"', "sh", server, "--port", str(port), "--bind", "0.0.0.0", "--protected-mode",
+                              "no", "--save", "", "--appendonly", "no"], port=port, log=str(w.dir / "redis.log"), env={"PATH": w.env["PATH"]})
+    settle(w)
+    judge(w, """while [ $# -gt 0 ]; do
+[ "$(timeout 8 redis-cli -h "$1" -p "$2" set k 42 2>/dev/null)" = OK ] && timeout 8 redis-cli -h "$1" -p "$2" get k || echo no; shift 2; done""", 6379, "42")
