@@ -39,18 +39,13 @@ def start_postgres(w, port):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": w.env["PATH"], "LC_ALL": "C"}, **who)
     with open(data / "pg_hba.conf", "w") as f:
         f.write("host all all 0.0.0.0/0 trust\n")
-    log = w.dir / "pg.log"
-    log.touch()
-    for p in (port, port + 1):
-        if p != port:
-            shutil.copytree(data, w.dir / "pg2")
-            if uid is not None:
-                subprocess.run(["chown", "-R", str(uid), str(w.dir / "pg2")], check=True)
-            (w.dir / "pg2").chmod(0o700)
-            (w.dir / "pg2/postmaster.pid").unlink(missing_ok=True)
-            data = w.dir / "pg2"
-        w.tell("spawn", argv=[f"{found[-1]}/postgres", "-D", str(data), "-p", str(p), "-c", "listen_addresses=*", "-c", f"unix_socket_directories={data}",
-                              "-c", "fsync=off", "-c", "shared_buffers=1MB"], port=p, log=str(log), env={"PATH": w.env["PATH"], "LC_ALL": "C"}, uid=uid)
+    shutil.copytree(data, w.dir / "pg2", copy_function=shutil.copy)
+    for folder, p in ((data, port), (w.dir / "pg2", port + 1)):
+        if uid is not None:
+            subprocess.run(["chown", "-R", str(uid), str(folder)], check=True)
+        folder.chmod(0o700)
+        w.tell("spawn", argv=[f"{found[-1]}/postgres", "-D", str(folder), "-p", str(p), "-c", "listen_addresses=*", "-c", "unix_socket_directories=",
+                              "-c", "fsync=off", "-c", "shared_buffers=1MB"], port=p, log=str(w.dir / "pg.log"), env={"PATH": w.env["PATH"], "LC_ALL": "C"}, uid=uid)
     return True
 
 

@@ -23,7 +23,7 @@ def make_repository(w, bare):
 CLONE = """
 n=0
 for u; do n=$((n + 1)); rm -rf copy$n
-if o=$(timeout 20 git clone -q "$u" copy$n 2>&1) && [ "$(wc -l < copy$n/hello)" = 1000 ]; then echo yes; else echo "no $(echo $o | tail -n1)"; fi
+if o=$(timeout 20 git clone -q "$u" copy$n 2>&1) && [ "$(wc -l < copy$n/hello)" = 1000 ]; then echo yes; else echo "no $o" | tr '\\r\\n' '  '; echo; fi
 done"""
 
 
@@ -34,7 +34,8 @@ def lines(r):
 @test("git over https")
 def https(w):
     folder, _ = serve(w)
-    make_repository(w, folder / "git/repo.git") if (folder / "git").mkdir() is None else None
+    (folder / "git").mkdir()
+    make_repository(w, folder / "git/repo.git")
     urls = [f"https://{h}/git/repo.git" for h in (WEB, EVIL, f"{WEB}:8443", net.FIRST)]
     r = w.call(["sh", "-c", CLONE, "sh", *urls], timeout=60)
     w.same(lines(r), ["yes"] * 4, "outside it clones from everywhere", r)
@@ -80,9 +81,7 @@ def ssh(w):
         return
     w.zone(WEB, net.FIRST)
     w.zone(EVIL, net.SECOND)
-    for port in (22, 2222):
-        if port == 22:
-            keys = start_sshd(w, port)
+    keys = start_sshd(w, 22)
     settle(w)
     make_repository(w, w.dir / "repo.git")
     shutil.copy(keys / "user", w.ws / "key")

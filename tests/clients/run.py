@@ -47,7 +47,7 @@ def make_certificates(folder):
         "-extfile", "ext", "-out", "leaf.pem")
     if shutil.which("keytool") and net.LONG:
         run("keytool", "-importcert", "-noprompt", "-alias", "test", "-file", "ca.pem", "-storepass", "changeit",
-            "-keystore", "cacerts")
+            "-storetype", "JKS", "-keystore", "cacerts")  # the other kind shows nothing without its password
 
 
 def main():

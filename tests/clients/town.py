@@ -3,6 +3,7 @@ import asyncio
 import ctypes
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,10 +48,9 @@ class Town(world.World):
                 os.setuid(uid)
                 space.die_with_parent(parent)  # forgotten with the change of user
         with open(log, "ab") as f:
-            proc = await asyncio.create_subprocess_exec(*argv, stdin=asyncio.subprocess.DEVNULL, stdout=f, stderr=f, env=env,
-                                                        cwd=os.path.dirname(log), preexec_fn=prepare)
+            proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env, cwd=os.path.dirname(log), preexec_fn=prepare)
         for _ in range(600):
-            if proc.returncode is not None:
+            if proc.poll() is not None:
                 break
             with socket.socket() as s:
                 if s.connect_ex(("127.0.0.1", port)) == 0:
