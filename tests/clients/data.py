@@ -5,7 +5,7 @@ import pwd
 import shutil
 import subprocess
 
-from kit import need, net, settle, test, town
+from kit import PYTHON, need, net, settle, test, town
 
 DB, EVIL = "db.example.test", "evil.example.test"
 
@@ -24,11 +24,31 @@ def judge(w, script, port, good):
     w.same(r.text.split(), ["no"], "a rule for https does not let it in: it does not begin with TLS", r)
 
 
+STAND_IN = r"""
+import socketserver, struct, sys, threading
+def message(kind, body): return kind + struct.pack("!i", len(body) + 4) + body
+class One(socketserver.StreamRequestHandler):
+    def body(self): return self.rfile.read(struct.unpack("!i", self.rfile.read(4))[0] - 4)
+    def handle(self):
+        while self.body()[:4] in (struct.pack("!i", 80877103), struct.pack("!i", 80877104)): self.wfile.write(b"N")
+        ready = message(b"Z", b"I")
+        self.wfile.write(message(b"R", struct.pack("!i", 0)) + ready)
+        while self.rfile.read(1) == b"Q":
+            self.body()
+            self.wfile.write(message(b"T", struct.pack("!h", 1) + b"n\0" + struct.pack("!ihihih", 0, 0, 23, 4, -1, 0)) +
+                             message(b"D", struct.pack("!hi", 1, 2) + b"42") + message(b"C", b"SELECT 1\0") + ready)
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer(("0.0.0.0", int(sys.argv[1])), One).serve_forever()
+"""
+
+
 def start_postgres(w, port):
-    """Returns False if there is none. It does not run as root."""
+    """Two servers, real ones where there is one; they do not run as root. Otherwise somebody who speaks as they do."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    for p in (port, port + 1) if not found else ():
+        w.tell("spawn", argv=[PYTHON, "-c", STAND_IN, str(p)], port=p, log=str(w.dir / "pg.log"), env={"PATH": w.env["PATH"]})
     if not found:
-        return False
+        return
     data, uid = w.dir / "pg", None
     data.mkdir(mode=0o700)
     if os.geteuid() == 0:
@@ -46,7 +66,6 @@ def start_postgres(w, port):
         folder.chmod(0o700)
         w.tell("spawn", argv=[f"{found[-1]}/postgres", "-D", str(folder), "-p", str(p), "-c", "listen_addresses=*", "-c", "unix_socket_directories=",
                               "-c", "fsync=off", "-c", "shared_buffers=1MB"], port=p, log=str(w.dir / "pg.log"), env={"PATH": w.env["PATH"], "LC_ALL": "C"}, uid=uid)
-    return True
 
 
 @test("psql", seconds=200)
@@ -55,8 +74,7 @@ def psql(w):
         return
     w.zone(DB, net.FIRST)
     w.zone(EVIL, net.SECOND)
-    if not start_postgres(w, 5432):
-        return w.ok(True, "not run # SKIP there is no postgres")
+    start_postgres(w, 5432)
     settle(w)
     judge(w, """while [ $# -gt 0 ]; do
 PGCONNECT_TIMEOUT=8 psql -X -At "host=$1 port=$2 user=tester dbname=postgres" -c 'select 6*7' 2>/dev/null || echo no; shift 2; done""", 5432, "42")

@@ -17,14 +17,14 @@ def curl(w):
 
 @test("wget")
 def wget(w):
-    if need(w, "wget"):
+    if need(w, "wget", slow=True):
         serve(w)
         web_client(w, ["sh", "-c", SHELL.format("wget -q -t1 -T10 -O-"), "sh"])
 
 
 @test("openssl s_client verifies who answers")
 def openssl(w):
-    if not need(w, "openssl"):
+    if not need(w, "openssl", slow=True):
         return
     serve(w)
     script = """
