@@ -65,7 +65,8 @@ bool host_shows(const struct compile *c, struct sv path); /* is it in a tree tha
 
 /* trust.c: where programs look for the authorities they trust */
 must_check int trust_put(struct compile *c);
-bool trust_holds(const struct compile *c, struct sv path); /* does a place of ours lie at or below it? */
+/* Does a place of ours lie at or below it? */
+bool trust_holds(const struct compile *c, struct sv path);
 
 /* landlock.c */
 must_check int landlock_put(struct compile *c, struct jail_head *head);

@@ -1,5 +1,6 @@
 #include <dirent.h>
-#include <string.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "adapter/host_priv.h"
@@ -62,16 +63,18 @@ static bool put_own(struct compile *c, enum trust_file file, const char *to, uns
 {
 	const char *ours = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(c->place->trust), files[file]);
 
-	return ours && jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(to), READ_ONLY,
-				      flags);
+	return ours &&
+	       jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(to), READ_ONLY, flags);
 }
 
-/* Over @path, if it is a file that is shown. */
+/* Over @path, if it is a file that is shown. Behind a link nothing can be mounted. */
 static bool cover(struct compile *c, enum trust_file file, const char *path)
 {
+	char real[PATH_MAX];
 	struct stat st;
 
 	return !host_shows(c, sv_from(path)) || lstat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+	       !realpath(path, real) || !sv_is(sv_from(path), real) ||
 	       put_own(c, file, path, JAIL_OPTIONAL);
 }
 

@@ -34,11 +34,13 @@ static bool next_body(struct sv *in, struct sv *ret)
 
 static int value_of(char c)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *p = c ? strchr(digits, c) : NULL;
-
-	return p ? (int)(p - digits) : -1;
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
 static bool is_blank(char c)
@@ -108,7 +110,7 @@ struct layer {
 #define X509_CERT "\x06\x0a\x2a\x86\x48\x86\xf7\x0d\x01\x09\x16\x01"
 /* Without it Java does not take a certificate for an authority: trusted for any use. */
 #define TRUSTED                                                                                    \
-	"\x31\x18\x30\x16\x06\x0c\x60\x86\x48\x01\x86\xf9\x66\xad\xca\x7b\x01\x01"                  \
+	"\x31\x18\x30\x16\x06\x0c\x60\x86\x48\x01\x86\xf9\x66\xad\xca\x7b\x01\x01"                 \
 	"\x31\x06\x06\x04\x55\x1d\x25\x00"
 
 enum { SEQUENCE = 0x30, OCTETS = 0x04, EXPLICIT = 0xa0 };

@@ -231,6 +231,8 @@ void dial_ask_again(struct egress *e);
 void head_read(struct egress *e, struct flow *f);
 void head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
 void head_accepted(struct flow *f);
+/* @host, which is allowed, in memory that lasts. Empty: there are too many names. */
+struct sv egress_lasting(struct egress *e, struct sv host);
 
 /* name.c: names asked for */
 void name_datagram(struct egress *e, struct listener *l);

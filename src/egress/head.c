@@ -121,8 +121,7 @@ static struct sv host_text(const struct egress *e, const struct wire_host *h, st
 	return sv_is(sv_from(s->host), REACH_HOST_NAME) ? SV("localhost") : sv_from(s->host);
 }
 
-/* Something that lasts longer than this flow's beginning. */
-static struct sv lasting(struct egress *e, struct sv host)
+struct sv egress_lasting(struct egress *e, struct sv host)
 {
 	for (size_t i = 0; i < e->listeners.n; i++)
 		if (sv_eq(e->listeners.v[i]->l.host, host))
@@ -142,7 +141,7 @@ static void go_to(struct egress *e, struct flow *f, const struct wire_host *h, u
 	if (f->way == REACH_RAW && f->setup->stage == HEAD_TLS)
 		f->way = REACH_READ;
 	if (f->way != REACH_CLOSED) {
-		kept = lasting(e, f->host);
+		kept = egress_lasting(e, f->host);
 		if (kept.n == 0) {
 			flow_refuse(e, f, CAP_DENY, RULE_NONE, "too many names");
 			return;

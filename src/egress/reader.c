@@ -84,12 +84,10 @@ static void on_dial(struct egress *e, const struct reader_message *m)
 	struct flow *f = flow_for_reader(e, m->id);
 	struct sv kept = SV("");
 
-	if (f && reach_way(&e->reach, host, m->port) != REACH_CLOSED)
-		for (size_t i = 0; i < e->listeners.n && kept.n == 0; i++)
-			if (sv_eq(e->listeners.v[i]->l.host, host))
-				kept = e->listeners.v[i]->l.host;
 	if (!f)
 		return;
+	if (reach_way(&e->reach, host, m->port) != REACH_CLOSED)
+		kept = egress_lasting(e, host);
 	f->host = kept.n ? kept : host;
 	f->port = m->port;
 	f->way = REACH_READ;

@@ -70,7 +70,7 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 	answer(e, m);
 }
 
-/* Which host an address means, in memory that lasts. */
+/* Which host an address means; its text may be in @room. */
 static struct sv host_of(struct egress *e, const struct route_message *m, char room[64])
 {
 	const uint32_t v4 = (uint32_t)m->addr[0] << 24 | (uint32_t)m->addr[1] << 16 |
@@ -85,9 +85,6 @@ static struct sv host_of(struct egress *e, const struct route_message *m, char r
 	cap_addr_print(&a, &b);
 	copy_text(room, 64, buf_view(&b));
 	buf_clear(&b);
-	for (size_t i = 0; i < e->listeners.n; i++)
-		if (sv_eq(e->listeners.v[i]->l.host, sv_from(room)))
-			return e->listeners.v[i]->l.host;
 	return sv_from(room);
 }
 
@@ -111,6 +108,13 @@ static bool wants_host(struct egress *e, struct route_message *m, struct expecte
 	x->due_ms = e->now_ms + HEAD_MS;
 	if (x->way == REACH_CLOSED) {
 		refuse(e, m, x->host, m->addr[0] == REACH_POOL >> 24 ? ECONNREFUSED : ENETUNREACH);
+		return false;
+	}
+	/* It is needed for as long as the connection lasts. */
+	if (x->host.p == room)
+		x->host = egress_lasting(e, x->host);
+	if (x->host.n == 0) {
+		refuse(e, m, SV(""), ENETUNREACH);
 		return false;
 	}
 	m->port = port_of(e->shared[2]->fd);

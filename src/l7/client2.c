@@ -235,14 +235,14 @@ void client2_answer(struct call *k, const struct http1_response *r, const struct
 {
 	const nghttp2_data_provider from = { .read_callback = on_read };
 	/* A client of gRPC takes a status for one only if nothing comes behind it. */
-	const bool bare = how->framing == HTTP1_NONE ||
-			  (how->framing == HTTP1_LENGTH && how->length == 0);
+	const bool bare =
+		how->framing == HTTP1_NONE || (how->framing == HTTP1_LENGTH && how->length == 0);
 	struct nvs *v = k->l7->nvs;
 	char room[24];
 
 	h2_response_nvs(r, how, v, room);
-	if (v->n == 0 || nghttp2_submit_response(k->client->h2, k->stream, v->v, v->n,
-						 bare ? NULL : &from) != 0)
+	if (v->n == 0 ||
+	    nghttp2_submit_response(k->client->h2, k->stream, v->v, v->n, bare ? NULL : &from) != 0)
 		k->broken = true;
 	if (k->broken || (bare && !k->up_end))
 		(void)nghttp2_submit_rst_stream(k->client->h2, NGHTTP2_FLAG_NONE, k->stream,

@@ -3,9 +3,34 @@ import os
 import shutil
 import subprocess
 
-from kit import PYTHON, need, net, serve, test, web_client
+from kit import PYTHON, READ, URLS, need, net, serve, test, web_client, words
 
 SHELL = 'for u; do if o=$({} "$u" 2>&1); then echo "yes $o"; else echo "no $(echo "$o" | tail -n1)"; fi; done'
+URLLIB = """
+import sys, urllib.request
+for u in sys.argv[1:]:
+    try: print("yes", urllib.request.urlopen(u, timeout=10).read().decode().strip())
+    except Exception as e: print("no", e)
+"""
+JAVA = '''
+import java.net.URI;
+import java.net.http.*;
+import java.time.Duration;
+
+public class Get {
+    public static void main(String[] urls) throws Exception {
+        HttpClient c = HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(10)).build();
+        for (String u : urls) {
+            try {
+                var r = c.send(HttpRequest.newBuilder(URI.create(u)).timeout(Duration.ofSeconds(10)).build(), HttpResponse.BodyHandlers.ofString());
+                System.out.println((r.statusCode() == 200 ? "yes " : "no ") + r.body().split("\\\\n")[0]);
+            } catch (Exception e) {
+                System.out.println("no " + e);
+            }
+        }
+    }
+}
+'''
 
 
 @test("curl")
@@ -38,12 +63,7 @@ case $o in *' 200 '*world*) echo yes from the world;; *) echo "no $o" | head -n1
 @test("Python's urllib")
 def urllib(w):
     serve(w)
-    web_client(w, [PYTHON, "-c", """
-import sys, urllib.request
-for u in sys.argv[1:]:
-    try: print("yes", urllib.request.urlopen(u, timeout=10).read().decode().strip())
-    except Exception as e: print("no", e)
-"""])
+    web_client(w, [PYTHON, "-c", URLLIB])
 
 
 @test("Python's requests")
@@ -124,26 +144,32 @@ def java(w):
         return
     if not os.path.isfile("/etc/ssl/certs/java/cacerts"):
         return w.ok(True, "not run # SKIP Java keeps its authorities elsewhere here")
-    (w.ws / "Get.java").write_text('''
-import java.net.URI;
-import java.net.http.*;
-import java.time.Duration;
-
-public class Get {
-    public static void main(String[] urls) throws Exception {
-        HttpClient c = HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(10)).build();
-        for (String u : urls) {
-            try {
-                var r = c.send(HttpRequest.newBuilder(URI.create(u)).timeout(Duration.ofSeconds(10)).build(), HttpResponse.BodyHandlers.ofString());
-                System.out.println((r.statusCode() == 200 ? "yes " : "no ") + r.body().split("\\\\n")[0]);
-            } catch (Exception e) {
-                System.out.println("no " + e);
-            }
-        }
-    }
-}
-''')
+    w.put("Get.java", JAVA)
     serve(w, java=True)
     web_client(w, ["java", "-XX:TieredStopAtLevel=1", "Get.java"], timeout=120)
     r = w.run("java", "-XX:TieredStopAtLevel=1", "-version", opts=w.rules("https://web.example.test methods=GET"), timeout=60)
     w.ok(r.code == 0 and "Picked up" not in r.said, "and prints no line about it", r)
+
+
+@test("in tier B, where nothing can be covered, by variables", seconds=200)
+def tier_b(w):
+    if not need(w, "curl"):
+        return
+    serve(w, java=net.LONG and os.path.isfile(w.certs / "cacerts"))
+    clients = {"curl": ["sh", "-c", SHELL.format("curl -sSf --max-time 10"), "sh"], "Python": [PYTHON, "-c", URLLIB]}
+    if net.LONG and shutil.which("javac") and os.path.isfile("/etc/ssl/certs/java/cacerts"):
+        w.put("Get.java", JAVA)
+        clients["Java"] = ["java", "-XX:TieredStopAtLevel=1", "Get.java"]
+    for name, argv in clients.items():
+        r = w.run(*argv, *URLS, opts=["--tier", "B", *w.rules(*READ)], timeout=120)
+        w.same(words(r), ["yes", "no", "no", "no", "no"], f"{name}: what is allowed and nothing else", r)
+
+
+@test("through a proxy, to a name that only a pattern allows")
+def pattern(w):
+    if not need(w, "curl"):
+        return
+    serve(w)
+    argv = ["sh", "-c", SHELL.format("curl -sSf --max-time 10 -x http://proxy.writ:1080"), "sh"]
+    r = w.run(*argv, *URLS, opts=w.rules("https://*.example.test methods=GET", "deny net https://web.example.test/closed"), timeout=60)
+    w.same(words(r), ["yes", "yes", "no", "no", "no"], "what is allowed and nothing else", r)
