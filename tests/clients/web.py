@@ -173,3 +173,16 @@ def pattern(w):
     argv = ["sh", "-c", SHELL.format("curl -sSf --max-time 10 -x http://proxy.writ:1080"), "sh"]
     r = w.run(*argv, *URLS, opts=w.rules("https://*.example.test methods=GET", "deny net https://web.example.test/closed"), timeout=60)
     w.same(words(r), ["yes", "yes", "no", "no", "no"], "what is allowed and nothing else", r)
+
+
+@test("a client that trusts nobody but its own authorities")
+def pinned(w):
+    if not need(w, "curl"):
+        return
+    serve(w)
+    w.put("own.pem", (w.certs / "ca.pem").read_text())
+    argv = ["sh", "-c", SHELL.format("curl -sSf --max-time 10 --cacert own.pem"), "sh", *URLS]
+    r = w.run(*argv, opts=w.rules(*READ), timeout=60)
+    w.ok(words(r) == ["no"] * 5 and "unknown ca" in r.said, "it does not talk to somebody who reads, which is said", r)
+    r = w.run(*argv, opts=w.rules("https://web.example.test tls=passthrough"), timeout=60)
+    w.same(words(r), ["yes", "no", "no", "no", "yes"], "with tls=passthrough it does, and the name is held", r)
