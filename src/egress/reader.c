@@ -74,6 +74,8 @@ void reader_pass(struct egress *e, struct flow *f)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
 		return;
 	}
+	/* SECURITY: closing ours does not end the watch, since the reader has it open too. */
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, f->fd[0], NULL);
 	flow_forget(e, f);
 }
 
