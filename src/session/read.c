@@ -318,7 +318,7 @@ static const struct {
 	{ "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", TRUST_ALL },
 	{ "BUNDLE_SSL_CA_CERT", TRUST_ALL },
 	{ "PERL_LWP_SSL_CA_FILE", TRUST_ALL },
-	{ "JAVA_TOOL_OPTIONS", TRUST_JAVA },
+	{ "JAVA_TOOL_OPTIONS", TRUST_JAVA }, /* keep last: it may be left out */
 };
 
 bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value)
