@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|agents|fuzz|format - install the Debian or Ubuntu packages a target needs.
+# deps.sh build|test|agents|clients|fuzz|format - install the Debian or Ubuntu packages a target needs.
 #
 # Does nothing if all are there. Says what it installs. With WRIT_NO_APT=1, or
 # where it cannot install, it prints the command to type and fails.
@@ -8,12 +8,21 @@ set -eu
 pkgs='meson ninja-build pkg-config gcc libc6-dev python3
 libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp-dev
 libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
-case ${1:?usage: deps.sh build|test|agents|fuzz|format} in
+case ${1:?usage: deps.sh build|test|agents|clients|fuzz|format} in
 build) ;;
 test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl" ;;
 agents) # for tests/agents; whoever has npm from elsewhere keeps it
 	! command -v npm >/dev/null || exit 0
 	pkgs='nodejs npm'
+	;;
+clients) # for tests/clients: whoever has one from elsewhere keeps it, and none of them starts a server
+	pkgs='python3-pip python3-requests python3-grpcio'
+	for p in curl:curl wget:wget git:git ssh:openssh-client node:nodejs npm:npm java:default-jdk-headless \
+		go:golang-go psql:postgresql-client redis-cli:redis-tools sshd:dropbear-bin chromium:chromium; do
+		PATH="$PATH:/usr/sbin:/usr/local/go/bin" command -v "${p%%:*}" >/dev/null || pkgs="$pkgs ${p#*:}"
+	done
+	# Ubuntu has no package of it, only a way to get it from elsewhere.
+	grep -q '^ID=ubuntu' /etc/os-release && pkgs=${pkgs% chromium}
 	;;
 fuzz)
 	pkgs="$pkgs git clang clang-tidy mandoc curl openssl"

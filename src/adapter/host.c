@@ -309,41 +309,12 @@ static int put_masks(struct compile *c)
 	return 0;
 }
 
-static bool shows(const struct compile *c, struct sv path)
+bool host_shows(const struct compile *c, struct sv path)
 {
 	for (size_t i = 0; i < c->roots.n; i++)
 		if (c->roots.v[i].whole && path_below(path, c->roots.v[i].path))
 			return true;
 	return false;
-}
-
-/* Over the files in which distributions keep the authorities they trust. */
-static int put_trust(struct compile *c)
-{
-	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
-					       "/etc/pki/tls/certs/ca-bundle.crt",
-					       "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-					       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
-	static const char *const own[] = { "ca.pem", "ca-bundle.pem" };
-	const char *ours = NULL;
-	struct stat st;
-
-	for (size_t i = 0; c->place->trust.n && i < ARRAY_LEN(own); i++) {
-		const char *to = arena_fmt(c->a, "/run/writ/%s", own[i]);
-
-		ours = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(c->place->trust), own[i]);
-		if (!ours || !to ||
-		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(to), READ_ONLY,
-				    JAIL_TARGET))
-			return writ_nomem(c->err);
-	}
-	for (size_t i = 0; ours && i < ARRAY_LEN(bundles); i++)
-		if (shows(c, sv_from(bundles[i])) && lstat(bundles[i], &st) == 0 &&
-		    S_ISREG(st.st_mode) &&
-		    !jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(ours), sv_from(bundles[i]),
-				    READ_ONLY, JAIL_OPTIONAL))
-			return writ_nomem(c->err);
-	return 0;
 }
 
 static bool is_granted_socket(const struct compile *c, struct sv path)
@@ -374,7 +345,7 @@ static int mask_sockets(struct compile *c)
 			plain &= sv_find(seg, '*') == SIZE_MAX || sv_is(seg, "*");
 		}
 		plain = plain && !b.failed && sv_find(buf_view(&b), '*') == SIZE_MAX;
-		if (plain && shows(c, buf_view(&b)) && !is_granted_socket(c, buf_view(&b)))
+		if (plain && host_shows(c, buf_view(&b)) && !is_granted_socket(c, buf_view(&b)))
 			ok = jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), buf_view(&b), 0,
 					    JAIL_OPTIONAL);
 		buf_clear(&b);
@@ -388,7 +359,7 @@ static int mask_sockets(struct compile *c)
 static int mask_ours(struct compile *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
-		if (c->place->own[i].n && shows(c, c->place->own[i]) &&
+		if (c->place->own[i].n && host_shows(c, c->place->own[i]) &&
 		    !jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), c->place->own[i], 0,
 				    JAIL_OPTIONAL))
 			return writ_nomem(c->err);
@@ -400,7 +371,7 @@ static int pin_hooks(struct compile *c)
 {
 	const char *hooks;
 
-	if (c->place->workspace.n == 0 || !shows(c, c->place->workspace))
+	if (c->place->workspace.n == 0 || !host_shows(c, c->place->workspace))
 		return 0;
 	for (size_t i = 0; i < c->policy->opens.n; i++)
 		if (sv_is(c->policy->opens.v[i].path, ".git/hooks"))
@@ -507,7 +478,7 @@ static int put_all(struct compile *c)
 	if (r == 0 && c->a_tier)
 		r = put_roots(c);
 	if (r == 0 && c->a_tier)
-		r = put_trust(c);
+		r = trust_put(c);
 	if (r == 0 && c->a_tier)
 		r = put_masks(c);
 	if (r == 0 && c->a_tier)

@@ -25,7 +25,8 @@ struct host_place {
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;
-	struct sv trust;  /* has ca.pem and ca-bundle.pem for programs inside; or empty */
+	struct sv trust;  /* has the files of trust.c for programs inside; or empty */
+	struct sv java;	  /* the person's JDK, if they name one; with a NUL behind it */
 	struct sv git_name, git_email; /* the person's, for commits; empty: not known */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
 	bool prepared;	  /* writ-init has what host_prepare() made */

@@ -60,6 +60,14 @@ must_check int skeleton_dirs(struct compile *c, struct sv path); /* its parents,
 bool skeleton_made(struct sv path);				 /* is a file of ours there? */
 bool skeleton_holds(struct sv path); /* does a part of the skeleton lie at or below it? */
 
+/* host.c */
+bool host_shows(const struct compile *c, struct sv path); /* is it in a tree that is shown whole? */
+
+/* trust.c: where programs look for the authorities they trust */
+must_check int trust_put(struct compile *c);
+/* Does a place of ours lie at or below it? */
+bool trust_holds(const struct compile *c, struct sv path);
+
 /* landlock.c */
 must_check int landlock_put(struct compile *c, struct jail_head *head);
 

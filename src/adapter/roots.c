@@ -65,6 +65,12 @@ static int add_root(struct compile *c, const struct root *root)
 	return 0;
 }
 
+/* Is there something of ours at @path or below it? */
+static bool is_split(const struct compile *c, struct sv path)
+{
+	return skeleton_holds(path) || trust_holds(c, path);
+}
+
 /*
  * A grant of a directory that also holds parts of the skeleton (/, /etc, /var)
  * becomes one root per entry: the skeleton's own are not covered up.
@@ -95,7 +101,7 @@ static int add_entries(struct compile *c, const struct root *root)
 		one.optional = true;
 		/* A link is shown as a link; where it leads has to be granted itself. */
 		if (r == 0 && e->d_type != DT_LNK)
-			r = skeleton_holds(one.path) ? add_entries(c, &one) : add_root(c, &one);
+			r = is_split(c, one.path) ? add_entries(c, &one) : add_root(c, &one);
 		else if (r == 0)
 			r = 0;
 	}
@@ -148,7 +154,7 @@ static int from_cap(struct compile *c, const struct cap_entry *e)
 	root.of_base = rule->built_in && !path_below(root.path, c->place->workspace);
 	root.whole = cap->path.tail || star;
 	root.by_name = star || cap->action == CAP_FS_PUT || cap->approve_n || cap->n || cap->rate_n;
-	if (root.whole && skeleton_holds(root.path))
+	if (root.whole && is_split(c, root.path))
 		return add_entries(c, &root);
 	return add_root(c, &root);
 }

@@ -234,16 +234,20 @@ static ssize_t on_read(nghttp2_session *s, int32_t stream, uint8_t *to, size_t r
 void client2_answer(struct call *k, const struct http1_response *r, const struct http1_send *how)
 {
 	const nghttp2_data_provider from = { .read_callback = on_read };
+	/* A client of gRPC takes a status for one only if nothing comes behind it. */
+	const bool bare =
+		how->framing == HTTP1_NONE || (how->framing == HTTP1_LENGTH && how->length == 0);
 	struct nvs *v = k->l7->nvs;
 	char room[24];
 
 	h2_response_nvs(r, how, v, room);
-	if (v->n == 0 || nghttp2_submit_response(k->client->h2, k->stream, v->v, v->n,
-						 how->framing == HTTP1_NONE ? NULL : &from) != 0)
+	if (v->n == 0 ||
+	    nghttp2_submit_response(k->client->h2, k->stream, v->v, v->n, bare ? NULL : &from) != 0)
 		k->broken = true;
-	if (k->broken)
+	if (k->broken || (bare && !k->up_end))
 		(void)nghttp2_submit_rst_stream(k->client->h2, NGHTTP2_FLAG_NONE, k->stream,
-						NGHTTP2_INTERNAL_ERROR);
+						k->broken ? NGHTTP2_INTERNAL_ERROR
+							  : NGHTTP2_NO_ERROR);
 	link_wake(&k->client->link);
 }
 

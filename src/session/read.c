@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "codec/store.h"
 #include "l7/settings.h"
 #include "session/session_priv.h"
 
@@ -22,7 +23,7 @@
  * trust.
  */
 
-enum { READY_MS = 10000, READER_FDS = 5 };
+enum { READY_MS = 10000, READER_FDS = 5, TRUST_MAX = 16 << 20 };
 
 /* Where distributions keep the authorities they trust, all in one file. */
 static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
@@ -208,6 +209,8 @@ static int write_trust(struct session *s, const char *name, struct sv text, stru
 	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", path) : fd_write_all(fd, text, err);
 }
 
+static const char *const trust_files[] = { "ca.pem", "ca-bundle.pem", "cacerts", "browser.json" };
+
 /* The files are there before the jail is built, so that they can be mounted. */
 int read_prepare(struct session *s, struct writ_err *err)
 {
@@ -223,15 +226,31 @@ int read_prepare(struct session *s, struct writ_err *err)
 			r = writ_fail(err, WRIT_E_SYS, errno, "make a directory");
 		s->paths.trust = sv_from(dir);
 	}
-	if (r == 0)
-		r = write_trust(s, "ca.pem", SV(""), err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(trust_files); i++)
+		r = write_trust(s, trust_files[i], SV(""), err);
+	return r;
+}
 
-	return r < 0 ? r : write_trust(s, "ca-bundle.pem", SV(""), err);
+/* The same for those who do not read PEM. */
+static int write_stores(struct session *s, struct sv ours, struct sv all, struct writ_err *err)
+{
+	struct buf java = BUF_INIT(TRUST_MAX), browser = BUF_INIT(64 << 10);
+	int r = store_java(all, &java, err);
+
+	if (r == 0)
+		r = write_trust(s, "cacerts", buf_view(&java), err);
+	if (r == 0)
+		r = store_browser(ours, &browser, err);
+	if (r == 0)
+		r = write_trust(s, "browser.json", buf_view(&browser), err);
+	buf_clear(&java);
+	buf_clear(&browser);
+	return r;
 }
 
 int read_trust(struct session *s, struct sv pem, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(16 << 20);
+	struct buf b = BUF_INIT(TRUST_MAX);
 	scoped_fd roots = -1;
 	int r = open_roots(s, &roots, err);
 
@@ -252,6 +271,8 @@ int read_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = write_trust(s, "ca.pem", pem, err);
 	if (r == 0)
 		r = write_trust(s, "ca-bundle.pem", buf_view(&b), err);
+	if (r == 0)
+		r = write_stores(s, pem, buf_view(&b), err);
 	buf_clear(&b);
 	return r;
 }
@@ -278,36 +299,55 @@ int read_wait(struct session *s, struct writ_err *err)
 
 /* --- what programs look at to find authorities --- */
 
+enum trust_form {
+	TRUST_ALL = 0,
+	TRUST_OURS, /* the program adds it to its own */
+	TRUST_JAVA, /* where no mount covers its list: it prints a line whenever it heeds this */
+};
+
 static const struct {
 	const char *name;
-	bool alone; /* only ours: the program adds it to its own */
+	enum trust_form form;
 } trust_names[] = {
-	{ "SSL_CERT_FILE", false },
-	{ "CURL_CA_BUNDLE", false },
-	{ "GIT_SSL_CAINFO", false },
-	{ "REQUESTS_CA_BUNDLE", false },
-	{ "PIP_CERT", false },
-	{ "AWS_CA_BUNDLE", false },
-	{ "NODE_EXTRA_CA_CERTS", true },
-	{ "NPM_CONFIG_CAFILE", false },
-	{ "DENO_CERT", true },
-	{ "CARGO_HTTP_CAINFO", false },
-	{ "NIX_SSL_CERT_FILE", false },
-	{ "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", false },
-	{ "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", false },
-	{ "BUNDLE_SSL_CA_CERT", false },
-	{ "PERL_LWP_SSL_CA_FILE", false },
+	{ "SSL_CERT_FILE", TRUST_ALL },
+	{ "CURL_CA_BUNDLE", TRUST_ALL },
+	{ "GIT_SSL_CAINFO", TRUST_ALL },
+	{ "REQUESTS_CA_BUNDLE", TRUST_ALL },
+	{ "PIP_CERT", TRUST_ALL },
+	{ "AWS_CA_BUNDLE", TRUST_ALL },
+	{ "NODE_EXTRA_CA_CERTS", TRUST_OURS },
+	{ "NPM_CONFIG_CAFILE", TRUST_ALL },
+	{ "DENO_CERT", TRUST_OURS },
+	{ "CARGO_HTTP_CAINFO", TRUST_ALL },
+	{ "NIX_SSL_CERT_FILE", TRUST_ALL },
+	{ "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", TRUST_ALL },
+	{ "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", TRUST_ALL },
+	{ "BUNDLE_SSL_CA_CERT", TRUST_ALL },
+	{ "PERL_LWP_SSL_CA_FILE", TRUST_ALL },
+	{ "JAVA_TOOL_OPTIONS", TRUST_JAVA }, /* keep last: it may be left out */
 };
 
 bool read_trust_name(const struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value)
 {
-	const char *path;
+	const struct sv info = s->view.info;
+	const char *value = NULL;
 
-	if (i >= ARRAY_LEN(trust_names))
+	if (i >= ARRAY_LEN(trust_names) ||
+	    (trust_names[i].form == TRUST_JAVA && s->view.own_mounts))
 		return false;
-	path = arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->view.info),
-			 trust_names[i].alone ? "ca.pem" : "ca-bundle.pem");
+	switch (trust_names[i].form) {
+	case TRUST_ALL:
+		value = arena_fmt(s->a, SV_FMT "/ca-bundle.pem", SV_ARG(info));
+		break;
+	case TRUST_OURS:
+		value = arena_fmt(s->a, SV_FMT "/ca.pem", SV_ARG(info));
+		break;
+	case TRUST_JAVA:
+		value = arena_fmt(s->a, "-Djavax.net.ssl.trustStore=" SV_FMT "/cacerts",
+				  SV_ARG(info));
+		break;
+	}
 	*ret_name = sv_from(trust_names[i].name);
-	*ret_value = sv_from(path);
-	return path != NULL;
+	*ret_value = sv_from(value);
+	return value != NULL;
 }

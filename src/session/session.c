@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -335,6 +337,16 @@ int session_early(struct arena *a, const struct host_facts *facts, char *const *
 	return r;
 }
 
+/* Where the person's JAVA_HOME really is; it may be a link. */
+static struct sv real_java(struct session *s)
+{
+	const struct sv home = environ_get(s->opt->environ, SV("JAVA_HOME"));
+	const char *name = s->reads && home.n && home.p[0] == '/' ? arena_str(s->a, home) : NULL;
+	char real[PATH_MAX];
+
+	return name && realpath(name, real) ? sv_from(arena_str(s->a, sv_from(real))) : SV("");
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -363,6 +375,7 @@ static int start(struct session *s, struct writ_err *err)
 				     .workspace = s->opt->workspace,
 				     .realm = s->opt->realm,
 				     .trust = s->paths.trust,
+				     .java = real_java(s),
 				     .git_name = sv_from(s->identity.name),
 				     .git_email = sv_from(s->identity.email),
 				     .own = { s->opt->state, s->opt->config } };

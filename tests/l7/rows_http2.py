@@ -168,8 +168,10 @@ def row_N080_grpc(ok, pki):
     ok.equal("4 MiB there and back", s["body"] == big, True)
     ok.equal("trailers", s["blocks"][-1], [("grpc-status", "0"), ("grpc-message", "fine")])
     ok.equal("te: trailers is sent on", o.seen[0][0].get("te"), "trailers")
-    status, fields, _ = c.get(request("/denied", "POST", more=[("te", "trailers")]))
-    ok.equal("an answer of trailers only", (status, fields["grpc-status"]), ("200", "7"))
+    i = c.ask(request("/denied", "POST", more=[("te", "trailers")]), b"")
+    fields = dict(c.wait(i)["fields"])
+    ok.equal("an answer of trailers only", (fields[":status"], fields["grpc-status"]), ("200", "7"))
+    ok.equal("in one frame, as its clients want it", [f[0] for f in c.frames if f[2] == i], [h2.HEADERS])
     ok.equal("trailers of a request", trailers(c, o), {"x-sum": "5"})
     ok.equal("one connection to the server", o.connections, 1)
 

@@ -35,6 +35,22 @@ show([talk("api.example.test", 7000), talk("a.pkg.test", 7000), talk("evil.test"
     w.same(w.queries("evil"), [], "nobody was asked for the other")
 
 
+@test("an address that a rule names is reached, by several at once")
+def addresses(w):
+    rules = [f"tcp://{net.FIRST}:7000", f"tcp://{net.SECOND}:7000"]
+    if not tried(w, rules):
+        return
+    w.serve("echo", 7000)
+    got = inside(w, rules, f"""
+here = [socket.create_connection((a, 7000), 5) for a in ("{net.FIRST}", "{net.SECOND}") * 4]
+for s in here: s.sendall(b"ping")
+show([[s.recv(4).decode() for s in here], talk("{net.THIRD}", 7000)])
+""")
+    w.same(got, [["ping"] * 8, "ENETUNREACH"], "each of them, and no other")
+    w.same(sorted(c["to"] for c in w.accepted()), [net.FIRST] * 4 + [net.SECOND] * 4, "the world saw just those")
+    w.same({e["host"] for e in w.net_events("connect")} - {net.THIRD}, {net.FIRST, net.SECOND}, "the record names them")
+
+
 @test("addresses, datagrams and the host's own ports are out of reach")
 def others(w):
     if not tried(w, RULES):

@@ -1,0 +1,226 @@
+#include "codec/store.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+#include "base/banned.h"
+
+enum { CERT_MAX = 64 << 10, STORE_MAX = 32 << 20 };
+
+/* --- PEM --- */
+
+static struct sv find_text(struct sv in, struct sv what)
+{
+	const char *p = in.n ? memmem(in.p, in.n, what.p, what.n) : NULL;
+
+	return p ? sv_skip(in, (size_t)(p - in.p)) : SV("");
+}
+
+/* The text between the lines of the first certificate, and *@in behind it. */
+static bool next_body(struct sv *in, struct sv *ret)
+{
+	const struct sv begin = SV("-----BEGIN CERTIFICATE-----"),
+			end = SV("-----END CERTIFICATE-----");
+	const struct sv from = sv_skip(find_text(*in, begin), begin.n);
+	const struct sv rest = find_text(from, end);
+
+	if (rest.n == 0)
+		return false;
+	*ret = sv_sub(from, 0, (size_t)(rest.p - from.p));
+	*in = sv_skip(rest, end.n);
+	return true;
+}
+
+/* From ' ' on. A table, because a machine full of authorities has a quarter of a million digits. */
+/* clang-format off */
+static const int8_t values[] = {
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, -1, -1, 63,
+	52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1, -1,
+	-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+	15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1,
+	-1, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
+	41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, -1, -1, -1, -1, -1,
+};
+/* clang-format on */
+
+static int value_of(char c)
+{
+	return c >= ' ' && (size_t)(c - ' ') < ARRAY_LEN(values) ? values[c - ' '] : -1;
+}
+
+static bool is_blank(char c)
+{
+	return c == '\n' || c == '\r' || c == ' ' || c == '\t';
+}
+
+/* Padding ends it; what is behind the padding must be padding. */
+static bool decode(struct sv text, struct buf *to)
+{
+	uint32_t bits = 0;
+	size_t digits = 0, pads = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		const int v = value_of(text.p[i]);
+
+		if (is_blank(text.p[i]))
+			continue;
+		pads += text.p[i] == '=';
+		if ((v < 0) != (text.p[i] == '=') || (v >= 0 && pads))
+			return false;
+		if (v < 0)
+			continue;
+		bits = bits << 6 | (uint32_t)v;
+		if (++digits % 4 == 0) {
+			const uint8_t three[] = { (uint8_t)(bits >> 16), (uint8_t)(bits >> 8),
+						  (uint8_t)bits };
+
+			buf_add(to, three, sizeof(three));
+		}
+	}
+	if (digits == 0 || digits % 4 == 1 || (digits + pads) % 4 != 0)
+		return false;
+	if (digits % 4 == 3)
+		buf_ch(to, (char)(bits >> 10 & 0xff));
+	if (digits % 4 >= 2)
+		buf_ch(to, (char)(bits >> (digits % 4 == 3 ? 2 : 4) & 0xff));
+	return !to->failed;
+}
+
+bool store_next(struct sv *pem, struct buf *der)
+{
+	struct sv body;
+
+	while (next_body(pem, &body)) {
+		struct buf one = BUF_INIT(CERT_MAX);
+		const bool good = decode(body, &one);
+
+		if (good)
+			buf_sv(der, buf_view(&one));
+		buf_clear(&one);
+		if (good)
+			return true;
+	}
+	return false;
+}
+
+/* --- PKCS #12 --- */
+
+/* One thing around another: its tag, and what stands before and behind inside it. */
+struct layer {
+	uint8_t tag;
+	struct sv before, behind;
+};
+
+#define DATA "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01"
+#define CERT_BAG "\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01\x03"
+#define X509_CERT "\x06\x0a\x2a\x86\x48\x86\xf7\x0d\x01\x09\x16\x01"
+/* Without it Java does not take a certificate for an authority: trusted for any use. */
+#define TRUSTED                                                                                    \
+	"\x31\x18\x30\x16\x06\x0c\x60\x86\x48\x01\x86\xf9\x66\xad\xca\x7b\x01\x01"                 \
+	"\x31\x06\x06\x04\x55\x1d\x25\x00"
+
+enum { SEQUENCE = 0x30, OCTETS = 0x04, EXPLICIT = 0xa0 };
+
+/* clang-format off */
+static const struct layer around_cert[] = {
+	{ SEQUENCE, SV_INIT(CERT_BAG), SV_INIT(TRUSTED) },
+	{ EXPLICIT, SV_INIT(""), SV_INIT("") },
+	{ SEQUENCE, SV_INIT(X509_CERT), SV_INIT("") },
+	{ EXPLICIT, SV_INIT(""), SV_INIT("") },
+	{ OCTETS, SV_INIT(""), SV_INIT("") },
+};
+static const struct layer around_all[] = {
+	{ SEQUENCE, SV_INIT("\x02\x01\x03"), SV_INIT("") },
+	{ SEQUENCE, SV_INIT(DATA), SV_INIT("") },
+	{ EXPLICIT, SV_INIT(""), SV_INIT("") },
+	{ OCTETS, SV_INIT(""), SV_INIT("") },
+	{ SEQUENCE, SV_INIT(""), SV_INIT("") },
+	{ SEQUENCE, SV_INIT(DATA), SV_INIT("") },
+	{ EXPLICIT, SV_INIT(""), SV_INIT("") },
+	{ OCTETS, SV_INIT(""), SV_INIT("") },
+	{ SEQUENCE, SV_INIT(""), SV_INIT("") },
+};
+/* clang-format on */
+
+static unsigned length_bytes(size_t n)
+{
+	unsigned k = 0;
+
+	while (n >> (8 * k))
+		k++;
+	return n < 0x80 ? 0 : k;
+}
+
+static void put_head(struct buf *b, uint8_t tag, size_t n)
+{
+	const unsigned k = length_bytes(n);
+
+	buf_ch(b, (char)tag);
+	buf_ch(b, (char)(k ? 0x80 | k : n));
+	for (unsigned i = k; i-- > 0;)
+		buf_ch(b, (char)(n >> (8 * i) & 0xff));
+}
+
+static size_t inner_size(const struct layer *v, size_t n, size_t body)
+{
+	for (size_t i = n; i-- > 0;) {
+		body += v[i].before.n + v[i].behind.n;
+		if (i)
+			body += 2 + length_bytes(body);
+	}
+	return body;
+}
+
+static void put_layers(struct buf *b, const struct layer *v, size_t n, struct sv body)
+{
+	for (size_t i = 0; i < n; i++) {
+		put_head(b, v[i].tag, inner_size(v + i, n - i, body.n));
+		buf_sv(b, v[i].before);
+	}
+	buf_sv(b, body);
+	for (size_t i = n; i-- > 0;)
+		buf_sv(b, v[i].behind);
+}
+
+int store_java(struct sv pem, struct buf *to, struct writ_err *err)
+{
+	struct buf all = BUF_INIT(STORE_MAX), one = BUF_INIT(CERT_MAX);
+	int r;
+
+	while (store_next(&pem, &one)) {
+		put_layers(&all, around_cert, ARRAY_LEN(around_cert), buf_view(&one));
+		buf_clear(&one);
+	}
+	buf_clear(&one);
+	put_layers(to, around_all, ARRAY_LEN(around_all), buf_view(&all));
+	r = buf_check(&all, err);
+	buf_clear(&all);
+	return r < 0 ? r : buf_check(to, err);
+}
+
+/* --- browsers --- */
+
+int store_browser(struct sv pem, struct buf *to, struct writ_err *err)
+{
+	struct sv body;
+	const char *comma = "";
+
+	buf_str(to, "{\"CACertificates\":[");
+	while (next_body(&pem, &body)) {
+		struct buf der = BUF_INIT(CERT_MAX);
+		const bool good = decode(body, &der);
+
+		buf_clear(&der);
+		if (!good)
+			continue;
+		buf_fmt(to, "%s\"", comma);
+		for (size_t i = 0; i < body.n; i++)
+			if (!is_blank(body.p[i]))
+				buf_ch(to, body.p[i]);
+		buf_ch(to, '"');
+		comma = ",";
+	}
+	buf_str(to, "]}\n");
+	return buf_check(to, err);
+}
