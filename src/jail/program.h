@@ -174,6 +174,8 @@ enum jail_type {
 			@value not 0: the session ends with it */
 	JAIL_SIGNAL, /* @value to the foreground of command @id; JAIL_KILL_LED: see there */
 	JAIL_END,    /* kill everything, then end */
+	JAIL_JOIN,   /* to a keeper that waits for it, before there is a pid 1. Descriptors: the
+			cgroups it is to be in; the first @value of them of the unified hierarchy */
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
 	JAIL_SOCKETS,  /* descriptors: @value listeners, from number @id of the program's table */

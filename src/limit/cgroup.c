@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -482,6 +483,33 @@ int cgroup_add(struct cgroup *c, int pid, struct writ_err *err)
 	return 0;
 }
 
+size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], size_t *ret_unified)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->dir[i].controls & CTL_V2)
+			ret_fds[n++] = c->dir[i].fd;
+	*ret_unified = n;
+	for (size_t i = 0; i < c->n; i++)
+		if ((c->dir[i].controls & CTL_V2) == 0)
+			ret_fds[n++] = c->dir[i].fd;
+	return n;
+}
+
+bool cgroup_has(const struct cgroup *c, int pid)
+{
+	char text[1024], want[32];
+
+	(void)snprintf(want, sizeof(want), "%d", pid);
+	for (size_t i = 0; i < c->n; i++)
+		if (file_get(c->dir[i].fd, "cgroup.procs", text, sizeof(text)) != 0 ||
+		    strlen(text) + 1 == sizeof(text) ||
+		    !sv_has_word(sv_from(text), '\n', sv_from(want)))
+			return false;
+	return c->n != 0;
+}
+
 /* True when the directory is gone. */
 static bool remove_dir(const struct cgroup_dir *d)
 {
@@ -502,6 +530,7 @@ static void drop_first(struct cgroup *c)
 void cgroup_close(struct cgroup *c)
 {
 	const int64_t end = monotonic_ms() + CGROUP_WAIT_MS;
+	struct timespec pause = { 0, 50000 };
 
 	if (c->unit[0]) {
 		unit_close(c);
@@ -514,7 +543,8 @@ void cgroup_close(struct cgroup *c)
 			continue;
 		}
 		/* The dead take a moment to leave. */
-		sleep_ms(1);
+		(void)nanosleep(&pause, NULL);
+		pause.tv_nsec = pause.tv_nsec < 1000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
 		cgroup_kill(c);
 	}
 	*c = (struct cgroup){ 0 };

@@ -25,6 +25,8 @@ struct cgroup_limits {
 };
 
 
+enum { CGROUP_DIRS = 4 };
+
 /* Closed when zero. At most one directory per v1 controller, or one for v2. */
 struct cgroup {
 	uint32_t n;
@@ -32,7 +34,7 @@ struct cgroup {
 		char path[CGROUP_PATH];
 		int fd;		  /* of the directory */
 		uint8_t controls; /* what it limits, bits of cgroup.c's own */
-	} dir[4];
+	} dir[CGROUP_DIRS];
 	bool v2;
 	char unit[80];		     /* of systemd; "": the directories are ours */
 	struct cgroup_limits limits; /* of the unit, which exists with its first process */
@@ -52,6 +54,13 @@ static inline bool cgroup_used(const struct cgroup *c)
 }
 /* Moves @pid and all it will start. Who is in a unit cannot be joined by another. */
 must_check int cgroup_add(struct cgroup *c, int pid, struct writ_err *err);
+/*
+ * The directories, for a process that joins by itself: the caller's to read, not to close.
+ * Returns their number; the first *@ret_unified (0 or 1) are of the unified hierarchy.
+ */
+size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], size_t *ret_unified);
+/* Is @pid in all of them? A unit has nobody before cgroup_add(). */
+bool cgroup_has(const struct cgroup *c, int pid);
 must_check int cgroup_hits(const struct cgroup *c, struct cgroup_hits *ret, struct writ_err *err);
 /* Stops everything in it, or lets it go on. */
 must_check int cgroup_freeze(const struct cgroup *c, bool on, struct writ_err *err);

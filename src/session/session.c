@@ -333,6 +333,24 @@ int session_early(struct arena *a, const struct host_facts *facts, char *const *
 	return r;
 }
 
+/* A jail that waits to be told where its pid 1 is to begin. */
+static void join_cgroup(const struct session *s, struct jail *j)
+{
+	int dirs[CGROUP_DIRS];
+	size_t unified;
+	const size_t n = cgroup_doors(&s->cgroup, dirs, &unified);
+
+	jail_join(j, dirs, n, unified);
+}
+
+/* SECURITY: no command before pid 1 is where its limits are. */
+static void hear_hello(struct session *s)
+{
+	while (cgroup_used(&s->cgroup) && s->jail.init == 0 && s->state == SESSION_STARTING &&
+	       !s->failed)
+		hear_message(s);
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -344,6 +362,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
+	if (r == 0 && s->opt->early)
+		join_cgroup(s, s->opt->early);
 	s->reads = read_needed(s);
 	if (r == 0 && s->reads)
 		r = read_prepare(s, err);
@@ -372,6 +392,8 @@ static int start(struct session *s, struct writ_err *err)
 		*s->opt->early = (struct jail)JAIL_INIT;
 	} else {
 		r = jail_start(s->view.own_mounts, s->opt->fail_at, &s->jail, err);
+		if (r == 0)
+			join_cgroup(s, &s->jail);
 	}
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
@@ -390,7 +412,10 @@ static int start(struct session *s, struct writ_err *err)
 	/* It is being built meanwhile. */
 	if (r == 0)
 		r = make_guarantees(s, err);
+	/* Nothing of it is left to do when somebody asks. */
 	if (r == 0 && s->opt->await)
+		hear_hello(s);
+	if (r == 0 && s->opt->await && !s->failed)
 		await(s, err);
 	if (r == 0 && s->failed)
 		return 0;
@@ -398,10 +423,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_record(s, err);
 	if (r == 0)
 		record_start(s);
-	/* SECURITY: no command before pid 1 is where its limits are. */
-	while (r == 0 && cgroup_used(&s->cgroup) && s->jail.init == 0 &&
-	       s->state == SESSION_STARTING && !s->failed)
-		hear_message(s);
+	if (r == 0)
+		hear_hello(s);
 	if (r == 0 && s->failed)
 		return 0;
 	if (r == 0 && s->reads)
@@ -506,8 +529,8 @@ static void finish(struct session *s)
 
 static void clear(struct session *s)
 {
-	/* pid 1 said that all others are dead. A cgroup has to be seen empty. */
-	const bool leave = s->opt->leaves && s->emptied && !cgroup_used(&s->cgroup);
+	/* pid 1 said that all others are dead, and is about to end itself. */
+	const bool leave = s->opt->leaves && s->emptied && !s->cgroup.unit[0];
 
 	if (leave)
 		jail_leave(&s->jail);
@@ -522,7 +545,7 @@ static void clear(struct session *s)
 	net_clear(s);
 	gitnet_clear(s);
 	secrets_wipe(s);
-	if (cgroup_used(&s->cgroup))
+	if (!leave && cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
 	if (s->relay)
 		relay_free(s->relay);
@@ -541,6 +564,9 @@ static void clear(struct session *s)
 	past_tidy(s->opt->state);
 	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
 		cgroup_sweep(s->opt->plan->facts);
+	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
+	if (cgroup_used(&s->cgroup))
+		cgroup_close(&s->cgroup);
 }
 
 int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
