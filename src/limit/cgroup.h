@@ -48,19 +48,25 @@ struct cgroup_hits {
 /* @id names the directory ("writ-ID"). Makes nothing if @l asks for nothing. */
 must_check int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l,
 			   const char *id, struct cgroup *ret, struct writ_err *err);
+/*
+ * The same in two steps, for who wants a process to begin in it before the limits are
+ * known: first the directories that there will be in any case, or nothing at all; then the
+ * rest. A second step that fails closes @c.
+ */
+void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret);
+must_check int cgroup_go_on(const struct host_facts *f, const struct cgroup_limits *l,
+			    const char *id, struct cgroup *c, struct writ_err *err);
 static inline bool cgroup_used(const struct cgroup *c)
 {
 	return c->n || c->unit[0];
 }
-/* Moves @pid and all it will start. Who is in a unit cannot be joined by another. */
+/* Moves @pid, if it is not there already, and all it will start. Who is in a unit cannot be joined by another. */
 must_check int cgroup_add(struct cgroup *c, int pid, struct writ_err *err);
 /*
  * The directories, for a process that joins by itself: the caller's to read, not to close.
  * Returns their number; the first *@ret_unified (0 or 1) are of the unified hierarchy.
  */
 size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], size_t *ret_unified);
-/* Is @pid in all of them? A unit has nobody before cgroup_add(). */
-bool cgroup_has(const struct cgroup *c, int pid);
 must_check int cgroup_hits(const struct cgroup *c, struct cgroup_hits *ret, struct writ_err *err);
 /* Stops everything in it, or lets it go on. */
 must_check int cgroup_freeze(const struct cgroup *c, bool on, struct writ_err *err);

@@ -29,9 +29,7 @@ static void on_hello(struct session *s, struct heard *h)
 	struct writ_err err = { 0 };
 
 	s->jail.init = h->pid;
-	/* One that could not begin there is moved. */
-	if (cgroup_used(&s->cgroup) && !cgroup_has(&s->cgroup, h->pid) &&
-	    cgroup_add(&s->cgroup, h->pid, &err) < 0) {
+	if (cgroup_used(&s->cgroup) && cgroup_add(&s->cgroup, h->pid, &err) < 0) {
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);

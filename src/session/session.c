@@ -182,7 +182,11 @@ static int open_cgroup(struct session *s, struct writ_err *err)
 					      .cpu = cpu ? l[LIMIT_CPU] : 0,
 					      .pids = pids ? l[LIMIT_PIDS] : 0 };
 
-	return cgroup_open(f, &limits, s->id, &s->cgroup, err);
+	if (s->opt->begun) {
+		s->cgroup = s->opt->begun->cgroup;
+		s->opt->begun->cgroup = (struct cgroup){ 0 };
+	}
+	return cgroup_go_on(f, &limits, s->id, &s->cgroup, err);
 }
 
 static void record_start(struct session *s)
@@ -320,27 +324,43 @@ static struct sv user_of(char *const *envp)
 										   : user;
 }
 
+/* A jail that waits to be told where its pid 1 is to begin. */
+static void join_cgroup(const struct cgroup *c, struct jail *j)
+{
+	int dirs[CGROUP_DIRS];
+	size_t unified;
+	const size_t n = cgroup_doors(c, dirs, &unified);
+
+	jail_join(j, dirs, n, unified);
+}
+
 int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
-		  struct jail *j, struct writ_err *err)
+		  struct jail *j, struct session_begun *ret_begun, struct writ_err *err)
 {
 	const struct jail_message m = { .type = JAIL_PREPARE };
 	scoped_fd program = -1;
-	int r = host_prepare(a, facts, user_of(envp), &program, err);
+	int r = 0;
 
+	if (j->waits) {
+		r = session_make_id(ret_begun->id, err);
+		if (r == 0)
+			cgroup_begin(facts, ret_begun->id, &ret_begun->cgroup);
+		/* One that has to be in another directory is not there yet. */
+		if (r == 0 && ret_begun->cgroup.n)
+			join_cgroup(&ret_begun->cgroup, j);
+	}
+	if (r == 0)
+		r = host_prepare(a, facts, user_of(envp), &program, err);
 	/* One that cannot be spoken to says why itself, when it is needed. */
 	if (r == 0 && jail_send(j->session, &m, &program, 1, SV(""), err) == 0)
 		j->prepared = true;
 	return r;
 }
 
-/* A jail that waits to be told where its pid 1 is to begin. */
-static void join_cgroup(const struct session *s, struct jail *j)
+void session_early_close(struct jail *j, struct session_begun *begun)
 {
-	int dirs[CGROUP_DIRS];
-	size_t unified;
-	const size_t n = cgroup_doors(&s->cgroup, dirs, &unified);
-
-	jail_join(j, dirs, n, unified);
+	jail_close(j);
+	cgroup_close(&begun->cgroup);
 }
 
 /* SECURITY: no command before pid 1 is where its limits are. */
@@ -363,7 +383,7 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = open_cgroup(s, err);
 	if (r == 0 && s->opt->early)
-		join_cgroup(s, s->opt->early);
+		join_cgroup(&s->cgroup, s->opt->early);
 	s->reads = read_needed(s);
 	if (r == 0 && s->reads)
 		r = read_prepare(s, err);
@@ -393,7 +413,7 @@ static int start(struct session *s, struct writ_err *err)
 	} else {
 		r = jail_start(s->view.own_mounts, s->opt->fail_at, &s->jail, err);
 		if (r == 0)
-			join_cgroup(s, &s->jail);
+			join_cgroup(&s->cgroup, &s->jail);
 	}
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
