@@ -219,8 +219,11 @@ static void lock_keeper(void)
 static void make_network(int socket)
 {
 	const struct jail_message m = { .type = JAIL_KEEPER };
-	long fd = sys(unshare, CLONE_NEWNET);
+	long fd;
 
+	/* It takes a while and is needed last: pid 1 first, where there are few processors. */
+	(void)sys(sched_yield);
+	fd = sys(unshare, CLONE_NEWNET);
 	if (fd == 0)
 		fd = sys(openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
 	if (fd >= 0) {

@@ -328,7 +328,7 @@ static long clone_into(const struct doors *d, uint64_t spaces)
 	long pid = -ENOSYS;
 
 	if (d->unified) {
-		args.cgroup = (uint64_t)d->fds[0];
+		args.cgroup = (unsigned)d->fds[0];
 		pid = sys(clone3, &args, sizeof(args));
 	}
 	return pid < 0 ? sys(clone, spaces | SIGCHLD, 0, 0, 0, 0) : pid;
@@ -398,6 +398,7 @@ _Noreturn static void start(const char *tier, const char *fail)
 			   .network = -1,
 			   .parent = -1,
 			   .feed = -1,
+			   .feed_tree = -1,
 			   .ruleset = -1,
 			   .own_namespaces = tier[0] != 'B' };
 	struct doors doors = { .n = 0 };
