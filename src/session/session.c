@@ -371,6 +371,15 @@ static void hear_hello(struct session *s)
 		hear_message(s);
 }
 
+/* What others could not clear away themselves. */
+static void sweep(const struct session *s)
+{
+	session_sweep(s->opt->state);
+	past_tidy(s->opt->state);
+	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
+		cgroup_sweep(s->opt->plan->facts);
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -430,6 +439,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->jail.keeper >= 0)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* It is being built meanwhile. */
+	if (r == 0)
+		sweep(s);
 	if (r == 0)
 		r = make_guarantees(s, err);
 	/* Nothing of it is left to do when somebody asks. */
@@ -579,11 +590,6 @@ static void clear(struct session *s)
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
 	session_place_clear(s);
-	/* What others could not clear away themselves. */
-	session_sweep(s->opt->state);
-	past_tidy(s->opt->state);
-	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
-		cgroup_sweep(s->opt->plan->facts);
 	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
 	if (cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);

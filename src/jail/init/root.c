@@ -170,10 +170,13 @@ static int bind(struct init *in, int from, const char *src, const char *dst, uin
  */
 static int mask_kernel(const char *dst, uint32_t flags)
 {
-	long r = sys(mount, empty_file, dst, 0, OLD_MS_BIND, 0);
+	struct stat st;
+	long r = sys(newfstatat, AT_FDCWD, dst, &st, AT_SYMLINK_NOFOLLOW);
 
-	if (r == -ENOTDIR)
-		r = sys(mount, empty_dir, dst, 0, OLD_MS_BIND, 0);
+	/* Not by trying: a mount that finds no place makes the kernel wait for all processors. */
+	if (r == 0)
+		r = sys(mount, (st.st_mode & S_IFMT_) == S_IFDIR_ ? empty_dir : empty_file, dst, 0,
+			OLD_MS_BIND, 0);
 	return r == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)r;
 }
 
