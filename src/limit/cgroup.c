@@ -463,8 +463,8 @@ void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret
 	char name[80];
 
 	*ret = (struct cgroup){ 0 };
-	if (f->cgroup == CGROUP_NONE || facts_scope(f) || !f->cgroup_pids || !make_name(id, &name) ||
-	    cgroup_places_read(&p, &ignored) < 0)
+	if (f->cgroup == CGROUP_NONE || facts_scope(f) || !f->cgroup_pids ||
+	    !make_name(id, &name) || cgroup_places_read(&p, &ignored) < 0)
 		return;
 	/* Processes are limited unless somebody says otherwise. */
 	if (v1 && p.v1[V1_PIDS][0])

@@ -24,7 +24,6 @@ struct cgroup_limits {
 	uint64_t pids;	 /* 0: none */
 };
 
-
 enum { CGROUP_DIRS = 4 };
 
 /* Closed when zero. At most one directory per v1 controller, or one for v2. */
@@ -60,7 +59,10 @@ static inline bool cgroup_used(const struct cgroup *c)
 {
 	return c->n || c->unit[0];
 }
-/* Moves @pid, if it is not there already, and all it will start. Who is in a unit cannot be joined by another. */
+/*
+ * Moves @pid, if it is not there already, and all it will start. Who is in a unit cannot be
+ * joined by another.
+ */
 must_check int cgroup_add(struct cgroup *c, int pid, struct writ_err *err);
 /*
  * The directories, for a process that joins by itself: the caller's to read, not to close.

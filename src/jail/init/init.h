@@ -62,7 +62,7 @@ int root_build(struct init *in, struct writ_err *err);
 
 /* net.c */
 int net_build(struct init *in, struct writ_err *err);
-int net_bring_up(struct writ_err *err); /* lo, by the keeper: pid 1 has enough to do */
+int net_bring_up(struct writ_err *err);	      /* lo, by the keeper: pid 1 has enough to do */
 long net_listen(const struct jail_listen *l); /* a descriptor, or a negative errno */
 
 /* lock.c */
