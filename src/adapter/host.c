@@ -541,7 +541,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	 */
 	c.exec_list = has_exec_list(c.set) && !(c.mediate && !may_exec(c.set));
 	head.flags = (view.listeners.n ? JAIL_POOL : 0) |
-		     (c.a_tier ? JAIL_OWN_NAMESPACES | JAIL_LOOPBACK : JAIL_TTY_HOST) |
+		     (c.a_tier ? JAIL_OWN_NAMESPACES : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) |
 		     (view.traps & TRAP_NET ? JAIL_SEND_TRAPPED : 0) |
 		     (has_exec_list(c.set) ? JAIL_EXEC_BY_PATH : 0);

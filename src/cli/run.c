@@ -79,7 +79,7 @@ static int fail_start(const struct writ_err *err, const char *what)
 }
 
 static int run_session(struct args *a, const struct loaded *l, struct plan *p, struct jail *early,
-		       const struct wish *wish)
+		       struct session_begun *begun, const struct wish *wish)
 {
 	char **argv = command_of(a, wish->detach ? 1 : 0);
 	struct session_options opt = { .policy = l->policy,
@@ -96,6 +96,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .argv = argv,
 				       .environ = environ,
 				       .early = early,
+				       .begun = begun,
 				       .status_fd = wish->status_fd,
 				       .ready_fd = wish->ready_fd,
 				       .named = wish->detach,
@@ -125,6 +126,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 /* Loads, plans, and runs what the operands say. */
 static int start(struct args *a, const struct wish *wish)
 {
+	struct session_begun begun = { .cgroup = { 0 } };
 	struct jail early = JAIL_INIT;
 	struct host_facts facts;
 	struct find_where where;
@@ -143,10 +145,11 @@ static int start(struct args *a, const struct wish *wish)
 	a->value[OPT_CWD] = NULL;
 	if (r == 0)
 		r = load_facts_kept(a, where.state, &facts);
-	if (r == 0 && early.pid > 0 && session_early(a->arena, &facts, environ, &early, &err) < 0)
+	if (r == 0 && early.pid > 0 &&
+	    session_early(a->arena, &facts, environ, &early, &begun, &err) < 0)
 		r = fail(&err, NULL);
 	if (r) {
-		jail_close(&early);
+		session_early_close(&early, &begun);
 		return r;
 	}
 	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
@@ -159,12 +162,12 @@ static int start(struct args *a, const struct wish *wish)
 		r = EXIT_GUARANTEE;
 	}
 	if (r == 0 && p->tier != TIER_A)
-		jail_close(&early);
+		session_early_close(&early, &begun);
 	if (r == 0) {
 		banner(a, &l, p);
-		r = run_session(a, &l, p, &early, wish);
+		r = run_session(a, &l, p, &early, &begun, wish);
 	}
-	jail_close(&early);
+	session_early_close(&early, &begun);
 	return r;
 }
 

@@ -151,6 +151,7 @@ static int pair(int ret[2], struct writ_err *err)
 int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct writ_err *err)
 {
 	_Alignas(16) char stack[16384];
+	const bool waits = own_namespaces && geteuid() == 0;
 	char number[16], name[] = "writ-init", tier[2] = { own_namespaces ? 'A' : 'B', 0 };
 	scoped_fd init = -1;
 	struct launch l = { .argv = { name, tier, fail_at ? number : NULL, NULL } };
@@ -164,6 +165,8 @@ int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct w
 		r = pair(keeper, err);
 	if (r < 0)
 		goto out;
+	if (waits)
+		tier[0] = 'J';
 	snprintf(number, sizeof(number), "%u", fail_at);
 	l.init = init;
 	l.session = session[1];
@@ -175,13 +178,27 @@ int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct w
 	}
 	*ret = (struct jail){ .pid = pid,
 			      .session = take_fd(&session[0]),
-			      .keeper = own_namespaces ? take_fd(&keeper[0]) : -1 };
+			      .keeper = own_namespaces ? take_fd(&keeper[0]) : -1,
+			      .waits = waits };
 out:
 	for (int i = 0; i < 2; i++) {
 		scope_close(&session[i]);
 		scope_close(&keeper[i]);
 	}
 	return r;
+}
+
+void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified)
+{
+	const struct jail_message m = { .type = JAIL_JOIN, .value = (int64_t)unified };
+	struct writ_err none = { 0 };
+
+	if (!j->waits)
+		return;
+	j->waits = false;
+	/* Never left waiting: it hears the end, and says why it ended if it has a reason. */
+	if (jail_send(j->keeper, &m, dirs, n, SV(""), &none) < 0)
+		(void)shutdown(j->keeper, SHUT_WR);
 }
 
 void jail_close(struct jail *j)

@@ -21,6 +21,7 @@ struct jail {
 	int session; /* to pid 1 */
 	int keeper;  /* -1 in tier B */
 	bool prepared; /* it was told of what every root has: host_prepare() */
+	bool waits;    /* for jail_join(), before it makes pid 1 */
 };
 #define JAIL_INIT                                                                                  \
 	{                                                                                          \
@@ -30,10 +31,18 @@ struct jail {
 /*
  * Starts writ-init, which makes its namespaces at once and then waits for a
  * program: this may be done before the policy has even been read. @fail_at is
- * for the fault suite.
+ * for the fault suite. Where it can be put into a cgroup as it starts (we are root)
+ * it waits for jail_join() first.
  */
 must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret,
 			  struct writ_err *err);
+/*
+ * Lets one that waits go on, as a member of these cgroups: directories, of which
+ * @unified (0 or 1) is the unified one and comes first. Moving a process later makes
+ * the kernel wait for all processors; starting in one does not. SECURITY: it is tried,
+ * not promised: who needs it to be there looks.
+ */
+void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified);
 /* Ends it hard and reaps it; nothing of it is left. Safe on a closed one. */
 void jail_close(struct jail *j);
 /*

@@ -103,11 +103,10 @@ enum jail_flag {
 	JAIL_OWN_NAMESPACES = 1u << 0, /* tier A */
 	JAIL_LANDLOCK = 1u << 1,
 	JAIL_TRAPS = 1u << 2,	     /* each command gets the trap filter and a listener */
-	JAIL_LOOPBACK = 1u << 3,     /* bring lo up */
-	JAIL_EXEC_BY_PATH = 1u << 4, /* the filter refuses AT_EMPTY_PATH */
-	JAIL_TTY_HOST = 1u << 5,     /* terminals come from outside, as descriptors */
-	JAIL_SEND_TRAPPED = 1u << 6, /* among what is mediated is sendmsg() */
-	JAIL_POOL = 1u << 7,	     /* addresses for names on lo */
+	JAIL_EXEC_BY_PATH = 1u << 3, /* the filter refuses AT_EMPTY_PATH */
+	JAIL_TTY_HOST = 1u << 4,     /* terminals come from outside, as descriptors */
+	JAIL_SEND_TRAPPED = 1u << 5, /* among what is mediated is sendmsg() */
+	JAIL_POOL = 1u << 6,	     /* addresses for names on lo */
 };
 
 struct jail_head {
@@ -174,6 +173,8 @@ enum jail_type {
 			@value not 0: the session ends with it */
 	JAIL_SIGNAL, /* @value to the foreground of command @id; JAIL_KILL_LED: see there */
 	JAIL_END,    /* kill everything, then end */
+	JAIL_JOIN,   /* to a keeper that waits for it, before there is a pid 1. Descriptors: the
+			cgroups it is to be in; the first @value of them of the unified hierarchy */
 	/* from pid 1 */
 	JAIL_HELLO,    /* namespaces are there; @value is its pid, by credentials */
 	JAIL_SOCKETS,  /* descriptors: @value listeners, from number @id of the program's table */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -411,10 +412,23 @@ static int check_facts(const struct host_facts *f, const struct cgroup_limits *l
 	return 0;
 }
 
+/* Back to what there was before, where there may be a process by now; in the others is none. */
+static void cut_back(struct cgroup *c, const struct cgroup *begun)
+{
+	while (c->n > begun->n) {
+		const struct cgroup_dir *d = &c->dir[--c->n];
+
+		(void)rmdir(d->path);
+		(void)close(d->fd);
+	}
+	*c = *begun;
+}
+
 /* Version 2 where it has the controllers, else version 1. */
 static int open_any(const struct host_facts *f, const struct cgroup_limits *l, const char *name,
 		    struct cgroup *c, struct writ_err *err)
 {
+	const struct cgroup begun = *c;
 	struct writ_err first;
 	struct cgroup_places p;
 	int r = cgroup_places_read(&p, err);
@@ -425,42 +439,84 @@ static int open_any(const struct host_facts *f, const struct cgroup_limits *l, c
 		return open_v2(&p, *l, name, c, err);
 	if (f->cgroup == CGROUP_HYBRID && open_v2(&p, *l, name, c, &first) == 0)
 		return 0;
-	cgroup_close(c);
+	cut_back(c, &begun);
 	return open_v1(&p, l, name, c, err);
+}
+
+static bool make_name(const char *id, char (*ret)[80])
+{
+	(void)snprintf(*ret, sizeof(*ret), "writ-%s", id);
+	return cgroup_name_ok(sv_from(*ret));
+}
+
+/*
+ * Directories that the second step is all but sure to want. What it does not find here it
+ * makes, and cgroup_add() moves the process there.
+ */
+void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret)
+{
+	const bool v1 = f->cgroup == CGROUP_V1 || f->cgroup == CGROUP_HYBRID;
+	struct cgroup_limits none = { 0 };
+	struct cgroup_places p;
+	struct writ_err ignored;
+	const char *place = NULL;
+	char name[80];
+
+	*ret = (struct cgroup){ 0 };
+	if (f->cgroup == CGROUP_NONE || facts_scope(f) || !f->cgroup_pids ||
+	    !make_name(id, &name) || cgroup_places_read(&p, &ignored) < 0)
+		return;
+	/* Processes are limited unless somebody says otherwise. */
+	if (v1 && p.v1[V1_PIDS][0])
+		(void)!add_dir(ret, p.v1[V1_PIDS], name, CTL_PIDS, &ignored);
+	if (p.own[0] && place_v2(&p, &none, &place, &ignored) == 0 && (!v1 || place == p.own))
+		(void)!add_dir(ret, place, name, CTL_V2, &ignored);
+}
+
+int cgroup_go_on(const struct host_facts *f, const struct cgroup_limits *l, const char *id,
+		 struct cgroup *c, struct writ_err *err)
+{
+	char name[80];
+	int r = 0;
+
+	if (limits_asked(l) == 0)
+		return 0;
+	if (!make_name(id, &name)) {
+		r = writ_fail_lit(err, WRIT_E_BUG, 0, "a cgroup cannot have that name");
+	} else if (facts_scope(f)) {
+		r = unit_check_facts(f, l, err);
+		if (r == 0) {
+			(void)snprintf(c->unit, sizeof(c->unit), "%.64s.scope", name);
+			c->limits = *l;
+		}
+	} else {
+		r = check_facts(f, l, err);
+		if (r == 0)
+			r = open_any(f, l, name, c, err);
+	}
+	if (r < 0)
+		cgroup_close(c);
+	return r;
 }
 
 int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l, const char *id,
 		struct cgroup *ret, struct writ_err *err)
 {
 	struct cgroup c = { 0 };
-	char name[80];
-	int r;
+	const int r = cgroup_go_on(f, l, id, &c, err);
 
-	if (limits_asked(l) == 0) {
-		*ret = c;
-		return 0;
-	}
-	(void)snprintf(name, sizeof(name), "writ-%s", id);
-	if (!cgroup_name_ok(sv_from(name)))
-		return writ_fail_lit(err, WRIT_E_BUG, 0, "a cgroup cannot have that name");
-	if (facts_scope(f)) {
-		r = unit_check_facts(f, l, err);
-		if (r < 0)
-			return r;
-		(void)snprintf(c.unit, sizeof(c.unit), "%.64s.scope", name);
-		c.limits = *l;
-		*ret = c;
-		return 0;
-	}
-	r = check_facts(f, l, err);
-	if (r < 0)
-		return r;
-	r = open_any(f, l, name, &c, err);
-	if (r < 0)
-		cgroup_close(&c);
-	else
+	if (r == 0)
 		*ret = c;
 	return r;
+}
+
+/* Did it begin there? Only asked of one whose members all fit into a small list. */
+static bool has(const struct cgroup_dir *d, const char *pid)
+{
+	char text[1024];
+
+	return file_get(d->fd, "cgroup.procs", text, sizeof(text)) == 0 &&
+	       strlen(text) + 1 < sizeof(text) && sv_has_word(sv_from(text), '\n', sv_from(pid));
 }
 
 int cgroup_add(struct cgroup *c, int pid, struct writ_err *err)
@@ -473,13 +529,28 @@ int cgroup_add(struct cgroup *c, int pid, struct writ_err *err)
 		return unit_add(c, pid, err);
 	(void)snprintf(text, sizeof(text), "%d", pid);
 	for (size_t i = 0; i < c->n; i++) {
-		const int e = fd_put_at(c->dir[i].fd, "cgroup.procs", text);
+		const struct cgroup_dir *d = &c->dir[i];
+		const int e = has(d, text) ? 0 : fd_put_at(d->fd, "cgroup.procs", text);
 
 		if (e)
 			return writ_fail(err, WRIT_E_SYS, e, "move process %d into %s", pid,
-					 c->dir[i].path);
+					 d->path);
 	}
 	return 0;
+}
+
+size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], size_t *ret_unified)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->dir[i].controls & CTL_V2)
+			ret_fds[n++] = c->dir[i].fd;
+	*ret_unified = n;
+	for (size_t i = 0; i < c->n; i++)
+		if ((c->dir[i].controls & CTL_V2) == 0)
+			ret_fds[n++] = c->dir[i].fd;
+	return n;
 }
 
 /* True when the directory is gone. */
@@ -502,6 +573,7 @@ static void drop_first(struct cgroup *c)
 void cgroup_close(struct cgroup *c)
 {
 	const int64_t end = monotonic_ms() + CGROUP_WAIT_MS;
+	struct timespec pause = { 0, 50000 };
 
 	if (c->unit[0]) {
 		unit_close(c);
@@ -514,7 +586,8 @@ void cgroup_close(struct cgroup *c)
 			continue;
 		}
 		/* The dead take a moment to leave. */
-		sleep_ms(1);
+		(void)nanosleep(&pause, NULL);
+		pause.tv_nsec = pause.tv_nsec < 1000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
 		cgroup_kill(c);
 	}
 	*c = (struct cgroup){ 0 };

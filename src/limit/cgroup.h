@@ -24,6 +24,7 @@ struct cgroup_limits {
 	uint64_t pids;	 /* 0: none */
 };
 
+enum { CGROUP_DIRS = 4 };
 
 /* Closed when zero. At most one directory per v1 controller, or one for v2. */
 struct cgroup {
@@ -32,7 +33,7 @@ struct cgroup {
 		char path[CGROUP_PATH];
 		int fd;		  /* of the directory */
 		uint8_t controls; /* what it limits, bits of cgroup.c's own */
-	} dir[4];
+	} dir[CGROUP_DIRS];
 	bool v2;
 	char unit[80];		     /* of systemd; "": the directories are ours */
 	struct cgroup_limits limits; /* of the unit, which exists with its first process */
@@ -46,12 +47,28 @@ struct cgroup_hits {
 /* @id names the directory ("writ-ID"). Makes nothing if @l asks for nothing. */
 must_check int cgroup_open(const struct host_facts *f, const struct cgroup_limits *l,
 			   const char *id, struct cgroup *ret, struct writ_err *err);
+/*
+ * The same in two steps, for who wants a process to begin in it before the limits are
+ * known: first the directories that there will be in any case, or nothing at all; then the
+ * rest. A second step that fails closes @c.
+ */
+void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret);
+must_check int cgroup_go_on(const struct host_facts *f, const struct cgroup_limits *l,
+			    const char *id, struct cgroup *c, struct writ_err *err);
 static inline bool cgroup_used(const struct cgroup *c)
 {
 	return c->n || c->unit[0];
 }
-/* Moves @pid and all it will start. Who is in a unit cannot be joined by another. */
+/*
+ * Moves @pid, if it is not there already, and all it will start. Who is in a unit cannot be
+ * joined by another.
+ */
 must_check int cgroup_add(struct cgroup *c, int pid, struct writ_err *err);
+/*
+ * The directories, for a process that joins by itself: the caller's to read, not to close.
+ * Returns their number; the first *@ret_unified (0 or 1) are of the unified hierarchy.
+ */
+size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], size_t *ret_unified);
 must_check int cgroup_hits(const struct cgroup *c, struct cgroup_hits *ret, struct writ_err *err);
 /* Stops everything in it, or lets it go on. */
 must_check int cgroup_freeze(const struct cgroup *c, bool on, struct writ_err *err);

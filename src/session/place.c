@@ -76,14 +76,15 @@ static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 	return r;
 }
 
-static int make_id(struct session *s, struct writ_err *err)
+int session_make_id(char ret_id[static SESSION_ID + 1], struct writ_err *err)
 {
 	static const char digits[] = "abcdefghijkmnpqrstuvwxyz23456789";
 	uint8_t bytes[SESSION_ID];
 	int r = crypto_random(bytes, sizeof(bytes), err);
 
 	for (size_t i = 0; r == 0 && i < SESSION_ID; i++)
-		s->id[i] = digits[bytes[i] & 31];
+		ret_id[i] = digits[bytes[i] & 31];
+	ret_id[SESSION_ID] = 0;
 	return r;
 }
 
@@ -232,8 +233,13 @@ int session_place_record(struct session *s, struct writ_err *err)
 int session_place_make(struct session *s, struct writ_err *err)
 {
 	struct sv workspace;
-	int r = make_id(s, err);
+	int r = 0;
 
+	/* A jail that was made early is in a cgroup of that name. */
+	if (s->opt->begun && s->opt->begun->id[0])
+		memcpy(s->id, s->opt->begun->id, sizeof(s->id));
+	else
+		r = session_make_id(s->id, err);
 	s->paths.run_fd = -1;
 	if (s->opt->state.n == 0)
 		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");

@@ -185,7 +185,11 @@ static int open_cgroup(struct session *s, struct writ_err *err)
 					      .cpu = cpu ? l[LIMIT_CPU] : 0,
 					      .pids = pids ? l[LIMIT_PIDS] : 0 };
 
-	return cgroup_open(f, &limits, s->id, &s->cgroup, err);
+	if (s->opt->begun) {
+		s->cgroup = s->opt->begun->cgroup;
+		s->opt->begun->cgroup = (struct cgroup){ 0 };
+	}
+	return cgroup_go_on(f, &limits, s->id, &s->cgroup, err);
 }
 
 static void record_start(struct session *s)
@@ -324,13 +328,33 @@ static struct sv user_of(char *const *envp)
 										   : user;
 }
 
+/* A jail that waits to be told where its pid 1 is to begin. */
+static void join_cgroup(const struct cgroup *c, struct jail *j)
+{
+	int dirs[CGROUP_DIRS];
+	size_t unified;
+	const size_t n = cgroup_doors(c, dirs, &unified);
+
+	jail_join(j, dirs, n, unified);
+}
+
 int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
-		  struct jail *j, struct writ_err *err)
+		  struct jail *j, struct session_begun *ret_begun, struct writ_err *err)
 {
 	const struct jail_message m = { .type = JAIL_PREPARE };
 	scoped_fd program = -1;
-	int r = host_prepare(a, facts, user_of(envp), &program, err);
+	int r = 0;
 
+	if (j->waits) {
+		r = session_make_id(ret_begun->id, err);
+		if (r == 0)
+			cgroup_begin(facts, ret_begun->id, &ret_begun->cgroup);
+		/* One that has to be in another directory is not there yet. */
+		if (r == 0 && ret_begun->cgroup.n)
+			join_cgroup(&ret_begun->cgroup, j);
+	}
+	if (r == 0)
+		r = host_prepare(a, facts, user_of(envp), &program, err);
 	/* One that cannot be spoken to says why itself, when it is needed. */
 	if (r == 0 && jail_send(j->session, &m, &program, 1, SV(""), err) == 0)
 		j->prepared = true;
@@ -347,6 +371,29 @@ static struct sv real_java(struct session *s)
 	return name && realpath(name, real) ? sv_from(arena_str(s->a, sv_from(real))) : SV("");
 }
 
+void session_early_close(struct jail *j, struct session_begun *begun)
+{
+	jail_close(j);
+	cgroup_close(&begun->cgroup);
+}
+
+/* SECURITY: no command before pid 1 is where its limits are. */
+static void hear_hello(struct session *s)
+{
+	while (cgroup_used(&s->cgroup) && s->jail.init == 0 && s->state == SESSION_STARTING &&
+	       !s->failed)
+		hear_message(s);
+}
+
+/* What others could not clear away themselves. */
+static void sweep(const struct session *s)
+{
+	session_sweep(s->opt->state);
+	past_tidy(s->opt->state);
+	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
+		cgroup_sweep(s->opt->plan->facts);
+}
+
 static int start(struct session *s, struct writ_err *err)
 {
 	struct host_place place;
@@ -360,6 +407,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_make(s, err);
 	if (r == 0)
 		r = open_cgroup(s, err);
+	if (r == 0 && s->opt->early)
+		join_cgroup(&s->cgroup, s->opt->early);
 	s->reads = read_needed(s);
 	if (r == 0 && s->reads)
 		r = read_prepare(s, err);
@@ -389,6 +438,8 @@ static int start(struct session *s, struct writ_err *err)
 		*s->opt->early = (struct jail)JAIL_INIT;
 	} else {
 		r = jail_start(s->view.own_mounts, s->opt->fail_at, &s->jail, err);
+		if (r == 0)
+			join_cgroup(&s->cgroup, &s->jail);
 	}
 	/* It must be there before its listeners are. */
 	if (r == 0 && net_wanted(s))
@@ -408,8 +459,13 @@ static int start(struct session *s, struct writ_err *err)
 		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
 	/* It is being built meanwhile. */
 	if (r == 0)
+		sweep(s);
+	if (r == 0)
 		r = make_guarantees(s, err);
+	/* Nothing of it is left to do when somebody asks. */
 	if (r == 0 && s->opt->await)
+		hear_hello(s);
+	if (r == 0 && s->opt->await && !s->failed)
 		await(s, err);
 	if (r == 0 && s->failed)
 		return 0;
@@ -417,10 +473,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_record(s, err);
 	if (r == 0)
 		record_start(s);
-	/* SECURITY: no command before pid 1 is where its limits are. */
-	while (r == 0 && cgroup_used(&s->cgroup) && s->jail.init == 0 &&
-	       s->state == SESSION_STARTING && !s->failed)
-		hear_message(s);
+	if (r == 0)
+		hear_hello(s);
 	if (r == 0 && s->failed)
 		return 0;
 	if (r == 0 && s->reads)
@@ -527,8 +581,8 @@ static void finish(struct session *s)
 
 static void clear(struct session *s)
 {
-	/* pid 1 said that all others are dead. A cgroup has to be seen empty. */
-	const bool leave = s->opt->leaves && s->emptied && !cgroup_used(&s->cgroup);
+	/* pid 1 said that all others are dead, and is about to end itself. */
+	const bool leave = s->opt->leaves && s->emptied && !s->cgroup.unit[0];
 
 	if (leave)
 		jail_leave(&s->jail);
@@ -543,7 +597,7 @@ static void clear(struct session *s)
 	net_clear(s);
 	gitnet_clear(s);
 	secrets_wipe(s);
-	if (cgroup_used(&s->cgroup))
+	if (!leave && cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
 	if (s->relay)
 		relay_free(s->relay);
@@ -557,11 +611,9 @@ static void clear(struct session *s)
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
 	session_place_clear(s);
-	/* What others could not clear away themselves. */
-	session_sweep(s->opt->state);
-	past_tidy(s->opt->state);
-	if (s->opt->plan->facts->cgroup_pids || s->opt->plan->facts->cgroup_memory)
-		cgroup_sweep(s->opt->plan->facts);
+	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
+	if (cgroup_used(&s->cgroup))
+		cgroup_close(&s->cgroup);
 }
 
 int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,

@@ -9,6 +9,7 @@
 #define WRIT_SESSION_SESSION_H
 
 #include "jail/jail.h"
+#include "limit/cgroup.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 
@@ -21,6 +22,12 @@ enum session_exit {
 };
 
 enum { SESSION_ID = 8 }; /* letters and digits of an id */
+
+/* What a jail that is made early begins in. Nothing when zero. */
+struct session_begun {
+	char id[SESSION_ID + 1]; /* of the session to come */
+	struct cgroup cgroup;
+};
 
 struct session_options {
 	const struct policy *policy;
@@ -37,6 +44,7 @@ struct session_options {
 	char *const *argv;   /* ends with NULL */
 	char *const *environ;
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
+	struct session_begun *begun; /* with it, and taken over, too. May be NULL */
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
@@ -58,10 +66,11 @@ struct session_options {
 
 /*
  * A jail that is being made while the policy is read: for session_options.early.
- * Nothing of the policy is in it, so it may be thrown away (jail_close).
+ * Nothing of the policy is in it, so it may be thrown away (session_early_close).
  */
 must_check int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
-			     struct jail *j, struct writ_err *err);
+			     struct jail *j, struct session_begun *ret_begun, struct writ_err *err);
+void session_early_close(struct jail *j, struct session_begun *begun);
 
 /*
  * Runs the command to its end. *@ret_exit is the code to end with. Errors are

@@ -190,6 +190,7 @@ struct session {
 };
 
 /* place.c */
+must_check int session_make_id(char ret_id[static SESSION_ID + 1], struct writ_err *err);
 must_check int session_place_make(struct session *s, struct writ_err *err);
 /* Gives back memory that was needed to start: from now on it mostly waits. */
 void session_rest(void);

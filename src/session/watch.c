@@ -115,10 +115,13 @@ _Noreturn static void watch_main(struct session *s, int socket)
 
 		if (r < 0)
 			_exit(1);
-		/* Something to report comes with more to do; without it, this is once. */
-		if (r == 0 && !rested)
+		/* Once, when nobody has asked for a while: not because the supervisor speaks. */
+		if (r == 0 && !rested && poll(&p, 1, 0) == 0) {
 			session_rest();
-		rested = r == 0;
+			rested = true;
+		} else if (r > 0) {
+			rested = false;
+		}
 		if (r > 0 && send(socket, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
 			_exit(1);
 		while (poll(&p, 1, 0) > 0)

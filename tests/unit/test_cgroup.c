@@ -403,6 +403,55 @@ static void test_pids(const struct host_facts *f)
 	   "closing kills, and leaves no cgroup");
 }
 
+/* In two steps: who is in it after the first is still there after the second. */
+static void test_begun(const struct host_facts *f)
+{
+	const struct cgroup_limits ten = { .pids = 10 }, none = { 0 };
+	struct writ_err err = { 0 };
+	struct cgroup c, kept;
+	struct subject s;
+	int doors[CGROUP_DIRS];
+	char name[32];
+	size_t unified;
+
+	(void)snprintf(name, sizeof(name), "%s", new_id());
+	cgroup_begin(f, name, &c);
+	if (c.n == 0) {
+		ok(true, "two steps # SKIP no directory is made before the limits are known here");
+		return;
+	}
+	ok(cgroup_doors(&c, doors, &unified) == c.n && unified <= 1 &&
+		   (unified == 0 ||
+		    (c.dir[c.n - 1].controls & CTL_V2 && doors[0] == c.dir[c.n - 1].fd)),
+	   "the unified one comes first");
+	if (!ok(subject_start(&s, fork_many) && cgroup_add(&c, s.pid, &err) == 0, "a process: %s",
+		err.what)) {
+		cgroup_close(&c);
+		return;
+	}
+	kept = c;
+	ok(cgroup_go_on(f, &none, name, &c, &err) == 0 && c.n == kept.n,
+	   "no limit changes nothing");
+	ok(cgroup_go_on(f, &ten, name, &c, &err) == 0 && c.n >= kept.n &&
+		   strcmp(c.dir[0].path, kept.dir[0].path) == 0,
+	   "the second step keeps the first: %s", err.what);
+	ok(cgroup_add(&c, s.pid, &err) == 0 && cgroup_add(&c, s.pid, &err) == 0,
+	   "adding who is there: %s", err.what);
+	ok(subject_go(&s) && subject_hear(&s) == 9, "and it has its limit");
+	cgroup_close(&c);
+	ok(WTERMSIG(subject_end(&s, false, NULL)) == SIGKILL && left() == 0, "nothing is left");
+
+	struct host_facts without = *f;
+
+	without.cgroup_pids = false;
+	cgroup_begin(&without, new_id(), &c);
+	ok(c.n == 0 && left() == 0, "where processes cannot be limited nothing is begun");
+	cgroup_begin(f, name, &c);
+	ok(cgroup_go_on(&without, &ten, name, &c, &err) == WRIT_E_UNENFORCEABLE && c.n == 0 &&
+		   left() == 0,
+	   "a second step that fails leaves nothing: %s", err.what);
+}
+
 static uint64_t throttled(const struct cgroup *c)
 {
 	char text[1024];
@@ -921,6 +970,7 @@ int main(void)
 	test_user(&f);
 	test_memory(&f);
 	test_pids(&f);
+	test_begun(&f);
 	test_cpu(&f);
 	test_freeze(&f);
 	test_old_freezer();

@@ -26,6 +26,7 @@ struct init {
 	int parent; /* O_PATH: the directory that targets were last made in; else -1 */
 	char parent_path[JAIL_PATH];
 	int feed;     /* to append to, until it is handed over; else -1 */
+	int feed_tree; /* the mount it was opened through, until the root is closed; else -1 */
 	int ruleset;  /* Landlock, or -1 */
 	int children; /* signalfd for SIGCHLD */
 	bool ending;
@@ -61,6 +62,7 @@ int root_build(struct init *in, struct writ_err *err);
 
 /* net.c */
 int net_build(struct init *in, struct writ_err *err);
+int net_bring_up(struct writ_err *err);	      /* lo, by the keeper: pid 1 has enough to do */
 long net_listen(const struct jail_listen *l); /* a descriptor, or a negative errno */
 
 /* lock.c */

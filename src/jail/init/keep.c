@@ -215,18 +215,27 @@ static void lock_keeper(void)
 		sys_exit(1);
 }
 
-/* Without it there is no jail: pid 1 hears the end of the line, and says so. */
+/* Without it there is no jail: pid 1 hears why, or the end of the line, and says so. */
 static void make_network(int socket)
 {
-	const struct jail_message m = { .type = JAIL_KEEPER };
-	long fd = sys(unshare, CLONE_NEWNET);
+	struct jail_message m = { .type = JAIL_KEEPER };
+	long fd;
 
-	if (fd == 0)
+	/* It takes a while and is needed last: pid 1 first, where there are few processors. */
+	(void)sys(sched_yield);
+	fd = sys(unshare, CLONE_NEWNET);
+	if (fd < 0)
+		(void)init_fail(&m.err, fd, "new network namespace", NULL);
+	else
+		fd = net_bring_up(&m.err);
+	if (fd == 0) {
 		fd = sys(openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
-	if (fd >= 0) {
-		(void)message_send(socket, &m, (int)fd);
-		(void)sys(close, fd);
+		if (fd < 0)
+			(void)init_fail(&m.err, fd, "open the network namespace", NULL);
 	}
+	(void)message_send(socket, &m, fd < 0 ? -1 : (int)fd);
+	if (fd >= 0)
+		(void)sys(close, fd);
 	(void)sys(close, socket);
 }
 

@@ -293,6 +293,54 @@ static void reset_signals(void)
 			(void)sys(rt_sigaction, i, action, 0, 8);
 }
 
+/* --- the first steps of the keeper, and pid 1 --- */
+
+/* Directories of cgroups; the first @unified of them are of the unified hierarchy. */
+struct doors {
+	int fds[GIVEN_MAX];
+	uint32_t n, unified;
+};
+
+static void doors_close(const struct doors *d)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		(void)sys(close, d->fds[i]);
+}
+
+static void wait_for_doors(struct doors *ret)
+{
+	struct jail_message m;
+	const long r = message_receive(JAIL_FD_KEEPER, &m, NULL, 0, ret->fds, GIVEN_MAX, &ret->n);
+
+	/* The end of file: the supervisor changed its mind. */
+	if (r <= 0 || m.type != JAIL_JOIN)
+		sys_exit(r != 0);
+	ret->unified = m.value == 1 && ret->n;
+}
+
+/*
+ * A new process may begin in another cgroup; moving one that runs makes the kernel wait
+ * for all processors. Whatever keeps it from that, the supervisor sees and moves it.
+ */
+static long clone_into(const struct doors *d, uint64_t spaces)
+{
+	struct clone_args args = { .flags = spaces | CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	long pid = -ENOSYS;
+
+	if (d->unified) {
+		args.cgroup = (unsigned)d->fds[0];
+		pid = sys(clone3, &args, sizeof(args));
+	}
+	return pid < 0 ? sys(clone, spaces | SIGCHLD, 0, 0, 0, 0) : pid;
+}
+
+/* The older hierarchies: a thread that moves itself waits for nobody either. */
+static void join_alone(const struct doors *d)
+{
+	for (uint32_t i = d->unified; i < d->n; i++)
+		(void)write_text(d->fds[i], "tasks", "0");
+}
+
 _Noreturn static void pid1_main(struct init *in)
 {
 	struct jail_message m = { .type = JAIL_HELLO };
@@ -340,18 +388,20 @@ _Noreturn static void pid1_main(struct init *in)
 	}
 }
 
-/* argv: the tier, then optionally the number of a step that is to fail. */
+/* argv: A or B, or J for A that waits for JAIL_JOIN; then optionally the step that is to fail. */
 _Noreturn static void start(const char *tier, const char *fail)
 {
 	/* The network takes longest to make: the keeper does, while pid 1 goes on. */
-	const long spaces =
+	const uint64_t spaces =
 		CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	struct init in = { .old_root = -1,
 			   .network = -1,
 			   .parent = -1,
 			   .feed = -1,
+			   .feed_tree = -1,
 			   .ruleset = -1,
-			   .own_namespaces = tier[0] == 'A' };
+			   .own_namespaces = tier[0] != 'B' };
+	struct doors doors = { .n = 0 };
 	struct writ_err err = { 0 };
 	int link[2];
 	long pid;
@@ -373,9 +423,11 @@ _Noreturn static void start(const char *tier, const char *fail)
 	}
 	if (step_enter(&in, &err) < 0)
 		fail_start(in.fail_at == STEP_ID_MAP ? STEP_ID_MAP : STEP_NAMESPACES, &err);
+	if (tier[0] == 'J')
+		wait_for_doors(&doors);
 	pid = sys(socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0, link);
 	if (pid == 0)
-		pid = sys(clone, spaces | SIGCHLD, 0, 0, 0, 0);
+		pid = clone_into(&doors, spaces);
 	if (pid < 0) {
 		(void)init_fail(&err, pid, "new namespaces", NULL);
 		fail_start(STEP_NAMESPACES, &err);
@@ -385,8 +437,11 @@ _Noreturn static void start(const char *tier, const char *fail)
 		(void)sys(close, JAIL_FD_KEEPER);
 		(void)sys(close, link[1]);
 		in.network = link[0];
+		join_alone(&doors);
+		doors_close(&doors);
 		pid1_main(&in);
 	}
+	doors_close(&doors);
 	(void)sys(close, JAIL_FD_SESSION);
 	(void)sys(close, link[0]);
 	keeper_main((int)pid, link[1]);

@@ -138,7 +138,7 @@ long net_listen(const struct jail_listen *l)
 	return r < 0 ? r : s;
 }
 
-static int bring_up(struct writ_err *err)
+int net_bring_up(struct writ_err *err)
 {
 	struct ifreq lo = { .ifr_name = "lo" };
 	const long s = sys(socket, INET4, DATAGRAM | O_CLOEXEC, 0);
@@ -205,6 +205,10 @@ static int join(struct init *in, struct writ_err *err)
 	int fd;
 	long r = message_receive(in->network, &m, NULL, 0, &fd, 1, &n);
 
+	if (r > 0 && n == 0 && m.err.code < 0) {
+		*err = m.err;
+		return -EPIPE;
+	}
 	if (r <= 0 || n != 1)
 		return init_fail(err, r < 0 ? r : -EPIPE, "new network namespace", NULL);
 	r = sys(setns, fd, CLONE_NEWNET);
@@ -217,9 +221,6 @@ static int join(struct init *in, struct writ_err *err)
 int net_build(struct init *in, struct writ_err *err)
 {
 	int r = join(in, err);
-
-	if (r == 0 && (in->p->flags & JAIL_LOOPBACK))
-		r = bring_up(err);
 
 	if (r == 0 && (in->p->flags & JAIL_POOL))
 		r = add_pool(in, err);

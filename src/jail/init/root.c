@@ -16,6 +16,8 @@ enum {
 };
 enum { CLOSED = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
 enum { S_IFMT_ = 0170000, S_IFDIR_ = 0040000 };
+/* Directories of the host that something is mounted on before its root goes. */
+static const char *const places[] = { "/tmp", "/proc", "/usr", NULL };
 static const char masks[] = "/.mask", empty_dir[] = "/.mask/dir", empty_file[] = "/.mask/file";
 
 /* Never through a symbolic link: names in a program are physical. */
@@ -168,10 +170,13 @@ static int bind(struct init *in, int from, const char *src, const char *dst, uin
  */
 static int mask_kernel(const char *dst, uint32_t flags)
 {
-	long r = sys(mount, empty_file, dst, 0, OLD_MS_BIND, 0);
+	struct stat st;
+	long r = sys(newfstatat, AT_FDCWD, dst, &st, AT_SYMLINK_NOFOLLOW);
 
-	if (r == -ENOTDIR)
-		r = sys(mount, empty_dir, dst, 0, OLD_MS_BIND, 0);
+	/* Not by trying: a mount that finds no place makes the kernel wait for all processors. */
+	if (r == 0)
+		r = sys(mount, (st.st_mode & S_IFMT_) == S_IFDIR_ ? empty_dir : empty_file, dst, 0,
+			OLD_MS_BIND, 0);
 	return r == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)r;
 }
 
@@ -239,13 +244,34 @@ static int make_feed(struct init *in, const char *dst)
 		return (int)tree;
 	fd = sys(openat, tree, dst + 1,
 		 O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-	(void)sys(close, tree);
+	if (in->feed_tree >= 0)
+		(void)sys(close, in->feed_tree);
+	in->feed_tree = (int)tree;
 	if (fd < 0)
 		return (int)fd;
 	if (in->feed >= 0)
 		(void)sys(close, in->feed);
 	in->feed = (int)fd;
 	return 0;
+}
+
+/*
+ * The host's root goes, and everything mounted there. Whenever mounts go, the kernel waits
+ * for all processors: what the feed was opened through is put there first, to go with it.
+ */
+static int drop_old_root(struct init *in)
+{
+	for (size_t i = 0; in->feed_tree >= 0 && places[i]; i++)
+		if (sys(move_mount, in->feed_tree, "", in->old_root, places[i] + 1,
+			MOVE_MOUNT_F_EMPTY_PATH) == 0)
+			break;
+	/* Where it could not be put, this is where it goes. */
+	if (in->feed_tree >= 0)
+		(void)sys(close, in->feed_tree);
+	in->feed_tree = -1;
+	(void)sys(close, in->old_root);
+	in->old_root = -1;
+	return (int)sys(umount2, "/.old", DETACH);
 }
 
 static int carry_out(struct init *in, const struct jail_head *p, const struct jail_mount *m)
@@ -306,7 +332,6 @@ static int make_masks(void)
 /* A skeleton of our own becomes /, the host's root stays at /.old for a moment. */
 static int pivot(struct init *in, struct writ_err *err)
 {
-	static const char *const places[] = { "/tmp", "/proc", "/usr", NULL };
 	long r = sys(mount, 0, "/", 0, OLD_MS_REC | OLD_MS_PRIVATE, 0);
 
 	if (r < 0)
@@ -362,9 +387,7 @@ int root_build(struct init *in, struct writ_err *err)
 	if (r < 0)
 		return r;
 	drop_parent(in);
-	(void)sys(close, in->old_root);
-	in->old_root = -1;
-	r = (int)sys(umount2, "/.old", DETACH);
+	r = drop_old_root(in);
 	if (r == 0)
 		r = (int)sys(unlinkat, AT_FDCWD, "/.old", AT_REMOVEDIR);
 	if (r == 0)
