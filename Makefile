@@ -14,7 +14,7 @@ test: deps-test ## everything that must hold; the last line counts it
 	@tools/agents.sh
 	@tests/run
 
-test-long: deps-fuzz ## the same with long fuzzing, a million oracle pairs, reproducible dist
+test-long: deps-long ## the same with long fuzzing, a million oracle pairs, reproducible dist, other kernels
 	@tools/agents.sh
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
 
