@@ -38,9 +38,12 @@ ends() { # a run of which the record is the only one
 page() { run "$@" -- curl -sS -m 30 "$url" && said 'the page'; }
 page_inside() { inside curl -sS -m 30 "$url" && said 'the page'; }
 
-url=http://files.test:8080/
-check "a granted name is reached" page --allow net:tcp://files.test:8080
-check "with requests read, too" page --allow net:http://files.test:8080
+# In tier B a program reads the /etc/hosts of this machine, and goes where nobody let it go.
+host=files.test
+[ "$tier" = A ] || host=1.2.3.10
+url=http://$host:8080/
+check "a granted host is reached" page --allow "net:tcp://$host:8080"
+check "with requests read, too" page --allow "net:http://$host:8080"
 check "without the grant it is not" fails page
 url=http://localhost:8080/
 check "a granted port of this machine is reached" page --allow net:localhost:8080
@@ -59,6 +62,12 @@ if [ "$tier" = A ]; then
 	check "until it is granted" writ_ allow "$id" net:tcp://files.test:8080
 	check "then it is reached" page_inside
 	check "taken back" writ_ revoke "$id" 2
+	check "it is not" fails page_inside
+	url=http://localhost:8080/
+	check "a port of this machine is not there" fails page_inside
+	check "until it is granted" writ_ allow "$id" net:localhost:8080
+	check "then it is reached" page_inside
+	check "taken back" writ_ revoke "$id" 3
 	check "it is not" fails page_inside
 fi
 check "and ends" writ_ stop "$id"
