@@ -16,7 +16,7 @@ packed. Without a command, as TAP, one machine for each of these parts and users
     conform    `writ conform`, all of it, in both tiers as the user and as root; every row
                is a result. One that cannot be tried there must be in `unsupported`.
     smoke      smoke.sh: network, live grants, limits; in both tiers, as both
-    delegated  every program of the unit tests that acts (suite `both`) and `writ doctor`
+    delegated  every unit test that acts (also in suite `both`) and `writ doctor`
     bare       the same without a cgroup of the user's
 
     --part NAME        only this one (repeatable)
@@ -480,7 +480,8 @@ def suite_commands(opts):
                          stdout=subprocess.PIPE).stdout
     found = [("writ doctor", ["/test/writ", "doctor"])]
     for test in json.loads(out):
-        if not any(s.split(":")[-1] == "both" for s in test["suite"]):
+        # Others that act are written in Python, or test the library: what is here is below them.
+        if not {"both", "unit"} <= {s.split(":")[-1] for s in test["suite"]}:
             continue
         env = {"WRIT": "/test/writ", **test["env"]}
         if env.get("SRC") == str(ROOT):  # as a whole it is not for the machine
