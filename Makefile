@@ -14,7 +14,7 @@ test: deps-test ## everything that must hold; the last line counts it
 	@tools/agents.sh
 	@tests/run
 
-test-long: deps-fuzz deps-clients ## the same with long fuzzing, a million oracle pairs, all clients, reproducible dist
+test-long: deps-long deps-clients ## the same with long fuzzing, a million oracle pairs, all clients, reproducible dist, other kernels
 	@tools/agents.sh
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
 

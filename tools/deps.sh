@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|agents|clients|fuzz|format - install the Debian or Ubuntu packages a target needs.
+# deps.sh build|test|agents|clients|fuzz|long|format - install the Debian or Ubuntu packages a target needs.
 #
 # Does nothing if all are there. Says what it installs. With WRIT_NO_APT=1, or
 # where it cannot install, it prints the command to type and fails.
@@ -8,7 +8,7 @@ set -eu
 pkgs='meson ninja-build pkg-config gcc libc6-dev python3
 libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp-dev
 libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
-case ${1:?usage: deps.sh build|test|agents|clients|fuzz|format} in
+case ${1:?usage: deps.sh build|test|agents|clients|fuzz|long|format} in
 build) ;;
 test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl" ;;
 agents) # for tests/agents; whoever has npm from elsewhere keeps it
@@ -24,10 +24,12 @@ clients) # for tests/clients: whoever has one from elsewhere keeps it, and none 
 	# Ubuntu has no package of it, only a way to get it from elsewhere.
 	grep -q '^ID=ubuntu' /etc/os-release && pkgs=${pkgs% chromium}
 	;;
-fuzz)
+fuzz | long)
 	pkgs="$pkgs git clang clang-tidy mandoc curl openssl"
 	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.
 	grep -q '^VERSION_ID="22.04"' /etc/os-release || pkgs="$pkgs libclang-rt-dev"
+	# For the machines with other kernels.
+	[ "$1" = fuzz ] || pkgs="$pkgs qemu-system-x86 busybox e2fsprogs"
 	;;
 format) pkgs=clang-format ;;
 *) echo "deps.sh: unknown set '$1'" >&2; exit 2 ;;

@@ -269,6 +269,26 @@ static void on_bound(struct egress *e, uint32_t id, int fd)
 
 /* --- what the supervisor says --- */
 
+/* Nobody asks for the name of this machine before connecting: its ports open with their rule. */
+static void open_localhost(struct egress *e)
+{
+	uint16_t ports[REACH_PORTS_MAX];
+	const size_t n = reach_ports(&e->reach, SV("localhost"), ports);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct reach_listener l = { .what = REACH_HOST,
+						  .host = SV("localhost"),
+						  .port = ports[i],
+						  .addr = { 127, 0, 0, 1 } };
+
+		if (reach_way(&e->reach, l.host, l.port) == REACH_CLOSED ||
+		    !egress_bind(e, l.host, l.port) || e->listeners.n >= REACH_LISTENERS_MAX)
+			continue;
+		add_listener(e, &l)->wanted = true;
+		egress_bind_more(e);
+	}
+}
+
 static void on_rule(struct egress *e, const struct egress_message *m)
 {
 	struct cap_entry entry = { .rule = RULE_NONE };
@@ -294,6 +314,7 @@ static void on_rule(struct egress *e, const struct egress_message *m)
 		if (e->listeners.v[i]->l.what == REACH_HOST)
 			e->listeners.v[i]->way = (uint8_t)reach_way(
 				&e->reach, e->listeners.v[i]->l.host, e->listeners.v[i]->l.port);
+	open_localhost(e);
 }
 
 static bool is_revoked(const struct egress *e, const struct flow *f)

@@ -17,7 +17,7 @@
 #include "base/banned.h"
 
 enum { LIMITS = V1_CPU + 1 }; /* memory, pids, cpu: not the freezer */
-enum { WAIT_MS = 1000 }; /* for the kernel to do what was written */
+enum { WAIT_MS = 2000 }; /* for the kernel to do what was written */
 
 /* What the trial found, one bit each. */
 enum {

@@ -485,15 +485,18 @@ static int start(struct session *s, struct writ_err *err)
 	return r < 0 || !s->opt->named ? r : control_open(s, err);
 }
 
-/* Out of memory, processes or time: said once, on record and on the terminal. */
-static void note_hits(struct session *s)
+/*
+ * Out of memory or processes: said once, on record and on the terminal. True if
+ * somebody was killed for memory.
+ */
+static bool note_hits(struct session *s)
 {
 	struct cgroup_hits hits = { 0 };
 	struct writ_err err = { 0 };
 	struct buf b = BUF_INIT(4096);
 
 	if (!s->cgroup.n || cgroup_hits(&s->cgroup, &hits, &err) < 0)
-		return;
+		return false;
 	if (hits.oom) {
 		record_begin(s, &b, "limit");
 		record_str(&b, "limit", SV("memory"));
@@ -510,6 +513,18 @@ static void note_hits(struct session *s)
 		say(s, "the limit of processes was reached: %llu were not started",
 		    (unsigned long long)hits.pids);
 	}
+	return hits.oom > 0;
+}
+
+/* Nobody inside could say how it ended: all were killed at once, or something broke. */
+static void end_unheard(struct session *s, bool out_of_memory)
+{
+	if (s->has_exit)
+		return;
+	s->exit_code = out_of_memory ? 128 + SIGKILL : SESSION_FAILED;
+	s->has_exit = true;
+	if (out_of_memory)
+		s->ended_by = "memory";
 }
 
 static void report_status(const struct session *s)
@@ -536,6 +551,7 @@ static void finish(struct session *s)
 {
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
+	bool out_of_memory;
 
 	if (s->failed && s->failed_step != STEP_EXEC) {
 		s->exit_code =
@@ -561,7 +577,7 @@ static void finish(struct session *s)
 	net_finish(s);
 	relay_free(s->relay);
 	s->relay = NULL;
-	note_hits(s);
+	out_of_memory = note_hits(s);
 	if (s->opt->explain && !s->failed)
 		denial_explain_all(s);
 	else if (s->interactive)
@@ -571,6 +587,7 @@ static void finish(struct session *s)
 	else if (s->ended_by)
 		say(s, "%s", s->ended_by);
 	burst_flush(s, true);
+	end_unheard(s, out_of_memory);
 	record_begin(s, &b, "end");
 	record_num(&b, "exit", s->exit_code);
 	record_num(&b, "denials", (int64_t)s->denials.n);

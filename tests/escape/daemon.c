@@ -166,14 +166,14 @@ static void inet_posts(struct keep *k, const struct row *row)
 
 char victim_memory[64];
 
-/* argv: victim ID SECRET; stands in for any other process of the same user. */
+/* argv: NAME victim - SECRET; stands in for any other process of the same user. */
 int victim_main(char **argv)
 {
 	(void)prctl(PR_SET_NAME, "escape-victim");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The worst case: even where Yama would object, everybody may trace it. */
 	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-	fmt(victim_memory, sizeof(victim_memory), "%s", argv[2]);
+	fmt(victim_memory, sizeof(victim_memory), "%s", argv[3]);
 	char line[64];
 	const int n = snprintf(line, sizeof(line), "%p\n", (void *)victim_memory);
 	(void)!write(1, line, (size_t)n);

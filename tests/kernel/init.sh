@@ -11,8 +11,9 @@ if [ ! -d /jobs ]; then
 	/usr/bin/busybox --install -s /usr/bin
 	mount -t proc proc /proc
 	mount -t devtmpfs dev /dev
-	while read -r module; do
-		insmod "/modules/$module" || echo "init: $module does not load"
+	while read -r module arguments; do
+		# shellcheck disable=SC2086  # they are words
+		insmod "/modules/$module" $arguments || echo "init: $module does not load"
 	done </modules/order
 	mkdir /new
 	mount -t tmpfs -o mode=0755 root /new
@@ -22,7 +23,7 @@ if [ ! -d /jobs ]; then
 	exec switch_root /new /init
 fi
 
-. /jobs/config # MARK, TIMEOUT, DELEGATE
+. /jobs/config # MARK, DELEGATE
 for applet in $(busybox --list); do
 	[ -e "/usr/bin/$applet" ] || [ -e "/usr/sbin/$applet" ] ||
 		ln -s busybox "/usr/bin/$applet"
@@ -40,7 +41,7 @@ mount -t devpts -o mode=0620,ptmxmode=0666 devpts /dev/pts
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t tmpfs -o mode=0755 run /run
 # A real file system where copy-on-write layers and temporary files are.
-if [ -b /dev/vda ] && mount -t ext4 /dev/vda /home; then
+if mke2fs -q -t ext4 /dev/ram0 && mount -t ext4 /dev/ram0 /home; then
 	mkdir -m 1777 /home/tmp
 	mount -o bind /home/tmp /tmp
 else
@@ -52,6 +53,22 @@ chown 1000:1000 /home/user /run/user/1000
 chmod 0700 /home/user /run/user/1000
 ip link set lo up
 hostname machine
+# A second host, files.test in /etc/hosts, behind a wire: a name has no address of our own.
+mkdir /srv
+echo 'the page' >/srv/index.html
+if ip link add w0 type veth; then # its other end is called veth0
+	unshare -n sleep 1000000 &
+	other=$!
+	for _ in 1 2 3 4 5 6 7 8 9; do # until it is in a network of its own
+		[ ! -e /sys/class/net/veth0 ] || sleep 0.3
+		ip link set veth0 netns "$other" 2>/dev/null
+	done
+	nsenter -t "$other" -n sh -c 'ip addr add 1.2.3.10/24 dev veth0 && ip link set veth0 up &&
+		httpd -p 1.2.3.10:8080 -h /srv'
+	ip addr add 1.2.3.253/24 dev w0
+	ip link set w0 up
+fi
+httpd -p 127.0.0.1:8080 -h /srv
 [ -c /dev/fuse ] && chmod 0666 /dev/fuse
 
 # As systemd leaves it: a part of the tree belongs to the user, whose session is
@@ -73,21 +90,22 @@ exec 3>/dev/ttyS1
 mkfifo /run/out
 printf '\036%s ready %s\036' "$MARK" "$(uname -r)" >&3
 
-# job N WHO: its output, then its exit code. What it leaves running cannot hold us.
+# job N WHO SECONDS: its output, then its exit code. What it leaves running cannot hold us.
+# WHO is user, root, or both: root in the user's part of the cgroups, to become the user.
 job() {
 	cat /run/out >&3 &
 	reader=$!
 	(
 		exec </dev/null >/run/out 2>&1 3>&-
+		[ "$2" = root ] || echo 0 >"$manager/session.scope/cgroup.procs"
 		if [ "$2" = user ]; then
-			echo 0 >"$manager/session.scope/cgroup.procs"
 			export HOME=/home/user XDG_RUNTIME_DIR=/run/user/1000
 			cd /home/user || exit 97
-			exec setsid timeout -k 3 "$TIMEOUT" su user -c "exec sh /jobs/$1"
+			exec setsid timeout -k 3 "$3" su user -c "exec sh /jobs/$1"
 		fi
 		export HOME=/root
 		cd /root || exit 97
-		exec setsid timeout -k 3 "$TIMEOUT" sh "/jobs/$1"
+		exec setsid timeout -k 3 "$3" sh "/jobs/$1"
 	)
 	code=$?
 	(sleep 3; kill "$reader") 2>/dev/null &
@@ -95,8 +113,8 @@ job() {
 	printf '\036%s end %s %s\036' "$MARK" "$1" "$code" >&3
 }
 
-while read -r n who; do
-	job "$n" "$who"
+while read -r n who seconds; do
+	job "$n" "$who" "$seconds"
 done </jobs/list
 exec 3>&-
 poweroff -f

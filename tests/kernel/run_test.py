@@ -24,9 +24,30 @@ CASES = [
     ("a job that hangs", r"\036M ready 6.1\036one||||||||", [(b"one", None), (b"", None)]),
 ]
 
+# what `writ conform` said of a row, kernel and user: is that good?
+TABLE = [["DV-*", "-2", "*", "*", "no such device"], ["*", "-1", "*", "user", "not for a user"],
+         ["MD-004", "-38", "6.1", "*", "of 6.6"], ["*", "root", "*", "root", "another user"]]
+ROWS = [
+    (("FS-001", "held", ""), "6.1", "user", True),
+    (("FS-001", "ESCAPED", "-1 no"), "6.1", "user", False),
+    (("FS-001", "NOT RUN", "-1 no"), "6.1", "user", False),
+    (("FS-001", "BROKEN", "-1 no"), "6.1", "user", False),
+    (("FS-001", "something new", "-1 no"), "6.1", "user", False),
+    (("FS-001", "n.a.", "-1 Operation not permitted"), "6.1", "user", True),
+    (("FS-001", "n.a.", "-1 Operation not permitted"), "6.1", "root", False),
+    (("FS-001", "n.a.", "-13 Permission denied"), "6.1", "user", False),
+    (("FS-001", "n.a.", "0"), "6.1", "user", False),
+    (("FS-001", "n.a.", ""), "6.1", "user", False),
+    (("DV-001", "n.a.", "-2 No such file or directory"), "6.12", "root", True),
+    (("MD-004", "n.a.", "-38 Function not implemented"), "6.1", "root", True),
+    (("MD-004", "n.a.", "-38 Function not implemented"), "6.12", "root", False),
+    (("ID-010", "n.a.", "needs root to prepare and a user to run"), "6.1", "root", True),
+    (("ID-010", "n.a.", "needs root to prepare and a user to run"), "6.1", "user", False),
+]
+
 
 def hear(says):
-    opts = run.arguments(["--timeout", "1"])
+    opts = run.arguments(["--timeout", "1", "--accel", "kvm"])
     jobs = [run.Job("root", ["x"]), run.Job("user", ["x"])]
     machine = run.Machine("6.1", jobs, opts, lambda job, data: None)
     parts = says.replace("M ", f"{machine.mark} ").split("|")
@@ -59,6 +80,12 @@ def main():
         ok(got == want, name)
         if got != want:
             print(f"# got {got}, want {want}")
+    for (row, verdict, said), kernel, who, want in ROWS:
+        row = {"id": row, "verdict": verdict, "bare_said": said}
+        good, end = run.judge_row(TABLE, kernel, who, row)
+        ok(good == want and ("SKIP" in end) == (want and verdict == "n.a."),
+           f"{row['id']} {verdict} ({said}) on {kernel} as {who} is {'good' if want else 'bad'}")
+    ok(all(len(line) == 5 for line in run.unsupported()), "what is declared can be read")
     tree, data = tree_bytes()
     ok(len(data) % 4 == 0 and b"etc/x\0" in data and b"hello\0\0\0" in data, "a file is packed")
     ok("/usr/bin/sh" in tree.entries and "/bin/sh" not in tree.entries, "/bin is in /usr")

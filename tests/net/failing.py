@@ -217,3 +217,23 @@ print(json.dumps([attempt(s.recv, 1), time.monotonic() - start < 9]), flush=True
     w.exits(w.writ("revoke", session, "1"), 0, "it is taken back")
     w.same(json.loads(p.stdout.readline()), ["ECONNRESET", True], "who waits is told at once")
     p.wait(20)
+
+
+@test("a port of the host that comes, and goes, while the session runs")
+def live_localhost(w):
+    port, hits = net.host_listener(answer=b"host")
+    p = w.started_inside([], STEPS + f"""
+names = ["localhost", "127.0.0.1", "host.writ"]
+step([talk(n, {port}) for n in names])
+step([talk(n, {port}) for n in names])
+step([talk(n, {port}) for n in names])
+""")
+    w.ok("host" not in say(p), "before, nobody is there")
+    session = next(iter(w.ids()))
+    w.exits(w.writ("allow", session, f"net:localhost:{port}"), 0, "it is allowed")
+    go(p)
+    w.same(say(p), ["host"] * 3, "and reached by each of its names")
+    w.exits(w.writ("revoke", session, "1"), 0, "it is taken back")
+    go(p)
+    w.ok("host" not in say(p), "and gone")
+    w.same(len(hits), 3, "nobody came but when it was allowed")
