@@ -92,7 +92,7 @@ def share(count, rounds, i):
 def interleave(ways, rounds, cwd, most=None):
     """Times of each way by name, or a string: why there are none.
 
-    Nobody takes more than about `most` seconds: who is slow has fewer turns.
+    No peer takes more than about `most` seconds: who is slow has fewer turns.
     """
     got, turns = {}, {}
     for name, way in ways.items():
@@ -104,7 +104,7 @@ def interleave(ways, rounds, cwd, most=None):
             got[name] = f"does not run here: {e}"
             continue
         got[name] = Times([], [])
-        turns[name] = min(rounds, max(LEAST, int(most * 1000 / took))) if most else rounds
+        turns[name] = min(rounds, max(LEAST, int(most * 1000 / took))) if most and way.peer else rounds
     order = list(turns)
     for i in range(rounds):
         for name in order:

@@ -238,7 +238,7 @@ def row_of_sessions(host, account, count):
 def descriptors(pids):
     """How many they have, and how many of /proc/PID."""
     names = [os.readlink(fd) for pid in pids for fd in Path(f"/proc/{pid}/fd").iterdir()]
-    processes = sum(1 for name in names if re.fullmatch(r"/proc/\d+(/status)?", name))
+    processes = sum(1 for name in names if re.fullmatch(r"/proc/\d+(/status)?( \(deleted\))?", name))
     return len(names) - processes, processes
 
 

@@ -10,7 +10,7 @@ set -eu
 
 srt=@anthropic-ai/sandbox-runtime@0.0.83
 landrun=github.com/zouuup/landrun/cmd/landrun@latest
-nono=nono-cli@0.81.0
+nono='nono-cli@0.81.0'
 
 tools=$(cd "$(dirname "$0")" && pwd)
 dir=${1:-$tools/../build/peers}
