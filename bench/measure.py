@@ -31,7 +31,7 @@ class Way:
 
 @dataclass
 class Times:
-    """Of one way: milliseconds of each run, and of CPU of everything it started."""
+    """Of one way: milliseconds of each run, and of CPU of everything it started, if known."""
     wall: list
     cpu: list
 
@@ -45,7 +45,7 @@ class Times:
 
     @property
     def cpu_median(self):
-        return statistics.median(self.cpu)
+        return statistics.median(self.cpu) if self.cpu else None
 
 
 def percentile(values, p):

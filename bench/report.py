@@ -67,6 +67,7 @@ def cells(r):
 
 
 HEAD = ["median ms", "p99 ms", "CPU ms", "result", "budget", "", ""]
+VERDICT = 5
 WHO, WIDTHS = 23, [11, 10, 10, 18, 12, 9, 0]
 
 
@@ -133,14 +134,17 @@ def save(section, rows, load):
     kept["machine"] = machine()
     kept.setdefault("sections", {})[section] = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "load_before": round(load, 2),
                                                 "load_after": round(load_average(), 2), "rows": rows}
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(kept, indent=1) + "\n")
+    try:
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_text(json.dumps(kept, indent=1) + "\n")
+    except OSError as e:
+        print(f"bench: not saved: {e}", file=sys.stderr)
 
 
-def verdict(rows):
-    """One line to end with."""
-    judged = [r for r in rows if "ok" in r]
-    missed = sorted({f"{r['what']} ({r['who']})" for r in judged if not r["ok"]})
+def verdict(sections):
+    """What to end with: of rows by section, how many budgets there are and which are missed."""
+    judged = [(name, r) for name, rows in sections.items() for r in rows if "ok" in r]
+    missed = [f"{name}: {r['what']} ({r['who']})" for name, r in judged if not r["ok"]]
     return f"{len(judged)} budgets, {len(missed)} missed" + "".join(f"\n  {m}" for m in missed)
 
 
@@ -151,11 +155,14 @@ def markdown(data):
     for name, section in data["sections"].items():
         yield f"\n### {name}\n"
         yield f"{section['date']}; load {section['load_before']} before, {section['load_after']} after.\n"
-        yield "| what | who | median ms | p99 ms | CPU ms | result | budget | | |\n|---|---|---:|---:|---:|---:|---:|---|---|"
+        table = [cells(r) for r in section["rows"]]
+        used = [i for i in range(len(HEAD)) if any(texts[i] for texts in table)]
+        yield "| what | who | " + " | ".join(HEAD[i] for i in used) + " |"
+        yield "|---|---|" + "".join("---|" if i >= VERDICT else "---:|" for i in used)
         before = None
-        for r in section["rows"]:
+        for r, texts in zip(section["rows"], table):
             what, before = ("" if r["what"] == before else r["what"]), r["what"]
-            yield f"| {what} | {r['who']} | " + " | ".join(c.replace("|", "/") for c in cells(r)) + " |"
+            yield f"| {what} | {r['who']} | " + " | ".join(texts[i].replace("|", "/") for i in used) + " |"
 
 
 def main():

@@ -28,7 +28,7 @@ from measure import Way
 
 BUDGET_SPREAD = 20.0  # the 99th start of a hundred, in medians
 # Kept on purpose, below the state directory: records, and one of each per workspace.
-KEPT = ("sessions", "homes", "kept", "facts", "realm", "tidied", "order")
+KEPT = ("sessions", "homes", "homes-b", "kept", "facts", "realm", "tidied", "order")
 REMEMBERED = 128  # two descriptors of each of the 64 processes that a session met last
 OUT = report.Printer()
 
@@ -297,7 +297,7 @@ def main():
     print(f"\n== scale, {who}")
     with stage.Stage() as place:
         scale(place, "root" if opt.root else "user", [] if opt.root else stage.become(), opt)
-    print(f"\nscale: {report.verdict(OUT.rows)}")
+    print(f"\n{report.verdict({f'scale, {who}': OUT.rows})}")
     report.save(f"scale, {who}", OUT.rows, load)
 
 
