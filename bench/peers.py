@@ -101,12 +101,15 @@ def commands(place, work, command):
     }
 
 
+ENV = {"nono": {"NONO_NO_UPDATE_CHECK": "1"}}  # it would ask the network
+
+
 def ways(place, work, command):
     """Of each peer a Way, or a string: why there is none."""
     out = {}
     for name, args in commands(place, work, command).items():
         program = find(name)
-        out[name] = Way([program, *args], peer=True) if program else why_not(name)
+        out[name] = Way([program, *args], ENV.get(name, {}), peer=True) if program else why_not(name)
     return out
 
 
