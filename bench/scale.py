@@ -183,12 +183,22 @@ def end_all(sessions):
     return strange
 
 
+def answer(account, count, seconds=5):
+    """How many sessions answer; one begins to only after its command has been started."""
+    end = time.monotonic() + seconds
+    while True:
+        listed = len(account.output("ps").splitlines()) - 1
+        if listed >= count or time.monotonic() > end:
+            return listed
+        time.sleep(0.2)
+
+
 def crowd(host, account, count):
     what = f"{count:,} sessions at once"
     account.output("run", "-q", "--", "true")
     before = host.look()
     sessions, took, failed = at_once(account, count)
-    listed = len(account.output("ps").splitlines()) - 1
+    listed = answer(account, count)
     pids = [name.split()[1] for name in host.processes()]
     mib = sum(pss(pid) for pid in pids) / 1024
     OUT.add(report.row(what, "failed to start", failed, "", 0), report.row(what, "seen by writ ps", listed, "", count, more=True))
