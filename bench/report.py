@@ -39,7 +39,7 @@ def row(what, who, value=None, unit="", budget=None, times=None, note="", missin
     return r
 
 
-def against(what, got, peer, budgets, note=None):
+def against(what, got, peer, budgets):
     """Rows of several ways as ratios of the median to that of one of them."""
     base = got[peer]
     for who, times in got.items():
@@ -47,7 +47,7 @@ def against(what, got, peer, budgets, note=None):
             yield row(what, who, missing=times)
             continue
         text = f"p99 {times.p99 / base.p99:.2f} x, CPU {times.cpu_median / (base.cpu_median or 1):.2f} x" if who != peer else ""
-        yield row(what, who, times.median / base.median, f"x {peer}", budgets.get(who), times, note or text)
+        yield row(what, who, times.median / base.median, f"x {peer}", budgets.get(who), times, text)
 
 
 def number(x):
