@@ -6,6 +6,7 @@ is made (/var/tmp, which should be a disk).
 """
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,8 +37,9 @@ def make_user():
 class Stage:
     """Copies of the programs, and a directory for each account; removed at the end."""
 
-    def __init__(self, base=None):
-        self.dir = Path(tempfile.mkdtemp(prefix="writ-bench-", dir=base or os.environ.get("BENCH_DIR", "/var/tmp")))
+    def __init__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that it is removed then, too
+        self.dir = Path(tempfile.mkdtemp(prefix="writ-bench-", dir=os.environ.get("BENCH_DIR", "/var/tmp")))
         self.dir.chmod(0o755)
         for name in PROGRAMS:
             where = self.dir / "build" / name
