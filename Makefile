@@ -25,8 +25,9 @@ fuzz: deps-fuzz ## every fuzz target for FUZZ_SECONDS (300), stops at a finding
 	@tools/build.sh fuzz
 	@tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
-bench: build ## budgets, measured against a peer in the same run
-	@bench/run.py; bench/sandbox.py
+bench: build deps-peer-bwrap ## budgets, measured against peers in the same run (QUICK=1: fewer rounds)
+	@bench/run.py; bench/sandbox.py $(if $(QUICK),--quick)
+	@bench/scale.py $(if $(QUICK),--quick); [ $$(id -u) -ne 0 ] || bench/scale.py --root $(if $(QUICK),--quick)
 	@tools/peers-net.sh; bench/egress.py
 
 install: build ## into PREFIX (/usr/local); DESTDIR is for packagers

@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tests/net")]
-import peers  # noqa: E402
+import proxies as peers  # noqa: E402
 import sandbox  # noqa: E402
 import space  # noqa: E402
 import world as names  # noqa: E402

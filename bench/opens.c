@@ -1,7 +1,7 @@
 /*
- * opens.c - what it costs to open a file for writing, and to make one
+ * opens.c - what it costs to open a file for writing or reading, and to make one
  *
- * usage: opens open|create ROUNDS
+ * usage: opens open|create|read ROUNDS
  *
  * Prints the median in nanoseconds of open() and close() of a name in the current
  * directory. Linked statically and small, so that it runs anywhere.
@@ -38,15 +38,19 @@ int main(int argc, char **argv)
 	static const char name[] = "opens.tmp";
 	const long rounds = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
 	const int create = argc == 3 && strcmp(argv[1], "create") == 0;
-	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (create ? O_EXCL : 0);
+	const int read_only = argc == 3 && strcmp(argv[1], "read") == 0;
+	const int flags =
+		O_CLOEXEC | (read_only ? O_RDONLY : O_WRONLY | O_CREAT) | (create ? O_EXCL : 0);
 	uint64_t *times;
 
 	if (rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: opens open|create ROUNDS\n");
+		fprintf(stderr, "usage: opens open|create|read ROUNDS\n");
 		return 2;
 	}
 	times = calloc((size_t)rounds, sizeof(*times));
 	(void)unlink(name);
+	if (read_only)
+		close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	for (long i = 0; times && i < rounds; i++) {
 		const uint64_t start = now_ns();
 		const int fd = open(name, flags, 0644);

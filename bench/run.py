@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py - measure the budgets and print a table; also build/bench.json.
+"""run.py - measure the budgets of the language and print a table; also for build/bench.json.
 
     bench/run.py [--rounds N]
 
@@ -12,10 +12,11 @@ build/release/bench/micro and tlog_bench, which print one line per item:
 A row is ok if measured <= budget. The exit code is 1 if a budget is missed.
 """
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
+
+import report
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build/release"
@@ -48,6 +49,7 @@ def main():
     ap = argparse.ArgumentParser(description="measure the budgets")
     ap.add_argument("--rounds", type=int, default=1000)
     args = ap.parse_args()
+    load = report.load_average()
     rows = [startup(args.rounds)]
     for name in ("micro", "tlog_bench"):
         if (RELEASE / "bench" / name).exists():
@@ -58,7 +60,8 @@ def main():
         r["ok"] = r["measured"] <= r["budget"]
         print(f"{r['name']:<{width}}  {r['measured']:>9.3f} {r['unit']:<2}  "
               f"{r['budget']:>9.3f} {r['unit']:<2}  {'ok' if r['ok'] else 'MISSED'}  {r['note']}".rstrip())
-    (ROOT / "build/bench.json").write_text(json.dumps(rows, indent=1) + "\n")
+    report.save("language and policy", [report.row(r["name"], "writ", r["measured"], r["unit"], r["budget"], note=r["note"])
+                                        for r in rows], load)
     return 0 if all(r["ok"] for r in rows) else 1
 
 

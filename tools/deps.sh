@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|agents|clients|fuzz|long|format - install the Debian or Ubuntu packages a target needs.
+# deps.sh build|test|agents|clients|fuzz|long|format|peer-NAME - install the Debian or Ubuntu packages a target needs.
 #
 # Does nothing if all are there. Says what it installs. With WRIT_NO_APT=1, or
 # where it cannot install, it prints the command to type and fails.
@@ -8,7 +8,7 @@ set -eu
 pkgs='meson ninja-build pkg-config gcc libc6-dev python3
 libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp-dev
 libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
-case ${1:?usage: deps.sh build|test|agents|clients|fuzz|long|format} in
+case ${1:?usage: deps.sh build|test|agents|clients|fuzz|long|format|peer-NAME} in
 build) ;;
 test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl" ;;
 agents) # for tests/agents; whoever has npm from elsewhere keeps it
@@ -32,6 +32,9 @@ fuzz | long)
 	[ "$1" = fuzz ] || pkgs="$pkgs qemu-system-x86 busybox e2fsprogs"
 	;;
 format) pkgs=clang-format ;;
+peer-bwrap) pkgs=bubblewrap ;; # to compare with: tools/peers.sh
+peer-srt) pkgs='bubblewrap socat ripgrep' ;;
+peer-*) pkgs=${1#peer-} ;;
 *) echo "deps.sh: unknown set '$1'" >&2; exit 2 ;;
 esac
 
