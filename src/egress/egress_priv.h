@@ -279,7 +279,7 @@ must_check enum upstream_state upstream_heard(struct egress *e, struct attempt *
 void head_read(struct egress *e, struct flow *f);
 void head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
 void head_accepted(struct flow *f);
-/* The same host in memory that lasts; empty: there are too many. Only for those some rule reaches. */
+/* @host, which some rule reaches, in memory that lasts. Empty: there are too many. */
 struct sv head_lasting(struct egress *e, struct sv host);
 
 /* name.c: names asked for */

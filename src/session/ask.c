@@ -83,8 +83,9 @@ void ask_next(struct session *s)
 	if (s->relay)
 		relay_hold(s->relay, true);
 	s->question_ms = s->key_ms = clock_ms();
-	(void)snprintf(text, sizeof(text), "writ: may it reach %s?  y once, s for this session, n no: ",
-		 s->questions[0].object);
+	(void)snprintf(text, sizeof(text),
+		       "writ: may it reach %s?  y once, s for this session, n no: ",
+		       s->questions[0].object);
 	/* SECURITY: a sequence that the agent left open would swallow it, a style hide it. */
 	(void)!fd_write_all(s->asking_tty, SV("\x18\x1b\\\x1b[0m\x1b(B\x0f\r\n"), &err);
 	/* What was typed before is not an answer to this. */
