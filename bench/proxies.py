@@ -238,7 +238,7 @@ shutdown_lifetime 0
         if os.geteuid() == 0:
             # It will not be root.
             subprocess.run(["chown", "-R", "nobody", self.dir], check=True)
-            cmd = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *cmd]
+            cmd = ["setpriv", "--pdeathsig=KILL", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *cmd]
         self.run(cmd)
 
 
