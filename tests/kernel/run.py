@@ -65,7 +65,8 @@ KVM_BOOT_SECONDS = 30  # it is up in two; there are hosts where it never is
 CONFORM_SECONDS = 1800  # for one tier as one user
 SLOWER = 12  # how much longer than by its own clock an emulated machine may take
 PARTS = ("conform", "smoke", "delegated", "bare")
-PROGRAMS = {"conform": ["bash", "git", "make"], "smoke": ["curl"]}  # more than what is always there
+PROGRAMS = {"conform": ["bash", "git", "make"], "smoke": ["curl"], "delegated": ["bash", "git"],
+            "bare": ["bash", "git"]}  # more than what is always there
 # Loaded in the machine if the kernel has them as modules, with what they need.
 MODULES = ("virtio_pci", "virtio_blk", "brd", "overlay", "fuse", "tun", "veth")
 ARGUMENTS = {"brd": "rd_nr=1 rd_size=524288"}  # the disk, in memory: see `icount` below
