@@ -60,8 +60,7 @@ void call_up_data(struct call *c, struct sv data)
 			client2_consume(c, c->up_debt);
 		return;
 	}
-	/* SECURITY: also to whom the secret goes, who could be made to show it to others. */
-	if (c->l7->vault.n) {
+	if (secret_searched(c)) {
 		if (!look(c, data, false))
 			return;
 	} else if (!fifo_add(&c->up, data)) {

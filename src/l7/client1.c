@@ -216,7 +216,7 @@ static bool frames_clean(struct call *q, struct sv data)
 {
 	const char *why;
 
-	if (q->l7->vault.n == 0)
+	if (!secret_searched(q))
 		return true;
 	if (!q->frames)
 		q->frames = frames_new(q->l7);
@@ -226,7 +226,8 @@ static bool frames_clean(struct call *q, struct sv data)
 	return !why;
 }
 
-/* After 101 the bytes are nobody's business, but they are counted, and hold no placeholder. */
+/* After 101 the bytes are nobody's business, but they are counted, and looked through as bodies
+ * are. */
 static void tunnel(struct client *c)
 {
 	struct link *k = &c->link;

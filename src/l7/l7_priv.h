@@ -151,6 +151,8 @@ bool secret_bound(const struct l7 *l, struct sv host, uint16_t port);
  * placeholder stands somewhere it has no business.
  */
 const char *secret_apply(struct call *c);
+/* Is what the client sends behind the head looked through for placeholders? */
+bool secret_searched(const struct call *c);
 /* The first hit in a whole text; false: there is none. */
 bool secret_found(struct l7 *l, const struct scan_set *set, struct sv text);
 
@@ -236,6 +238,7 @@ struct call {
 	bool answered; /* the client has a head */
 	bool broken;   /* and will get no more: the answer is cut off */
 	bool again;    /* it was sent once before */
+	bool bears;    /* a secret goes with it */
 	bool guarded, tunnel, finished;
 	unsigned interims;
 

@@ -491,10 +491,20 @@ const char *secret_apply(struct call *c)
 		why = check_target(c, &p);
 	if (!why && p.n)
 		why = set_values(c, &p);
+	c->bears = !why && p.n;
 	if (!why && c->guarded) {
 		guard_request(c);
 		c->set[c->set_n++] = (struct http1_field){ .name = SV("accept-encoding"),
 							   .value = SV("identity") };
 	}
 	return why;
+}
+
+/*
+ * Whoever is trusted with a secret may be told what stands for it: to a model an agent
+ * repeats all it has seen, its environment too. To others it could be mistaken for one.
+ */
+bool secret_searched(const struct call *c)
+{
+	return c->l7->vault.n && !c->bears;
 }

@@ -24,10 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_records(f, data + 1, size - 1, h2);
 	if (!h2 && fuzz_has(&f->to_server, "evil.test"))
 		abort();
-	if (h2)
-		fuzz_check_frames(buf_view(&f->to_server));
-	else
-		fuzz_check_sent(buf_view(&f->to_server));
+	if (!h2)
+		fuzz_check_sent(buf_view(&f->to_server), true);
 	fuzz_end(f);
 	return 0;
 }

@@ -81,8 +81,12 @@ def row_N083_bodies(ok, pki):
     other = w.origin("other.test", plain())
     plainly = f"Content-Length: {len(P) + 4}\r\n", b"<<" + P.encode() + b">>"
     pieces = "Transfer-Encoding: chunked\r\n", b"".join(b"1\r\n%c\r\n" % ch for ch in P.encode()) + b"0\r\n\r\n"
-    # Also to whom the secret goes: what stands for it belongs into one place.
-    for host in ("api.test", "other.test"):
+    # To whom the secret goes, it may be told: an agent repeats all it has seen to its model.
+    for name, (more, body) in (("body", plainly), ("body in chunks", pieces)):
+        ok.equal(f"{name}: to whom the secret goes, as it is", code(w.ask(get("/", method="POST", more=more) + body)), "200")
+        ok(f"{name}: and beside the secret", o.seen[-1][1]["authorization"] == [f"Bearer {VALUE}"] and P.encode() in o.seen[-1][2], o.seen[-1])
+    o.seen.clear()
+    for host in ("other.test",):
         for name, (more, body) in (("body", plainly), ("body in chunks", pieces)):
             w.all.clear()
             try:
@@ -113,9 +117,9 @@ def row_N083_bodies(ok, pki):
         except (EOFError, OSError):
             seen.append(st.rest)
     w = World(API, pki, secrets=(TOKEN,))
-    w.origin("api.test", slow)
-    s = Stream(w.tls("api.test", alpn=["http/1.1"]))
-    s.sock.sendall(get("/", method="POST", more=f"Content-Length: {len(P) + 5}\r\n") + b"first")
+    w.origin("other.test", slow)
+    s = Stream(w.tls("other.test", alpn=["http/1.1"]))
+    s.sock.sendall(get("/", method="POST", host="other.test", more=f"Content-Length: {len(P) + 5}\r\n") + b"first")
     s.until(b"1\r\na\r\n")
     s.sock.sendall(P.encode())
     try:
@@ -139,9 +143,9 @@ def row_N083_websocket(ok, pki):
              "a ping": frame(p, 0x89), "no mask": bytes([0x81, len(p)]) + p, "a compressed one": frame(b"abc", 0xc1)}
     for name, raw in cases.items():
         w = World(API, pki, secrets=(TOKEN,))
-        o = w.origin("api.test", websocket)
-        s = Stream(w.tls("api.test", alpn=["http/1.1"]))
-        s.sock.sendall(get("/ws", more=WS + KEY + "Sec-WebSocket-Extensions: permessage-deflate\r\n"))
+        o = w.origin("other.test", websocket)
+        s = Stream(w.tls("other.test", alpn=["http/1.1"]))
+        s.sock.sendall(get("/ws", host="other.test", more=WS + KEY + "Sec-WebSocket-Extensions: permessage-deflate\r\n"))
         s.message()
         ok(f"{name}: no compression is agreed on", "sec-websocket-extensions" not in o.seen[0][1], o.seen)
         s.exactly(5)
