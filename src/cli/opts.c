@@ -80,7 +80,8 @@ const struct cli_verb cli_verbs[] = {
 	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
-	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },
+	  "Lists the sessions of this user with their age, their denials and their command. A run is listed 20 ms after its "
+	  "command has started: what ends sooner is never spoken to.", cmd_ps, false, false },
 	{ "stop", "[SESSION]", "end a session and everything in it", O(ALL), "writ stop 7f3a",
 	  "SESSION is an id or its beginning. With --all every session of this user is ended.", cmd_stop, false, false },
 	{ "allow", "SESSION#N | SESSION read:PATH | SESSION write:PATH | SESSION net:HOST", "grant one more thing to a running session",
