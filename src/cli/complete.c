@@ -152,7 +152,7 @@ static void zsh(struct buf *b)
 			if (!has(v, o))
 				continue;
 			buf_fmt(b, " \\\n\t\t'*--%s%s[", o->name, o->arg ? "=" : "");
-			put_zsh(b, o->help);
+			put_zsh(b, opt_help(v, o));
 			buf_ch(b, ']');
 			if (o->arg) {
 				buf_str(b, ":value:");
@@ -216,7 +216,7 @@ static void fish(struct buf *b)
 				buf_ch(b, '\'');
 			}
 			buf_str(b, " -d '");
-			put_fish(b, o->help);
+			put_fish(b, opt_help(v, o));
 			buf_str(b, "'\n");
 		}
 	}

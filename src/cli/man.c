@@ -50,7 +50,7 @@ static void put_options(struct buf *b, const struct cli_verb *v)
 			buf_str(b, "\\fR");
 		}
 		buf_ch(b, '\n');
-		put_roff(b, o->help);
+		put_roff(b, opt_help(v, o));
 		buf_ch(b, '\n');
 	}
 }

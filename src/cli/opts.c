@@ -33,8 +33,8 @@ static const struct opt opts[] = {
 	{ OPT_YES,       "yes",       'y', NULL,         "do not ask", NULL },
 	{ OPT_PRINT,     "print",     0,   NULL,         "write to standard output instead of the policy's place", NULL },
 	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
-	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more; explain: guarantees and steps; run: every denial; conform: every row", NULL },
-	{ OPT_QUIET,     "quiet",     'q', NULL,         "say less; run: no banner, no denials", NULL },
+	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more", NULL },
+	{ OPT_QUIET,     "quiet",     'q', NULL,         "say less", NULL },
 	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
 	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
 	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
@@ -80,7 +80,8 @@ const struct cli_verb cli_verbs[] = {
 	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
-	  "Lists the sessions of this user with their age, their denials and their command.", cmd_ps, false, false },
+	  "Lists the sessions of this user with their age, their denials and their command. A run is listed 20 ms after its "
+	  "command has started: what ends sooner is never spoken to.", cmd_ps, false, false },
 	{ "stop", "[SESSION]", "end a session and everything in it", O(ALL), "writ stop 7f3a",
 	  "SESSION is an id or its beginning. With --all every session of this user is ended.", cmd_stop, false, false },
 	{ "allow", "SESSION#N | SESSION read:PATH | SESSION write:PATH | SESSION net:HOST", "grant one more thing to a running session",
@@ -151,9 +152,38 @@ const struct cli_verb cli_verbs[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
+/* Where a verb means more by a shared option, or something else, than its row says. */
+static const struct {
+	const char *verb;
+	enum opt_id id;
+	const char *help;
+} own_words[] = {
+	{ "stop",    OPT_ALL,     "every session of this user" },
+	{ "check",   OPT_PRINT,   "write the policy back in canonical spacing" },
+	{ "check",   OPT_QUIET,   "errors and warnings only" },
+	{ "lint",    OPT_QUIET,   "findings only, no count" },
+	{ "run",     OPT_QUIET,   "no banner, no denials" },
+	{ "session", OPT_QUIET,   "start: no banner, no denials; else: no remarks" },
+	{ "run",     OPT_VERBOSE, "every denial, also those by rules of shipped profiles" },
+	{ "session", OPT_VERBOSE, "start: every denial, also those by rules of shipped profiles" },
+	{ "explain", OPT_VERBOSE, "guarantees and steps as well" },
+	{ "doctor",  OPT_VERBOSE, "every fact and every advisory" },
+	{ "conform", OPT_VERBOSE, "every row" },
+};
+/* clang-format on */
+
 const struct opt *opt_get(enum opt_id id)
 {
 	return &opts[id];
+}
+
+const char *opt_help(const struct cli_verb *v, const struct opt *o)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own_words); i++)
+		if (own_words[i].id == o->id && sv_is(sv_from(own_words[i].verb), v->name))
+			return own_words[i].help;
+	return o->help;
 }
 
 const struct cli_verb *verb_get(struct sv name)
@@ -360,7 +390,7 @@ int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *
 	return 0;
 }
 
-static void help_opt(const struct opt *o, struct buf *b)
+static void help_opt(const struct cli_verb *v, const struct opt *o, struct buf *b)
 {
 	struct buf h = BUF_INIT(128);
 
@@ -371,7 +401,7 @@ static void help_opt(const struct opt *o, struct buf *b)
 		buf_fmt(&h, "      --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 	buf_sv(b, buf_view(&h));
 	buf_fill(b, ' ', h.n < 29 ? 29 - h.n : 2);
-	buf_fmt(b, "%s\n", o->help);
+	buf_fmt(b, "%s\n", opt_help(v, o));
 	buf_clear(&h);
 }
 
@@ -417,6 +447,6 @@ void opts_help(const struct cli_verb *verb, struct buf *b)
 	}
 	for (size_t i = 0; i < OPT_COUNT; i++)
 		if (takes(verb, &opts[i]))
-			help_opt(&opts[i], b);
+			help_opt(verb, &opts[i], b);
 	buf_fmt(b, "\nexample: %s\n", verb->example);
 }

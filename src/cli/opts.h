@@ -94,6 +94,8 @@ struct cli_verb {
 
 extern const struct cli_verb cli_verbs[]; /* ends with a NULL name */
 const struct opt *opt_get(enum opt_id id);
+/* What @o means to @v: verbs share options, not always the words for them. */
+const char *opt_help(const struct cli_verb *v, const struct opt *o);
 const struct cli_verb *verb_get(struct sv name);
 
 struct args {

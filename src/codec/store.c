@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "codec/base64.h"
 
 #include "base/banned.h"
 
-enum { CERT_MAX = 64 << 10, STORE_MAX = 32 << 20 };
+enum { CERT_MAX = 64 << 10, TEXT_MAX = CERT_MAX / 3 * 4, STORE_MAX = 32 << 20 };
 
 /* --- PEM --- */
 
@@ -32,76 +33,34 @@ static bool next_body(struct sv *in, struct sv *ret)
 	return true;
 }
 
-/* From ' ' on. A table, because a machine full of authorities has a quarter of a million digits. */
-/* clang-format off */
-static const int8_t values[] = {
-	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, -1, -1, 63,
-	52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1, -1,
-	-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-	15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1,
-	-1, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
-	41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, -1, -1, -1, -1, -1,
-};
-/* clang-format on */
-
-static int value_of(char c)
-{
-	return c >= ' ' && (size_t)(c - ' ') < ARRAY_LEN(values) ? values[c - ' '] : -1;
-}
-
 static bool is_blank(char c)
 {
 	return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
-/* Padding ends it; what is behind the padding must be padding. */
-static bool decode(struct sv text, struct buf *to)
+/* The text of a certificate without its line ends; false if it is none. */
+static bool strip(struct sv body, struct buf *text)
 {
-	uint32_t bits = 0;
-	size_t digits = 0, pads = 0;
+	size_t n;
 
-	for (size_t i = 0; i < text.n; i++) {
-		const int v = value_of(text.p[i]);
-
-		if (is_blank(text.p[i]))
-			continue;
-		pads += text.p[i] == '=';
-		if ((v < 0) != (text.p[i] == '=') || (v >= 0 && pads))
-			return false;
-		if (v < 0)
-			continue;
-		bits = bits << 6 | (uint32_t)v;
-		if (++digits % 4 == 0) {
-			const uint8_t three[] = { (uint8_t)(bits >> 16), (uint8_t)(bits >> 8),
-						  (uint8_t)bits };
-
-			buf_add(to, three, sizeof(three));
-		}
-	}
-	if (digits == 0 || digits % 4 == 1 || (digits + pads) % 4 != 0)
-		return false;
-	if (digits % 4 == 3)
-		buf_ch(to, (char)(bits >> 10 & 0xff));
-	if (digits % 4 >= 2)
-		buf_ch(to, (char)(bits >> (digits % 4 == 3 ? 2 : 4) & 0xff));
-	return !to->failed;
+	for (size_t i = 0; i < body.n; i++)
+		if (!is_blank(body.p[i]))
+			buf_ch(text, body.p[i]);
+	return !text->failed && base64_check(BASE64_PADDED, buf_view(text), &n) && n != 0;
 }
 
 bool store_next(struct sv *pem, struct buf *der)
 {
 	struct sv body;
+	bool good = false;
 
-	while (next_body(pem, &body)) {
-		struct buf one = BUF_INIT(CERT_MAX);
-		const bool good = decode(body, &one);
+	while (!good && next_body(pem, &body)) {
+		struct buf text = BUF_INIT(TEXT_MAX);
 
-		if (good)
-			buf_sv(der, buf_view(&one));
-		buf_clear(&one);
-		if (good)
-			return true;
+		good = strip(body, &text) && base64_decode_to(BASE64_PADDED, buf_view(&text), der);
+		buf_clear(&text);
 	}
-	return false;
+	return good;
 }
 
 /* --- PKCS #12 --- */
@@ -208,18 +167,15 @@ int store_browser(struct sv pem, struct buf *to, struct writ_err *err)
 
 	buf_str(to, "{\"CACertificates\":[");
 	while (next_body(&pem, &body)) {
-		struct buf der = BUF_INIT(CERT_MAX);
-		const bool good = decode(body, &der);
+		struct buf text = BUF_INIT(TEXT_MAX);
 
-		buf_clear(&der);
-		if (!good)
-			continue;
-		buf_fmt(to, "%s\"", comma);
-		for (size_t i = 0; i < body.n; i++)
-			if (!is_blank(body.p[i]))
-				buf_ch(to, body.p[i]);
-		buf_ch(to, '"');
-		comma = ",";
+		if (strip(body, &text)) {
+			buf_fmt(to, "%s\"", comma);
+			buf_sv(to, buf_view(&text));
+			buf_ch(to, '"');
+			comma = ",";
+		}
+		buf_clear(&text);
 	}
 	buf_str(to, "]}\n");
 	return buf_check(to, err);

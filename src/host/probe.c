@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/probe_priv.h"
 #include "host/probe_tmp.h"
-#include "base/clock.h"
 
 #include "base/banned.h"
 
@@ -76,53 +76,32 @@ static void probe_all(struct probe *p, struct host_facts *f)
 	probe_cgroup_finish(p, &cgroup, f);
 }
 
-/* The caller's signal state, given back at the end. */
-struct signals {
-	struct sigaction child;
-	sigset_t mask;
-};
-
-/*
- * With SIGCHLD ignored the kernel reaps for us, and a pid we still use could be
- * another's. And who presses Ctrl-C should not be left with our directory.
- */
-static void signals_hold(struct signals *ret_s)
-{
-	const struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t hold;
-
-	(void)sigemptyset(&hold);
-	(void)sigaddset(&hold, SIGINT);
-	(void)sigaddset(&hold, SIGTERM);
-	(void)sigaddset(&hold, SIGHUP);
-	(void)sigaddset(&hold, SIGQUIT);
-	(void)sigprocmask(SIG_BLOCK, &hold, &ret_s->mask);
-	(void)sigaction(SIGCHLD, &dfl, &ret_s->child);
-}
-
-static void signals_release(const struct signals *s)
-{
-	(void)sigaction(SIGCHLD, &s->child, NULL);
-	(void)sigprocmask(SIG_SETMASK, &s->mask, NULL);
-}
-
 int host_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err)
 {
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	struct probe p = { .deadline_ms = monotonic_ms() + PROBE_TOTAL_MS };
 	struct host_facts f = { 0 };
-	struct signals signals;
+	struct sigaction caller;
+	struct keeper keeper;
+	bool can;
 
-	signals_hold(&signals);
+	/* Ignored, the kernel reaps for us, and a pid we still use could be another's. */
+	(void)sigaction(SIGCHLD, &dfl, &caller);
 	(void)snprintf(p.cgroup_name, sizeof(p.cgroup_name), "writ-probe-%d", (int)getpid());
-	if (!trial_ok(&p, try_nothing, 0)) {
-		signals_release(&signals);
-		return writ_fail(err, WRIT_E_SYS, 0, "cannot start a child process to probe with");
-	}
-	if (!probe_tmp_make(dir, sizeof(p.dir), p.dir))
+	keeper_start(dir, &p, &keeper);
+	can = trial_ok(&p, try_nothing, 0);
+	if (!can) {
+		/* Perhaps it took the last process we may have. */
+		keeper_end(&keeper);
 		p.dir[0] = 0;
-	probe_all(&p, &f);
-	probe_tmp_remove(p.dir);
-	signals_release(&signals);
+		can = trial_ok(&p, try_nothing, 0);
+	}
+	if (can)
+		probe_all(&p, &f);
+	keeper_end(&keeper);
+	(void)sigaction(SIGCHLD, &caller, NULL);
+	if (!can)
+		return writ_fail(err, WRIT_E_SYS, 0, "cannot start a child process to probe with");
 	*ret_f = f;
 	return 0;
 }

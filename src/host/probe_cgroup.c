@@ -287,15 +287,24 @@ void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_tri
 }
 
 /* Only what a killed trial could leave; after a good one nothing is there. */
-static void sweep(const struct probe *p, const struct cgroup_trial *c)
+static void sweep(const struct probe *p, const struct cgroup_places *places)
 {
-	if (c->places.own[0])
-		remove_cgroup(c->places.own, p->cgroup_name);
-	if (c->places.parent[0])
-		remove_cgroup(c->places.parent, p->cgroup_name);
+	if (places->own[0])
+		remove_cgroup(places->own, p->cgroup_name);
+	if (places->parent[0])
+		remove_cgroup(places->parent, p->cgroup_name);
 	for (size_t i = 0; i < LIMITS; i++)
-		if (c->places.v1[i][0])
-			remove_cgroup(c->places.v1[i], p->cgroup_name);
+		if (places->v1[i][0])
+			remove_cgroup(places->v1[i], p->cgroup_name);
+}
+
+void probe_cgroup_sweep(const struct probe *p)
+{
+	struct cgroup_places places;
+	struct writ_err err;
+
+	if (cgroup_places_read(&places, &err) == 0)
+		sweep(p, &places);
 }
 
 void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f)
@@ -305,7 +314,7 @@ void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct h
 	if (!c->started)
 		return;
 	(void)trial_finish(&c->t, &r);
-	sweep(p, c);
+	sweep(p, &c->places);
 	f->cgroup_memory = r.v[0] & CAN_MEMORY;
 	f->cgroup_pids = r.v[0] & CAN_PIDS;
 	f->cgroup_cpu = r.v[0] & CAN_CPU;

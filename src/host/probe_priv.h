@@ -123,5 +123,7 @@ struct cgroup_trial {
 };
 void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_trial *ret_c);
 void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f);
+/* Where nobody finished. */
+void probe_cgroup_sweep(const struct probe *p);
 
 #endif

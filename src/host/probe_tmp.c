@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -16,6 +20,7 @@
 #include "base/banned.h"
 
 enum { DEPTH_MAX = 8 }; /* a trial makes three levels, overlayfs one more */
+enum { NR_CLOSE_RANGE = 436 };
 
 static bool on_disk(const char *dir)
 {
@@ -37,7 +42,7 @@ static bool make_below(const char *base, size_t size, char *ret_dir)
 	return true;
 }
 
-bool probe_tmp_make(const char *wanted, size_t size, char *ret_dir)
+static bool make_dir(const char *wanted, size_t size, char *ret_dir)
 {
 	const char *env = getenv("TMPDIR");
 	const char *const bases[] = { wanted, env ? env : "/tmp", "/var/tmp", "/tmp" };
@@ -82,10 +87,79 @@ static void remove_below(int dirfd, const char *name, int depth)
 	(void)closedir(dir);
 }
 
-void probe_tmp_remove(const char *dir)
+static void remove_dir(const char *dir)
 {
 	if (!dir[0])
 		return;
 	remove_below(AT_FDCWD, dir, 0);
 	(void)rmdir(dir);
+}
+
+/* In the caller's group it would be killed with it; with its files open, be waited for. */
+static void stand_apart(int *fd)
+{
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)setsid();
+	if (dup2(*fd, 0) == 0) {
+		*fd = 0;
+		(void)syscall(NR_CLOSE_RANGE, 1U, ~0U, 0U);
+	}
+}
+
+__attribute__((noreturn)) static void keeper_main(const char *wanted, const struct probe *p, int fd)
+{
+	char dir[sizeof(p->dir)] = { 0 };
+	ssize_t n;
+	char c;
+
+	stand_apart(&fd);
+	if (!make_dir(wanted, sizeof(dir), dir))
+		dir[0] = 0;
+	n = send(fd, dir, sizeof(dir), MSG_NOSIGNAL);
+	/* A byte, or the end: trials have copies of the other side, so the last of them is gone. */
+	if (n > 0)
+		(void)!read(fd, &c, 1);
+	remove_dir(dir);
+	probe_cgroup_sweep(p);
+	_exit(0);
+}
+
+void keeper_start(const char *wanted, struct probe *p, struct keeper *ret_k)
+{
+	ssize_t n = -1;
+	int fds[2];
+	pid_t pid;
+
+	*ret_k = (struct keeper){ .fd = -1 };
+	p->dir[0] = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		keeper_main(wanted, p, fds[1]);
+	(void)close(fds[1]);
+	if (pid < 0) {
+		(void)close(fds[0]);
+		return;
+	}
+	*ret_k = (struct keeper){ pid, fds[0] };
+	do
+		n = recv(fds[0], p->dir, sizeof(p->dir), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(p->dir))
+		p->dir[0] = 0;
+}
+
+void keeper_end(struct keeper *k)
+{
+	if (k->pid == 0)
+		return;
+	(void)send(k->fd, "", 1, MSG_NOSIGNAL);
+	(void)close(k->fd);
+	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	k->pid = 0;
 }

@@ -32,20 +32,34 @@ static bool is_ours(int fd)
 	return n == 0 && at == size;
 }
 
+/* Where it was built for, a package of the system, or `make install` puts it. */
+static int open_installed(void)
+{
+	static const char *const places[] = { WRIT_SUPERVISE, "/usr/libexec/writ/writ-supervise",
+					      "/usr/local/libexec/writ/writ-supervise" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		scoped_fd fd = open(places[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd >= 0 && is_ours(fd))
+			return take_fd(&fd);
+	}
+	return -1;
+}
+
 /* The installed one is taken if it is the same: profiles of AppArmor go by its name. */
 int program_open(int *ret_fd, struct writ_err *err)
 {
 	const unsigned seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	const struct sv bytes = { (const char *)lib_supervise_program,
 				  (size_t)(lib_supervise_program_end - lib_supervise_program) };
-	scoped_fd fd = open(WRIT_SUPERVISE, O_RDONLY | O_CLOEXEC);
+	scoped_fd fd = open_installed();
 	int r;
 
-	if (fd >= 0 && is_ours(fd)) {
+	if (fd >= 0) {
 		*ret_fd = take_fd(&fd);
 		return 0;
 	}
-	scope_close(&fd);
 	fd = memfd_create("writ-supervise", MFD_CLOEXEC | MFD_ALLOW_SEALING | 16u /* MFD_EXEC */);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("writ-supervise", MFD_CLOEXEC | MFD_ALLOW_SEALING);

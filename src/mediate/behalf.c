@@ -55,13 +55,21 @@ static int open_file(struct call *c, int obj, int flags)
 	return hand(c, fd, flags);
 }
 
-static int open_pipe(struct call *c, int obj, int flags)
+int pipe_open(struct call *c, int obj, int flags)
 {
+	const bool writes = (flags & O_ACCMODE) != O_RDONLY;
 	struct job *j;
 
-	if (flags & O_NONBLOCK)
+	if (writes) {
+		const int r = open_file(c, obj, flags);
+
+		/* Nobody reads it yet; whoever may not open it has heard so by now. */
+		if (r != -ENXIO || (flags & O_NONBLOCK))
+			return r;
+	} else if (flags & O_NONBLOCK) {
 		return hand(c, reopen(c->m, obj, flags & ~NOT_HANDED), flags);
-	j = job_new(c, JOB_OPEN);
+	}
+	j = job_new(c, writes ? JOB_OPEN_TO_WRITE : JOB_OPEN);
 	if (!j)
 		return -ENOMEM;
 	j->flags = (flags & ~NOT_HANDED) | (flags & O_CLOEXEC);
@@ -114,7 +122,7 @@ int behalf_open(struct call *c, int obj, const struct stat *st, struct sv path, 
 	case S_IFDIR:
 		return open_file(c, obj, flags);
 	case S_IFIFO:
-		return open_pipe(c, obj, flags);
+		return pipe_open(c, obj, flags);
 	case S_IFCHR:
 		return sv_is(path, "/dev/tty") ? open_tty(c, flags) : open_file(c, obj, flags);
 	case S_IFSOCK:

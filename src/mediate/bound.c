@@ -8,7 +8,8 @@
 #include "base/banned.h"
 
 /*
- * Sockets that were bound in this session, where others may bind as well. Each is
+ * Sockets that were bound in this session, where others may bind as well, and named
+ * pipes that were made in it: what somebody outside listens at is not ours. Each is
  * held open, so that its number in the file system is nobody else's: one that was
  * removed, and whose number somebody outside got, is not taken for ours.
  */
@@ -39,7 +40,7 @@ int bound_add(struct mediator *m, int dir, const char *name)
 
 	if (pin < 0)
 		return -errno;
-	if (fstat(pin, &st) < 0 || !S_ISSOCK(st.st_mode))
+	if (fstat(pin, &st) < 0 || (!S_ISSOCK(st.st_mode) && !S_ISFIFO(st.st_mode)))
 		return -EACCES;
 	if (m->bound_n == BOUND)
 		make_room(m);

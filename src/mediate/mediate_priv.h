@@ -97,7 +97,7 @@ struct listener {
 	int fd;
 };
 
-/* A socket's file that was made in this session; @pin keeps its number from being used again. */
+/* A socket or a named pipe made in this session; @pin keeps its number from being used again. */
 struct bound {
 	int pin;
 	dev_t dev;
@@ -298,6 +298,8 @@ int tree_check(struct call *c, int dir, const char *name, struct sv from, struct
 
 /* Opens for reading the thing @obj, whose path is @path; ANSWER_FD, ANSWER_LATER or -errno. */
 int behalf_open(struct call *c, int obj, const struct stat *st, struct sv path, int flags);
+/* A named pipe, for reading or writing. What must wait for the other end waits in a worker. */
+int pipe_open(struct call *c, int obj, int flags);
 /* The same for a path that begins with /proc. ANSWER_CONTINUE: it is the program itself. */
 int proc_open(struct call *c, const char *text, int flags);
 /* May the program at @path be run, as far as it may be read? 0 or -errno. */
@@ -305,7 +307,7 @@ int behalf_exec(struct call *c, int dirfd, const char *path);
 
 /* --- worker.c: what may block --- */
 
-enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND, JOB_OPEN };
+enum job_kind { JOB_NONE = 0, JOB_CONNECT, JOB_SEND, JOB_OPEN, JOB_OPEN_TO_WRITE };
 struct job {
 	enum job_kind kind;
 	bool stream, many;

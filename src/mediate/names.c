@@ -146,7 +146,11 @@ static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
 	r = as_mask(c, &as);
 	if (r < 0 || only_watching(c))
 		return r;
-	return mknodat(p.dir, act_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0 ? -errno : 0;
+	if (mknodat(p.dir, act_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0)
+		return -errno;
+	if (type == S_IFIFO)
+		(void)bound_add(c->m, p.dir, act_name(&p));
+	return 0;
 }
 
 int op_mknod(struct call *c)

@@ -110,6 +110,11 @@ static int may_overwrite(struct call *c, const struct place *p, const struct wan
 	return r;
 }
 
+static bool is_own_pipe(const struct call *c, const struct stat *st)
+{
+	return S_ISFIFO(st->st_mode) && bound_here(c->m, st);
+}
+
 static int overwrite(struct call *c, struct place *p, int obj, const struct stat *st,
 		     const struct want_open *w)
 {
@@ -121,14 +126,18 @@ static int overwrite(struct call *c, struct place *p, int obj, const struct stat
 		return ANSWER_CONTINUE;
 	if (S_ISSOCK(st->st_mode))
 		return -ENXIO;
-	if (!S_ISREG(st->st_mode) || !device_is_plain(c->m, obj, st->st_dev))
-		return deny(c, place_sv(p), RULE_NONE, "only regular files are opened for writing");
+	/* Somebody outside may listen to a pipe, as to a socket, unless it was made inside. */
+	if ((!S_ISREG(st->st_mode) && !is_own_pipe(c, st)) ||
+	    !device_is_plain(c->m, obj, st->st_dev))
+		return deny(c, place_sv(p), RULE_NONE,
+			    "only regular files, and pipes made in this session, are opened for "
+			    "writing");
 	r = may_overwrite(c, p, w);
 	if (r == ANSWER_FD)
 		return only_watching(c) ? 0 : shadow_open(c, p, st->st_mode, (unsigned)w->flags);
 	if (r < 0 || only_watching(c))
 		return r;
-	return open_object(c, obj, w);
+	return S_ISFIFO(st->st_mode) ? pipe_open(c, obj, w->flags) : open_object(c, obj, w);
 }
 
 static int look_at(struct call *c, struct place *p, int obj, const struct stat *st,
@@ -141,14 +150,14 @@ static int look_at(struct call *c, struct place *p, int obj, const struct stat *
 				       : ANSWER_CONTINUE;
 	if (S_ISSOCK(st->st_mode))
 		return -ENXIO;
-	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) ||
+	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode) && !is_own_pipe(c, st)) ||
 	    !device_is_plain(c->m, obj, st->st_dev))
 		return deny(c, place_sv(p), RULE_NONE, "only files and directories are opened");
 	c->op = MEDIATE_READ;
 	r = decide_path(c, WANT_READ, place_sv(p));
 	if (r < 0 || only_watching(c))
 		return r;
-	return open_object(c, obj, w);
+	return S_ISFIFO(st->st_mode) ? pipe_open(c, obj, w->flags) : open_object(c, obj, w);
 }
 
 static int open_found(struct call *c, struct place *p, int obj, const struct stat *st,

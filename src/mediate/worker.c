@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #include "base/banned.h"
 
 /*
@@ -17,7 +19,7 @@
  * it uses and answers by itself; the mediator only counts how many there are.
  */
 
-enum { STACK = 64 * 1024 };
+enum { STACK = 64 * 1024, ASK_MS = 16 };
 
 struct job *job_new(struct call *c, enum job_kind kind)
 {
@@ -60,6 +62,31 @@ static int64_t open_waiting(const struct job *j)
 	return notify_addfd(j->listener, j->id, fd, (unsigned)j->flags & O_CLOEXEC);
 }
 
+/*
+ * A pipe, until somebody reads it. Not in one call: that one would count as a writer
+ * after the target was interrupted, and nothing could end it.
+ */
+static int64_t open_asking(const struct job *j)
+{
+	char path[40];
+	scoped_fd fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", j->sock);
+	for (unsigned ms = 1; fd < 0; ms = ms < ASK_MS ? ms * 2 : ms) {
+		/* Before each: whoever reads next must not meet a writer that is gone. */
+		if (!notify_valid(j->listener, j->id))
+			return -EINTR;
+		fd = open(path, j->flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0 && errno != ENXIO)
+			return -errno;
+		if (fd < 0)
+			sleep_ms(ms);
+	}
+	if (fcntl(fd, F_SETFL, j->flags) < 0)
+		return -errno;
+	return notify_addfd(j->listener, j->id, fd, (unsigned)j->flags & O_CLOEXEC);
+}
+
 static int64_t run(struct job *j)
 {
 	struct iovec iov = { j->bytes, j->bytes_n };
@@ -80,6 +107,8 @@ static int64_t run(struct job *j)
 	}
 	if (j->kind == JOB_OPEN)
 		return open_waiting(j);
+	if (j->kind == JOB_OPEN_TO_WRITE)
+		return open_asking(j);
 	n = sendmsg(j->sock, &msg, j->flags | MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }

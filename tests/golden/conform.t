@@ -15,7 +15,7 @@ What `writ conform` says about itself and about mistakes. What it finds is in te
     -h, --help                 show this help
         --tier A|B             use this tier instead of the best one
         --json                 output for machines
-    -v, --verbose              say more; explain: guarantees and steps; run: every denial; conform: every row
+    -v, --verbose              every row
         --bound NAME           only attempts on this bound, as in net; may be repeated
         --id ID                only this attempt; may be repeated
         --user NAME            run everything as this user; needs root

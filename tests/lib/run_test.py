@@ -54,6 +54,14 @@ def main():
     ok(len(t.failures) == 1, "a skip fails where none is allowed")
     t = run.program("t", ["sleep", "5"], timeout=0.1)
     ok(len(t.failures) == 1, "a program that hangs is ended")
+    job = (("net", ["net.py"]), {"env": {"WRIT": "release", "KEPT": "1"}, "timeout": 7})
+    again = run.sanitized([({"net", "both"}, job), ({"l7"}, (("l7", ["l7.py"]), {"env": {}}))])
+    ok([j[0][0] for j in again] == ["net under sanitizers"] and again[0][1]["timeout"] == 7,
+       "the network's tests run again")
+    env = again[0][1]["env"] if again else {}
+    ok(env.get("WRIT", "").endswith("asan/prog/writ") and env.get("KEPT") == "1" and
+       "detect_leaks=0:strict" in env.get("ASAN_OPTIONS", "") and job[1]["env"]["WRIT"] == "release",
+       "with the sanitizers' program, which looks for no leaks")
     t = run.program("t", ["./no-such-program"])
     ok(len(t.failures) == 1, "a program that is not there is a failure")
     print(f"1..{count}")

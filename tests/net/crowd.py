@@ -56,7 +56,10 @@ print(talk("api.example.test", 7001), flush=True)
     w.same(got[0], n, f"{n} are open")
     w.ok(net.host.wait_for(lambda: w.world()["holding"] == n, 20), "all of them reach the world", w.world()["holding"])
     grown = memory(relay) - before
-    w.ok(grown <= max(4096, n * 1.0), f"for less than a KiB each ({grown} KiB)", grown)
+    if w.sanitized:
+        w.ok(True, "for less than a KiB each # SKIP a sanitizer has memory of its own")
+    else:
+        w.ok(grown <= max(4096, n * 1.0), f"for less than a KiB each ({grown} KiB)", grown)
     w.same(got[1], 20, "others go through meanwhile")
     w.ok(got[2] < 5, "quickly", got)
     busy = cpu(relay)

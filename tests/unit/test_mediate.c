@@ -247,8 +247,8 @@ static int tricks(void)
 	results[14] = ERR(rename(path, "taken"));
 	results[15] = ERR(syscall(SYS_renameat2, AT_FDCWD, "old", AT_FDCWD, path, 2));
 	results[16] = ERR(mkfifo("fifo", 0600));
-	results[17] = open_close("fifo", O_WRONLY);
-	results[18] = open_close("fifo", O_RDWR);
+	results[17] = open_close("theirs", O_WRONLY);
+	results[18] = open_close("theirs", O_RDWR);
 	results[19] = ERR(mknod("dev", S_IFCHR | 0600, 0x103));
 	fd = open(".", O_RDWR | O_TMPFILE, 0644);
 	results[20] = fd < 0 ? errno : 0;
@@ -279,8 +279,11 @@ static int tricks(void)
 static void test_tricks(void)
 {
 	struct box b = make_box(BOX_WRITE);
+	char theirs[128];
 
 	fresh();
+	snprintf(theirs, sizeof(theirs), "%s/theirs", ws);
+	ok(mkfifo(theirs, 0666) == 0, "somebody outside may listen there");
 	ok(box_run(&b, tricks) == 0, "the program runs");
 	ok(results[0] == 0 && results[1] == EACCES && results[2] == EACCES,
 	   "through a linked directory");
@@ -294,7 +297,7 @@ static void test_tricks(void)
 	   "no move across (%d %d %d)", results[13], results[14], results[15]);
 	is_str(text_of(out, "secret"), "secret", "the outside is as it was");
 	ok(results[16] == 0 && results[17] == EACCES && results[18] == EACCES,
-	   "FIFOs are not opened");
+	   "FIFOs that others made are not opened");
 	ok(results[19] == EPERM, "devices are not made");
 	ok(results[20] == 0 && results[21] == 0, "a file without a name gets one (%d %d)",
 	   results[20], results[21]);
@@ -306,6 +309,74 @@ static void test_tricks(void)
 	ok(results[26] == EACCES, "not through /proc/self/root (%d)", results[26]);
 	ok(results[27] == EACCES, "dots end at the root (%d)", results[27]);
 	ok(results[28] == 0 && results[29] == ENOENT, "a directory that is gone (%d)", results[29]);
+}
+
+/* --- Named pipes --- */
+
+/* Another process: reads from the pipe after a while, and ends with how much it was. */
+static pid_t read_later(const char *path)
+{
+	const pid_t pid = fork();
+	char text[16];
+	int fd;
+
+	if (pid != 0)
+		return pid;
+	usleep(100 * 1000);
+	fd = open(path, O_RDONLY);
+	_exit(fd < 0 ? 99 : (int)read(fd, text, sizeof(text)));
+}
+
+static int pipes(void)
+{
+	int fd, status = -1;
+	pid_t pid;
+
+	if (chdir(ws) < 0)
+		return 1;
+	results[0] = ERR(mkfifo("p", 0600));
+	results[1] = open_close("p", O_WRONLY | O_NONBLOCK);
+	results[2] = open_close("p", O_RDWR);
+	pid = read_later("p");
+	fd = open("p", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	results[3] = fd < 0 || (fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK)) != O_WRONLY;
+	results[4] = (int)write(fd, "hello", 5);
+	close(fd);
+	results[5] =
+		waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	/* One that gives up is no writer any more: nobody is there to be read from. */
+	pid = fork();
+	if (pid == 0) {
+		alarm(1);
+		_exit(open_close("p", O_WRONLY));
+	}
+	results[6] = waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+	pid = fork();
+	if (pid == 0) {
+		alarm(1);
+		_exit(open_close("p", O_RDONLY));
+	}
+	results[7] = waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+	results[8] = ERR(rename("p", "sub/q"));
+	results[9] = open_close("sub/q", O_RDWR);
+	return 0;
+}
+
+static void test_pipes(void)
+{
+	struct box b = make_box(BOX_WRITE);
+
+	fresh();
+	ok(box_run(&b, pipes) == 0, "the program runs");
+	ok(results[0] == 0 && results[1] == ENXIO, "a pipe nobody reads (%d %d)", results[0],
+	   results[1]);
+	ok(results[2] == 0, "is opened for both");
+	ok(results[3] == 0 && results[4] == 5 && results[5] == 5,
+	   "a writer waits for its reader (%d %d %d)", results[3], results[4], results[5]);
+	ok(results[6] == SIGALRM, "or until a signal (%d)", results[6]);
+	ok(results[7] == SIGALRM, "and leaves no writer behind (%d)", results[7]);
+	ok(results[8] == 0 && results[9] == 0, "by another name, too (%d)", results[9]);
+	ok(b.events_n == 0, "nothing was denied (%zu)", b.events_n);
 }
 
 /* --- Names --- */
@@ -859,6 +930,7 @@ int main(void)
 	cap(&set, CAP_GRANT, "fs.write", ws, "/**");
 	test_open();
 	test_tricks();
+	test_pipes();
 	test_names();
 	test_protected();
 	test_config();

@@ -151,6 +151,53 @@ static void test_clean(void)
 	is_sv(buf_view(&b), buf_view(&a), "the same facts again");
 }
 
+static bool comes_to(bool full)
+{
+	const int64_t end = monotonic_ms() + 10000;
+
+	while ((entries(work) != 0) != full && monotonic_ms() < end)
+		sleep_ms(1);
+	return (entries(work) != 0) == full;
+}
+
+/* The line of /proc/PID/status: may a signal end it now? */
+static bool holds(pid_t pid, int number)
+{
+	scoped_buf b = BUF_INIT(1 << 16);
+	struct writ_err err;
+	char path[64];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	at = fd_read_file(path, &b, &err) == 0 && b.n ? strstr(b.p, "SigBlk:") : NULL;
+	return !at || strtoull(at + 7, NULL, 16) >> (number - 1) & 1;
+}
+
+/* Whoever probes may be ended at any moment, and leaves nothing. */
+static void test_ended(void)
+{
+	static const int numbers[] = { SIGKILL, SIGTERM, SIGINT };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct host_facts f;
+		struct writ_err err;
+		int status = 0;
+		pid_t pid;
+
+		(void)fflush(stdout);
+		pid = fork();
+		while (pid == 0)
+			if (host_probe(&f, &err) < 0)
+				_exit(1);
+		ok(comes_to(true), "a directory is made");
+		ok(!holds(pid, numbers[i]), "signal %d is not held meanwhile", numbers[i]);
+		ok(kill(pid, numbers[i]) == 0 && waitpid(pid, &status, 0) == pid &&
+			   WIFSIGNALED(status) && WTERMSIG(status) == numbers[i],
+		   "it ends the probe");
+		ok(comes_to(false), "and nothing is left in the temporary directory");
+	}
+}
+
 static void test_self(const struct host_facts *f)
 {
 	ok(f->uid == geteuid() && f->root == (geteuid() == 0), "uid and root");
@@ -710,6 +757,7 @@ int main(int argc, char **argv)
 		test_self(&f);
 		test_second_opinion(&f);
 		test_clean();
+		test_ended();
 		test_callers(&f);
 		test_no_userns(&f);
 		test_killed();

@@ -10,7 +10,7 @@ static void test_pem(void)
 {
 	struct sv pem = SV("# said before\n" BEGIN "AQ\nID\r\n" END "between\n" BEGIN
 			   "AQ==\n" END BEGIN "A\n" END BEGIN "AQ=D\n" END BEGIN "AQI\n" END BEGIN
-			   "!!!!\n" END BEGIN END BEGIN "AQI=" END BEGIN "AQID");
+			   "AR==\n" END BEGIN "!!!!\n" END BEGIN END BEGIN "AQI=" END BEGIN "AQID");
 	static const char *const want[] = { "\x01\x02\x03", "\x01", "\x01\x02" };
 	struct buf b = BUF_INIT(64);
 
