@@ -107,8 +107,10 @@ int slog_read(int fd, int (*each)(void *ctx, uint64_t index, struct sv line, str
 	struct lines lines = { .fd = fd, .p = malloc(LINES_ROOM) };
 	struct digest leaf;
 	struct sv line;
-	int r = lines.p ? 1 : writ_nomem(err);
+	int r = 1;
 
+	if (!lines.p)
+		return writ_nomem(err);
 	while (r > 0) {
 		r = next_line(&lines, &line, err);
 		if (r <= 0)

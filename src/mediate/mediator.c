@@ -301,14 +301,19 @@ int mediate_wait(struct mediator *m, int wake, int timeout_ms, struct mediate_ev
 			return 0;
 		if (r < 0)
 			return writ_fail(err, WRIT_E_SYS, errno, "poll");
-		if (r == 0 || fds[0].revents)
+		if (r == 0)
 			return 0;
 		m->has_event = false;
-		/* First, so that what a program has just written is there when it goes on. */
+		/*
+		 * First, so that what a program has just written is there when it goes on, and
+		 * also when it was its last act.
+		 */
 		if (fds[1].revents && order_begin(m) == 0) {
 			shadow_run(m);
 			order_end(m);
 		}
+		if (fds[0].revents && !m->has_event)
+			return 0;
 		if (m->has_event || serve_ready(m, fds + FIXED_FDS, n)) {
 			*ret_event = m->event;
 			m->has_event = false;
