@@ -8,9 +8,9 @@
 
 /* What the room makes it accepts, and of everything else it accepts nothing. */
 
-enum { HOPS = 4, ROUNDS = 60 };
+enum { HOPS = TOKEN_CHAIN_MAX, ROUNDS = 60 };
 
-static struct jws_pair key[HOPS + 1]; /* the issuer's, then the holders' */
+static struct jws_pair key[HOPS + 2]; /* the issuer's, the holders', and one more */
 static struct arena world = ARENA_INIT(1 << 20);
 static struct trust trust;
 static struct trust_issuer issuer;
@@ -34,10 +34,13 @@ static void add(struct arena *a, struct cap_set *s, enum cap_kind kind, const ch
 
 static void set_up(void)
 {
-	static const char *const names[] = { "issuer", "agent-a", "agent-b", "agent-c", "agent-d" };
+	key[0] = token_pair("issuer");
+	for (unsigned i = 1; i < ARRAY_LEN(key); i++) {
+		char name[16];
 
-	for (size_t i = 0; i <= HOPS; i++)
-		key[i] = token_pair(names[i]);
+		(void)snprintf(name, sizeof(name), "holder-%u", i);
+		key[i] = token_pair(name);
+	}
 	issuer = (struct trust_issuer){ .iss = SV("https://issuer.example"),
 					.key = key[0].pub,
 					.kid = jws_thumbprint(&key[0].pub),
@@ -82,7 +85,7 @@ static struct token claims(struct arena *a, unsigned i)
 			   .aud = i ? realms + 1 : realms,
 			   .aud_n = i ? 1 : 2,
 			   .cnf = key[i + 1].pub,
-			   .max_depth = 7 - i };
+			   .max_depth = 7 };
 	char text[128];
 
 	t.set.limits[LIMIT_UP] = 1000 - i;
@@ -166,6 +169,25 @@ static void test_derived(void)
 		ok(chain_action(&again, SV("{}"), &why) < 0 && why.code == TOKEN_E_ACTH,
 		   "another action");
 	}
+}
+
+static void test_longest(void)
+{
+	scoped_arena a = ARENA_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX), one = BUF_INIT(TOKEN_MAX);
+	struct token t = claims(&a, HOPS);
+	struct token_why why = { 0 };
+	struct chain c;
+
+	if (!build(&a, HOPS, &b, &c))
+		return;
+	ok(token_derive(&a, chain_leaf(&c), &t, &key[HOPS], &one, &why) < 0 &&
+		   why.code == TOKEN_E_DEPTH && one.n == 0,
+	   "no ninth token: %s", why.err.what);
+	buf_ch(&b, '~');
+	buf_sv(&b, sv_sub(buf_view(&b), 0, 100));
+	ok(chain_open(&a, buf_view(&b), here(), &c, &why) < 0 && why.code == TOKEN_E_SIZE,
+	   "nor one that somebody else put there: %s", why.err.what);
 }
 
 /* Every bit of every byte flipped alone, or with a @step of 9 one bit of every byte. */
@@ -327,6 +349,17 @@ static void test_conjunction(void)
 	   "the root still refuses: %s", why.err.what);
 	add(&a, &c.token[0].set, CAP_GRANT, "fs.read:l-test7:/etc/**");
 	ok(chain_decide(&a, &c, &req, &p, &why) == 0, "and would not if it gave it");
+	ok(p.approve.n == 0 && p.debits.n == 0, "at no price");
+	add(&world, &issuer.ceiling, CAP_GRANT, "fs.read:l-test7:/etc/**;approve=boss");
+	add(&a, &c.token[1].set, CAP_GRANT,
+	    "fs.read:l-test7:/etc/*;approve=aide,boss;n=3;rate=1/2");
+	ok(chain_decide(&a, &c, &req, &p, &why) == 0 && p.approve.n == 2 &&
+		   sv_is(p.approve.v[0], "aide") && sv_is(p.approve.v[1], "boss"),
+	   "all who must agree, those of the ceiling too");
+	ok(p.debits.n == 1 && digest_eq(&p.debits.v[0].token, &c.token[1].hash) &&
+		   p.debits.v[0].n == 3 && p.debits.v[0].rate_n == 1 && p.debits.v[0].rate_s == 2,
+	   "and what is debited");
+	issuer.ceiling.caps.n--;
 	issuer.ceiling.caps.v[0].cap.action = CAP_NONE;
 	ok(chain_decide(&a, &c, &req, &p, &why) < 0 && why.hop == TOKEN_HOP_CEILING,
 	   "nor may a root give what the ceiling has not");
@@ -400,6 +433,7 @@ int main(void)
 	set_up();
 	test_thumbprint();
 	test_derived();
+	test_longest();
 	test_flips(1, 1);
 	test_flips(3, 9);
 	test_cuts();
