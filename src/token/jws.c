@@ -91,7 +91,7 @@ static int check_header(struct sv h, enum jws_type type, struct jws *j, struct t
 	if (!header_value(&h, "{\"alg\":\"", &alg) || !header_value(&h, "\",\"kid\":\"", &kid) ||
 	    !header_value(&h, "\",\"typ\":\"", &typ) || !sv_is(h, "\"}"))
 		return token_no(why, TOKEN_E_FORMAT, "header is not alg, kid and typ");
-	if (!sv_is(typ, jws_type_name(type)))
+	if (type == JWS_NONE || !sv_is(typ, jws_type_name(type)))
 		return token_no(why, TOKEN_E_TYP, "typ is not %s", jws_type_name(type));
 	if (!sv_is(alg, "EdDSA") && !sv_is(alg, "Ed25519"))
 		return token_no(why, TOKEN_E_ALG, "alg is neither EdDSA nor Ed25519");

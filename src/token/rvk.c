@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-/* Shorter than any list of so many fits into RVK_MAX. */
+/* More than fit into RVK_MAX; a bound for what is allocated. */
 enum { RVK_ITEMS_MAX = 2048 };
 
 static json_t *list_of(const struct sv *v, size_t n)

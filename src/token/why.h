@@ -6,7 +6,7 @@
  * Next:   every file of this room; whoever records or prints a refusal
  *
  * Functions of this room return 0 or a negative enum writ_code and take a
- * struct token_why last, never NULL, left alone on success. A refusal is
+ * struct token_why last, never NULL; on success it says nothing. A refusal is
  * WRIT_E_DENIED with a code; with TOKEN_E_NONE something of ours failed (memory)
  * and nothing may be concluded about the token, except that it is not accepted.
  */
