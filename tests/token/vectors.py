@@ -336,13 +336,17 @@ def rvk_cases():
     def lists(name, expect, hop, payloads, **more):
         @case(name, expect, hop)
         def _(c):
-            c.here = {"rvk": [jws(ISSUER, "writ-rvk+jwt", {**RVK, **p}) for p in payloads], **more}
+            c.here = {"rvk": [jws(OTHER if "other" in p.get("iss", "") else ISSUER, "writ-rvk+jwt", {**RVK, **p})
+                              for p in payloads], **more}
+    other = {"iss": "https://other.example", "jti": [uuid(1)]}
     lists("the first token revoked", "E_REVOKED", 0, [{"jti": [uuid(1)]}])
     lists("the middle holder revoked", "E_REVOKED", 1, [{"kid": [B.kid()]}])
     lists("the last session revoked", "E_REVOKED", 2, [{"sid": [uuid(12)]}])
     lists("revoked among many", "E_REVOKED", 2, [{"jti": [uuid(i) for i in (2**20, 2**21)] + [], "sid": [uuid(i) for i in range(12, 40)]}])
     lists("revoked in the older of two lists", "E_REVOKED", 2, [{}, {"seq": 3, "iat": NOW - 900, "jti": [uuid(3)]}])
     lists("revoked locally", "E_REVOKED", 0, [{"jti": [uuid(1)], "iat": NOW - 9000}], local=True)
+    lists("another issuer revokes nothing here", "OK", -2, [other, {}])
+    lists("only a list of another issuer", "E_RVK_STALE", -2, [other])
     lists("no list", "E_RVK_STALE", -2, [])
     lists("a list as old as may be", "OK", -2, [{"iat": NOW - 200}])
     lists("a list that is too old", "E_RVK_STALE", -2, [{"iat": NOW - 201}])

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "codec/base64.h"
 #include "token/action.h"
 #include "token_keys.h"
 #include "vectors.h"
@@ -423,6 +424,24 @@ static void test_thumbprint(void)
 	is_str(jws_thumbprint(&pub).s, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "its kid");
 }
 
+/* A type that is none is signed by nobody and read by nobody. */
+static void test_no_type(void)
+{
+	scoped_buf b = BUF_INIT(TOKEN_MAX), head = BUF_INIT(JWS_HEADER_MAX);
+	const struct jws_kid kid = jws_thumbprint(&key[0].pub);
+	struct token_why why = { 0 };
+	struct jws j;
+
+	ok(jws_sign(JWS_NONE, SV("{}"), &key[0], &b, &why) < 0 && b.n == 0, "not signed");
+	buf_fmt(&head, "{\"alg\":\"EdDSA\",\"kid\":\"%s\",\"typ\":\"%s\"}", kid.s,
+		jws_type_name(JWS_NONE));
+	base64_encode(BASE64_URL, buf_view(&head), &b);
+	buf_str(&b, ".e30.");
+	buf_fill(&b, 'A', 86);
+	ok(jws_split(buf_view(&b), TOKEN_MAX, JWS_NONE, &j, &why) < 0 && why.code == TOKEN_E_TYP,
+	   "not read: %s", why.err.what);
+}
+
 int main(void)
 {
 	struct writ_err err = { 0 };
@@ -431,6 +450,7 @@ int main(void)
 		return 1;
 	set_up();
 	test_thumbprint();
+	test_no_type();
 	test_derived();
 	test_longest();
 	test_flips(1, 1);
