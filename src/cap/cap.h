@@ -212,6 +212,7 @@ must_check int cap_put_http_path(struct buf *b, struct sv raw, struct writ_err *
 must_check bool cap_addr_parse(struct sv s, struct cap_net_addr *ret_addr); /* [v6], with /len */
 void cap_addr_print(const struct cap_net_addr *addr, struct buf *b);
 bool cap_addr_within(const struct cap_net_addr *child, const struct cap_net_addr *parent);
+bool cap_is_id(struct sv s); /* the form of a realm, and of who approves */
 must_check bool cap_name_check(struct sv name); /* a host name in canonical form */
 must_check bool cap_host_parse(struct sv s, struct cap_host *ret_host); /* a grant's hostpat */
 must_check bool cap_ports_parse(struct sv s, uint16_t *ret_lo, uint16_t *ret_hi);

@@ -26,7 +26,6 @@ static inline bool same_bytes(struct sv a, struct sv b)
 }
 
 bool cap_is_lit(char c);
-bool cap_is_id(struct sv s); /* the form of a realm */
 
 /* --- seq.c --- */
 
