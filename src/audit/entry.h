@@ -17,6 +17,9 @@
 #ifndef WRIT_AUDIT_ENTRY_H
 #define WRIT_AUDIT_ENTRY_H
 
+#include <jansson.h>
+
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
@@ -76,5 +79,14 @@ must_check int entry_leaf(struct sv line, struct digest *ret_leaf, struct writ_e
 /* Appends @s as an entry has it; as it was. The latter refuses what the former never makes. */
 void entry_encode(struct buf *b, struct sv s);
 must_check int entry_decode(struct sv s, struct buf *b, struct writ_err *err);
+
+/*
+ * The member @key of a line that was decoded, as it was before it became an entry. Empty
+ * if it is no string. The bytes are those of @o, or in @a.
+ */
+struct sv entry_text(const json_t *o, const char *key, struct arena *a);
+
+/* The kind of a line, without decoding it; empty if it has none. */
+struct sv entry_event(struct sv line);
 
 #endif

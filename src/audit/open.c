@@ -153,3 +153,31 @@ int entry_leaf(struct sv line, struct digest *ret_leaf, struct writ_err *err)
 		*ret_leaf = tree_leaf(buf_view(&b));
 	return r;
 }
+
+struct sv entry_text(const json_t *o, const char *key, struct arena *a)
+{
+	const struct sv coded = string_of(json_object_get(o, key));
+	struct writ_err err = { 0 };
+	struct buf b = BUF_INIT(ENTRY_LINE_MAX);
+	struct sv text = coded;
+
+	if (sv_find(coded, '%') == SIZE_MAX)
+		return coded;
+	if (entry_decode(coded, &b, &err) < 0 || !arena_sv(a, buf_view(&b), &text))
+		text = coded;
+	buf_clear(&b);
+	return text;
+}
+
+/* In a string a quotation mark has a backslash before it, so this is found nowhere else. */
+struct sv entry_event(struct sv line)
+{
+	static const char mark[] = "\"event\":\"";
+	const char *at = line.n ? memmem(line.p, line.n, mark, sizeof(mark) - 1) : NULL;
+	struct sv rest;
+
+	if (!at)
+		return SV("");
+	rest = sv_skip(line, (size_t)(at - line.p) + sizeof(mark) - 1);
+	return sv_cut(&rest, '"');
+}

@@ -10,7 +10,7 @@
 
 #include "base/banned.h"
 
-enum { LINES_ROOM = ENTRY_LINE_MAX + (64 << 10) };
+enum { HOLD_MAX = 32 << 10, ROOM_KEPT = 64 << 10, LINES_ROOM = ENTRY_LINE_MAX + (64 << 10) };
 
 int slog_open(struct slog *l, const char *path, bool sync, struct writ_err *err)
 {
@@ -40,6 +40,9 @@ static int put(struct slog *l, struct writ_err *err)
 		return r;
 	}
 	l->bytes += l->line.n;
+	l->line.n = 0;
+	if (l->line.room > ROOM_KEPT)
+		buf_clear(&l->line);
 	if (l->sync && fdatasync(l->fd) < 0) {
 		l->broken = true; /* what the kernel had may be gone: never tried again */
 		return writ_fail(err, WRIT_E_SYS, errno, "sync the log");
@@ -47,22 +50,37 @@ static int put(struct slog *l, struct writ_err *err)
 	return 0;
 }
 
+void slog_hold(struct slog *l)
+{
+	l->holds = true;
+}
+
+int slog_flush(struct slog *l, struct writ_err *err)
+{
+	l->holds = false;
+	return l->line.n && !l->broken ? put(l, err) : 0;
+}
+
 int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 {
+	const size_t before = l->line.n;
 	struct digest leaf;
 	int r;
 
 	if (l->broken || l->fd < 0)
 		return writ_fail(err, WRIT_E_SYS, EIO, "the log is not written any more");
-	l->line.n = 0;
-	l->line.failed = false;
 	r = entry_finish(e, &l->line, &leaf, err);
 	buf_ch(&l->line, '\n');
 	if (r == 0)
 		r = buf_check(&l->line, err);
-	if (r == 0)
-		r = put(l, err);
-	return r < 0 ? r : tree_append(&l->tree, &leaf, NULL, err);
+	if (r < 0) {
+		/* It was too large: as if it had never been. */
+		l->line.n = before;
+		l->line.failed = false;
+		return r;
+	}
+	r = tree_append(&l->tree, &leaf, NULL, err);
+	return r == 0 && (!l->holds || l->line.n > HOLD_MAX) ? put(l, err) : r;
 }
 
 /* Lines of a file, none longer than an entry may be. */

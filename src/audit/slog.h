@@ -18,19 +18,24 @@
 struct slog {
 	int fd; /* -1: not open */
 	bool sync, broken;
+	bool holds; /* lines wait in .line for slog_flush() */
 	uint64_t bytes;
 	struct tree_frontier tree;
-	struct buf line; /* room for the next one */
+	struct buf line; /* not written yet */
 };
 
 #define SLOG_INIT                                                                                  \
 	{                                                                                          \
-		.fd = -1, .line = BUF_INIT(ENTRY_LINE_MAX + 1)                                     \
+		.fd = -1, .line = BUF_INIT(2 * ENTRY_LINE_MAX)                                     \
 	}
 
 /* Makes the file @path, which must not be there. */
 must_check int slog_open(struct slog *l, const char *path, bool sync, struct writ_err *err);
 void slog_close(struct slog *l);
+
+/* From now on lines are written together, by slog_flush() or when there are many. */
+void slog_hold(struct slog *l);
+must_check int slog_flush(struct slog *l, struct writ_err *err);
 must_check int slog_append(struct slog *l, const struct entry *e, struct writ_err *err);
 
 /* What a file says, without believing it: each line is checked and given to @each. */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/entry.h"
 #include "cli/cli.h"
 #include "codec/json.h"
 #include "session/session.h"
@@ -9,14 +10,6 @@
 #include "base/banned.h"
 
 /* What a session did on the network, from its record. */
-
-static struct sv text_of(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_string(v) ? (struct sv){ json_string_value(v), json_string_length(v) }
-				 : SV("");
-}
 
 static uint64_t number_of(const json_t *o, const char *key)
 {
@@ -28,12 +21,10 @@ static uint64_t number_of(const json_t *o, const char *key)
 /* NULL if @line is about something else. */
 static json_t *net_event_of(struct sv line)
 {
-	static const char mark[] = "\"event\":\"net\"";
 	struct writ_err ignored = { 0 };
 	json_t *o = NULL;
 
-	if (!memmem(line.p, line.n < 128 ? line.n : 128, mark, sizeof(mark) - 1) ||
-	    json_decode(line, 1 << 20, &o, &ignored) < 0)
+	if (!sv_is(entry_event(line), "net") || json_decode(line, 1 << 20, &o, &ignored) < 0)
 		return NULL;
 	return o;
 }
@@ -55,6 +46,7 @@ static void put_size(struct buf *b, uint64_t n)
 static bool tail_line(void *ctx, struct sv line)
 {
 	const struct args *a = ctx;
+	scoped_arena room = ARENA_INIT(1 << 20);
 	scoped_json *o = net_event_of(line);
 	struct buf b = BUF_INIT(65536);
 	struct sv what;
@@ -65,18 +57,18 @@ static bool tail_line(void *ctx, struct sv line)
 		buf_sv(&b, line);
 		return out(&b, 0) == 0;
 	}
-	what = text_of(o, "what");
-	buf_fmt(&b, "%-6s%-10s", text_of(o, "answer").p, what.p);
-	diag_put_safe(&b, text_of(o, "host"));
+	what = entry_text(o, "what", &room);
+	buf_fmt(&b, "%-6s%-10s", entry_text(o, "answer", &room).p, what.p);
+	diag_put_safe(&b, entry_text(o, "host", &room));
 	if (number_of(o, "port"))
 		buf_fmt(&b, ":%llu", (unsigned long long)number_of(o, "port"));
-	if (text_of(o, "method").n) {
-		buf_fmt(&b, "  " SV_FMT " ", SV_ARG(text_of(o, "method")));
-		diag_put_safe(&b, text_of(o, "path"));
+	if (entry_text(o, "method", &room).n) {
+		buf_fmt(&b, "  " SV_FMT " ", SV_ARG(entry_text(o, "method", &room)));
+		diag_put_safe(&b, entry_text(o, "path", &room));
 		buf_fmt(&b, " %llu", (unsigned long long)number_of(o, "status"));
 	}
-	if (text_of(o, "address").n)
-		buf_fmt(&b, "  " SV_FMT, SV_ARG(text_of(o, "address")));
+	if (entry_text(o, "address", &room).n)
+		buf_fmt(&b, "  " SV_FMT, SV_ARG(entry_text(o, "address", &room)));
 	if (sv_is(what, "closed") || sv_is(what, "request")) {
 		buf_str(&b, "  up ");
 		put_size(&b, number_of(o, "up"));
@@ -85,9 +77,9 @@ static bool tail_line(void *ctx, struct sv line)
 	}
 	if (number_of(o, "count"))
 		buf_fmt(&b, "  %llu times", (unsigned long long)number_of(o, "count"));
-	if (text_of(o, "why").n) {
+	if (entry_text(o, "why", &room).n) {
 		buf_str(&b, "  ");
-		diag_put_safe(&b, text_of(o, "why"));
+		diag_put_safe(&b, entry_text(o, "why", &room));
 	}
 	buf_ch(&b, '\n');
 	return out(&b, 0) == 0;
@@ -121,17 +113,18 @@ static struct peer *peer_of(struct summary *s, struct sv host, uint64_t port)
 
 static bool summary_line(void *ctx, struct sv line)
 {
+	scoped_arena room = ARENA_INIT(1 << 20);
 	scoped_json *o = net_event_of(line);
 	struct peer *p;
 	struct sv what, answer;
 
 	if (!o)
 		return true;
-	p = peer_of(ctx, text_of(o, "host"), number_of(o, "port"));
+	p = peer_of(ctx, entry_text(o, "host", &room), number_of(o, "port"));
 	if (!p)
 		return false;
-	what = text_of(o, "what");
-	answer = text_of(o, "answer");
+	what = entry_text(o, "what", &room);
+	answer = entry_text(o, "answer", &room);
 	/* The same name again and again is one line with a count. */
 	if (sv_is(answer, "deny"))
 		p->denied += number_of(o, "count") ? number_of(o, "count") : 1;

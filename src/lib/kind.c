@@ -1,9 +1,9 @@
+#include "audit/entry.h"
 #include "base/attr.h"
 #include "lib/events_priv.h"
 
 #include "base/banned.h"
 
-/* Every line is {"time":NUMBER,"event":"NAME",... */
 enum writ_event_kind events_kind(struct sv line)
 {
 	static const struct {
@@ -16,14 +16,8 @@ enum writ_event_kind events_kind(struct sv line)
 		{ "limit", WRIT_EVENT_LIMIT },	 { "exited", WRIT_EVENT_EXITED },
 		{ "failed", WRIT_EVENT_FAILED }, { "end", WRIT_EVENT_END },
 	};
-	struct sv rest = line;
-	struct sv name;
+	const struct sv name = entry_event(line);
 
-	(void)sv_cut(&rest, ',');
-	if (!sv_starts(rest, SV("\"event\":\"")))
-		return WRIT_EVENT_OTHER;
-	rest = sv_skip(rest, 9);
-	name = sv_cut(&rest, '"');
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (sv_is(name, table[i].name))
 			return table[i].kind;

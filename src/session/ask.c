@@ -44,16 +44,16 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	const struct question q = s->questions[0];
 	struct egress_message m = { .type = EGRESS_ANSWER, .id = q.id, .count = answer };
 	const int to = q.reader ? s->reader : s->egress;
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	memmove(s->questions, s->questions + 1, --s->questions_n * sizeof(q));
-	record_begin(s, &b, "approval");
-	record_str(&b, "object", sv_from(q.object));
-	record_str(&b, "answer", answer ? SV("allow") : SV("deny"));
-	record_str(&b, "how", sv_from(how));
+	record_begin(s, &entry, "approval");
+	record_str(&entry, "object", sv_from(q.object));
+	record_str(&entry, "answer", answer ? SV("allow") : SV("deny"));
+	record_str(&entry, "how", sv_from(how));
 	if (s->question_ms)
-		record_num(&b, "ms", (int64_t)(clock_ms() - s->question_ms));
-	record_end(s, &b);
+		record_num(&entry, "ms", (int64_t)(clock_ms() - s->question_ms));
+	record_end(s, &entry);
 	if (to >= 0)
 		(void)!egress_send(to, &m, NULL, 0);
 	s->question_ms = 0;

@@ -136,12 +136,12 @@ static int tell_mediator(struct session *s, const struct grant *g, bool on, stru
 
 static void record_grant(struct session *s, const struct grant *g, const char *event)
 {
-	struct buf b = BUF_INIT(REQUEST_MAX);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, event);
-	record_num(&b, "number", g->number);
-	record_str(&b, "rule", sv_from(g->rule));
-	record_end(s, &b);
+	record_begin(s, &entry, event);
+	record_num(&entry, "number", g->number);
+	record_str(&entry, "rule", sv_from(g->rule));
+	record_end(s, &entry);
 }
 
 static bool is_in(struct sv path, struct sv dir)

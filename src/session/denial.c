@@ -205,7 +205,7 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_clear(&b);
 }
 
-static void record_denial(struct session *s, struct buf *b, const struct mediate_event *e,
+static void record_denial(struct session *s, struct entry *entry, const struct mediate_event *e,
 			  bool named)
 {
 	const enum guarantee g = guarantee_of(e->op, e->object);
@@ -213,35 +213,35 @@ static void record_denial(struct session *s, struct buf *b, const struct mediate
 	char where[256];
 
 	if (s->denials.n < DENIALS_MAX)
-		record_num(b, "number", (int64_t)s->denials.n + 1);
+		record_num(entry, "number", (int64_t)s->denials.n + 1);
 	if (named)
-		buf_str(b, ",\"named\":true");
+		entry_bool(entry, "named", true);
 	if (is_default(set))
-		buf_str(b, ",\"defaults\":true");
+		entry_bool(entry, "defaults", true);
 	if (s->opt->profile.n)
-		record_str(b, "profile", s->opt->profile);
-	record_str(b, "guarantee", sv_from(guarantee_name(g)));
-	record_str(b, "level", sv_from(level_name(s->opt->plan->guarantees[g].level)));
-	record_str(b, "by", sv_from(s->opt->plan->guarantees[g].by));
+		record_str(entry, "profile", s->opt->profile);
+	record_str(entry, "guarantee", sv_from(guarantee_name(g)));
+	record_str(entry, "level", sv_from(level_name(s->opt->plan->guarantees[g].level)));
+	record_str(entry, "by", sv_from(s->opt->plan->guarantees[g].by));
 	if (e->rule >= set->rules.n)
 		return;
-	record_str(b, "rule", set->rules.v[e->rule].text);
-	record_str(b, "where", where_of(&set->rules.v[e->rule], where, sizeof(where)));
+	record_str(entry, "rule", set->rules.v[e->rule].text);
+	record_str(entry, "where", where_of(&set->rules.v[e->rule], where, sizeof(where)));
 }
 
 static void record_event(struct session *s, const struct mediate_event *e, bool named)
 {
-	struct buf b = BUF_INIT(16384);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, e->denied ? "denied" : "exec");
-	record_str(&b, "op", sv_from(verb(e->op)));
-	record_str(&b, "object", sv_from(e->object));
-	record_str(&b, "program", sv_from(e->comm));
-	record_num(&b, "pid", e->pid);
-	record_str(&b, e->denied ? "why" : "args", sv_from(e->extra));
+	record_begin(s, &entry, e->denied ? "denied" : "exec");
+	record_str(&entry, "op", sv_from(verb(e->op)));
+	record_str(&entry, "object", sv_from(e->object));
+	record_str(&entry, "program", sv_from(e->comm));
+	record_num(&entry, "pid", e->pid);
+	record_str(&entry, e->denied ? "why" : "args", sv_from(e->extra));
 	if (e->denied)
-		record_denial(s, &b, e, named);
-	record_end(s, &b);
+		record_denial(s, &entry, e, named);
+	record_end(s, &entry);
 }
 
 /* --- files that a command line names and that are not there inside --- */

@@ -122,26 +122,26 @@ void gitnet_hand(struct session *s, int fd)
 
 static void record_git(struct session *s, const struct git_event *e)
 {
-	struct buf b = BUF_INIT(16384);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "git");
-	record_str(&b, "what", e->push ? SV("push") : SV("fetch"));
-	record_str(&b, "answer", e->answer == CAP_ALLOW ? SV("allow") : SV("deny"));
-	record_str(&b, "repository", sv_from(e->repo));
+	record_begin(s, &entry, "git");
+	record_str(&entry, "what", e->push ? SV("push") : SV("fetch"));
+	record_str(&entry, "answer", e->answer == CAP_ALLOW ? SV("allow") : SV("deny"));
+	record_str(&entry, "repository", sv_from(e->repo));
 	if (e->ref[0]) {
-		record_str(&b, "ref", sv_from(e->ref));
-		record_str(&b, "old", sv_from(e->old));
-		record_str(&b, "new", sv_from(e->new));
+		record_str(&entry, "ref", sv_from(e->ref));
+		record_str(&entry, "old", sv_from(e->old));
+		record_str(&entry, "new", sv_from(e->new));
 	}
-	buf_fmt(&b, ",\"done\":%s", e->done ? "true" : "false");
-	record_num(&b, "us", (int64_t)e->us);
+	entry_bool(&entry, "done", e->done);
+	record_num(&entry, "us", (int64_t)e->us);
 	if (e->why[0])
-		record_str(&b, "why", sv_from(e->why));
+		record_str(&entry, "why", sv_from(e->why));
 	if (e->said[0])
-		record_str(&b, "said", sv_from(e->said));
+		record_str(&entry, "said", sv_from(e->said));
 	if (e->rule < s->opt->policy->set.rules.n)
-		record_str(&b, "rule", s->opt->policy->set.rules.v[e->rule].text);
-	record_end(s, &b);
+		record_str(&entry, "rule", s->opt->policy->set.rules.v[e->rule].text);
+	record_end(s, &entry);
 }
 
 /* Only a rule of the policy opens a repository, so the reason says which. */
@@ -174,7 +174,7 @@ static void end_texts(struct git_event *e)
 static void restart(struct session *s)
 {
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 	int status = 0;
 
 	scope_close(&s->git);
@@ -184,9 +184,9 @@ static void restart(struct session *s)
 	s->git_pid = 0;
 	if (s->state >= SESSION_ENDING)
 		return;
-	record_begin(s, &b, "git");
-	record_str(&b, "what", SV("the process that fetches and pushes ended"));
-	record_end(s, &b);
+	record_begin(s, &entry, "git");
+	record_str(&entry, "what", SV("the process that fetches and pushes ended"));
+	record_end(s, &entry);
 	if ((!WIFEXITED(status) || WEXITSTATUS(status) != GIT_HOPELESS) &&
 	    ++s->git_deaths <= GIT_DEATHS && start_helper(s, &err) == 0)
 		return;

@@ -57,7 +57,7 @@ static void watch_mounts(struct session *s)
 
 void hear_mounts(struct session *s)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 	char drop[4096];
 
 	/* Read to the end, or it would be reported again at once. */
@@ -65,22 +65,22 @@ void hear_mounts(struct session *s)
 		return;
 	while (read(s->mounts, drop, sizeof(drop)) > 0)
 		;
-	record_begin(s, &b, "mounts");
-	record_str(&b, "what", SV("a mount of the session changed from outside"));
-	record_end(s, &b);
+	record_begin(s, &entry, "mounts");
+	record_str(&entry, "what", SV("a mount of the session changed from outside"));
+	record_end(s, &entry);
 }
 
 static void on_sealed(struct session *s, struct heard *h)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	s->state = SESSION_RUNNING;
 	if (h->fd >= 0 && s->feed < 0)
 		s->feed = take_fd(&h->fd);
 	s->started_ms = s->active_ms = clock_ms();
-	record_begin(s, &b, "sealed");
-	record_num(&b, "steps", h->m.value);
-	record_end(s, &b);
+	record_begin(s, &entry, "sealed");
+	record_num(&entry, "steps", h->m.value);
+	record_end(s, &entry);
 	watch_mounts(s);
 	if (s->opt->ready_fd > 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
@@ -125,13 +125,13 @@ static void on_listener(struct session *s, struct heard *h)
 
 static void on_failed(struct session *s, struct heard *h)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "failed");
-	record_str(&b, "step", sv_from(jail_step_name((enum jail_step)h->m.step)));
-	record_str(&b, "what", sv_from(h->m.err.what));
-	record_num(&b, "errno", h->m.err.sys);
-	record_end(s, &b);
+	record_begin(s, &entry, "failed");
+	record_str(&entry, "step", sv_from(jail_step_name((enum jail_step)h->m.step)));
+	record_str(&entry, "what", sv_from(h->m.err.what));
+	record_num(&entry, "errno", h->m.err.sys);
+	record_end(s, &entry);
 	if (h->m.id > 1 || (h->m.id == 1 && s->opt->detach)) {
 		more_failed(s, h->m.id, &h->m.err);
 		return;
@@ -147,14 +147,14 @@ static void on_exited(struct session *s, struct heard *h)
 {
 	const bool more = h->m.id != 1 || s->opt->detach;
 	int status = exit_of((int)h->m.value);
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	if (more)
 		status = more_exited(s, h->m.id, status);
-	record_begin(s, &b, "exited");
-	record_num(&b, "command", h->m.id);
-	record_num(&b, "status", status);
-	record_end(s, &b);
+	record_begin(s, &entry, "exited");
+	record_num(&entry, "command", h->m.id);
+	record_num(&entry, "status", status);
+	record_end(s, &entry);
 	if (!more && !s->has_exit) {
 		s->exit_code = status;
 		s->has_exit = true;

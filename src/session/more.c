@@ -65,12 +65,12 @@ static void kill_command(struct session *s, uint32_t id)
 static void too_late(struct session *s, struct running *r)
 {
 	struct screen *c = screen_get(s, r->id);
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "limit");
-	record_str(&b, "limit", SV("command"));
-	record_num(&b, "command", r->id);
-	record_end(s, &b);
+	record_begin(s, &entry, "limit");
+	record_str(&entry, "limit", SV("command"));
+	record_num(&entry, "command", r->id);
+	record_end(s, &entry);
 	r->late = true;
 	if (c)
 		screen_say(c, "the command limit is reached");

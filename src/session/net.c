@@ -315,38 +315,38 @@ static const char *const way_names[] = { "closed", "raw", "tls", "read" };
 
 void net_record(struct session *s, const struct egress_event *e, uint64_t count)
 {
-	struct buf b = BUF_INIT(16384);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "net");
-	record_str(&b, "what", sv_from(what_names[e->what]));
-	record_str(&b, "answer", sv_from(answer_names[e->answer]));
-	record_str(&b, "host", sv_from(e->host));
-	record_num(&b, "port", e->port);
+	record_begin(s, &entry, "net");
+	record_str(&entry, "what", sv_from(what_names[e->what]));
+	record_str(&entry, "answer", sv_from(answer_names[e->answer]));
+	record_str(&entry, "host", sv_from(e->host));
+	record_num(&entry, "port", e->port);
 	if (count)
-		record_num(&b, "count", (int64_t)count);
+		record_num(&entry, "count", (int64_t)count);
 	if (e->what != EGRESS_LOOKUP) {
-		record_num(&b, "flow", e->flow);
-		record_str(&b, "way", sv_from(way_names[e->way]));
-		record_num(&b, "up", (int64_t)e->up);
-		record_num(&b, "down", (int64_t)e->down);
-		record_num(&b, "us", (int64_t)e->lasted_us);
+		record_num(&entry, "flow", e->flow);
+		record_str(&entry, "way", sv_from(way_names[e->way]));
+		record_num(&entry, "up", (int64_t)e->up);
+		record_num(&entry, "down", (int64_t)e->down);
+		record_num(&entry, "us", (int64_t)e->lasted_us);
 	}
 	if (e->address[0])
-		record_str(&b, "address", sv_from(e->address));
+		record_str(&entry, "address", sv_from(e->address));
 	if (e->dropped[0])
-		record_str(&b, "not_dialled", sv_from(e->dropped));
+		record_str(&entry, "not_dialled", sv_from(e->dropped));
 	if (e->method[0]) {
-		record_str(&b, "method", sv_from(e->method));
-		record_str(&b, "path", sv_from(e->path));
-		record_num(&b, "status", e->status);
+		record_str(&entry, "method", sv_from(e->method));
+		record_str(&entry, "path", sv_from(e->path));
+		record_num(&entry, "status", e->status);
 	}
 	if (e->credential[0])
-		record_str(&b, "credential", sv_from(e->credential));
+		record_str(&entry, "credential", sv_from(e->credential));
 	if (e->why[0])
-		record_str(&b, "why", sv_from(e->why));
+		record_str(&entry, "why", sv_from(e->why));
 	if (e->rule < s->opt->policy->set.rules.n)
-		record_str(&b, "rule", s->opt->policy->set.rules.v[e->rule].text);
-	record_end(s, &b);
+		record_str(&entry, "rule", s->opt->policy->set.rules.v[e->rule].text);
+	record_end(s, &entry);
 }
 
 /* As a rule would name it. */
@@ -584,7 +584,7 @@ void net_revoke(struct session *s, const struct grant *g)
 void net_read_event(struct session *s)
 {
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	if (hear_all(s, &s->reader))
 		return;
@@ -598,9 +598,9 @@ void net_read_event(struct session *s)
 	s->reader_pid = 0;
 	if (s->state >= SESSION_ENDING)
 		return;
-	record_begin(s, &b, "reader");
-	record_str(&b, "what", SV("the process that reads requests ended, and is started again"));
-	record_end(s, &b);
+	record_begin(s, &entry, "reader");
+	record_str(&entry, "what", SV("the process that reads requests ended, and is started again"));
+	record_end(s, &entry);
 	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0) {
 		session_end(s, "nobody can read requests any more", SESSION_FAILED);
 		return;

@@ -84,19 +84,19 @@ int operator_load(struct session *s, struct writ_err *err)
 	return r < 0 ? r : load_roots(s, err);
 }
 
-void operator_record(const struct session *s, struct buf *b)
+void operator_record(const struct session *s, struct entry *entry)
 {
 	struct buf at = BUF_INIT(512);
 
 	if (s->opt->resolver.n)
-		record_str(b, "resolver", s->opt->resolver);
+		record_str(entry, "resolver", s->opt->resolver);
 	if (s->upstream) {
 		wire_host_print(&s->upstream->at.host, &at);
 		buf_fmt(&at, ":%u", s->upstream->at.port);
-		record_str(b, "upstream_proxy", buf_view(&at));
+		record_str(entry, "upstream_proxy", buf_view(&at));
 	}
 	if (s->more_roots.n)
-		record_str(b, "ca_file", setting(s, SV("WRIT_CA_FILE")));
+		record_str(entry, "ca_file", setting(s, SV("WRIT_CA_FILE")));
 	buf_clear(&at);
 }
 

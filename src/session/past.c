@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/entry.h"
 #include "codec/json.h"
 #include "session/session_priv.h"
 
@@ -55,14 +56,6 @@ static int open_record(struct sv state, struct sv id, char ret_id[static SESSION
 	return fd < 0 ? writ_fail(err, WRIT_E_SYS, sys, "the record of session %s", ret_id) : fd;
 }
 
-static struct sv text_of(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_string(v) ? (struct sv){ json_string_value(v), json_string_length(v) }
-				 : SV("");
-}
-
 static uint32_t number_of(const json_t *o, const char *key)
 {
 	const json_int_t v = json_integer_value(json_object_get(o, key));
@@ -80,13 +73,13 @@ struct reading {
 /* False: no more are wanted. */
 static bool read_line(const struct reading *r, struct sv line)
 {
-	static const char mark[] = "\"event\":\"denied\"";
+	scoped_arena a = ARENA_INIT(LINE_MAX_BYTES);
 	struct writ_err ignored = { 0 };
 	scoped_json *o = NULL;
 	struct session_denial d;
 
 	/* Almost all lines are of another kind; a damaged one is skipped. */
-	if (!memmem(line.p, line.n < 128 ? line.n : 128, mark, sizeof(mark) - 1) ||
+	if (!sv_is(entry_event(line), "denied") ||
 	    json_decode(line, LINE_MAX_BYTES, &o, &ignored) < 0)
 		return true;
 	d = (struct session_denial){
@@ -95,16 +88,16 @@ static bool read_line(const struct reading *r, struct sv line)
 		.number = number_of(o, "number"),
 		.named = json_is_true(json_object_get(o, "named")),
 		.defaults = json_is_true(json_object_get(o, "defaults")),
-		.profile = text_of(o, "profile"),
-		.op = text_of(o, "op"),
-		.object = text_of(o, "object"),
-		.program = text_of(o, "program"),
-		.why = text_of(o, "why"),
-		.rule = text_of(o, "rule"),
-		.where = text_of(o, "where"),
-		.guarantee = text_of(o, "guarantee"),
-		.level = text_of(o, "level"),
-		.by = text_of(o, "by"),
+		.profile = entry_text(o, "profile", &a),
+		.op = entry_text(o, "op", &a),
+		.object = entry_text(o, "object", &a),
+		.program = entry_text(o, "program", &a),
+		.why = entry_text(o, "why", &a),
+		.rule = entry_text(o, "rule", &a),
+		.where = entry_text(o, "where", &a),
+		.guarantee = entry_text(o, "guarantee", &a),
+		.level = entry_text(o, "level", &a),
+		.by = entry_text(o, "by", &a),
 	};
 	return r->each(r->ctx, &d);
 }

@@ -211,23 +211,22 @@ int session_place_record(struct session *s, struct writ_err *err)
 {
 	const char *dir = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
 	const char *path = dir ? arena_fmt(s->a, "%s/%s.jsonl", dir, s->id) : NULL;
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
 	struct sv run;
-	int r = 0;
+	int r;
 
 	if (!path)
 		return writ_nomem(err);
 	s->paths.record = sv_from(path);
-	s->record = open(path, flags, 0600);
+	r = slog_open(&s->log, path, false, err);
 	/* The first session of all: what every later one finds. */
-	if (s->record < 0 && errno == ENOENT) {
+	if (r < 0 && err->sys == ENOENT) {
 		r = fd_make_dirs(dir, err);
 		if (r == 0)
 			r = below(s, &run, err, "run", SV(""));
 		if (r == 0)
-			s->record = open(path, flags, 0600);
+			r = slog_open(&s->log, path, false, err);
 	}
-	return r == 0 && s->record < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", path) : r;
+	return r;
 }
 
 int session_place_make(struct session *s, struct writ_err *err)

@@ -97,11 +97,11 @@ int pulse_open(struct session *s, struct writ_err *err)
 
 static void time_is_up(struct session *s, const char *limit)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "limit");
-	record_str(&b, "limit", sv_from(limit));
-	record_end(s, &b);
+	record_begin(s, &entry, "limit");
+	record_str(&entry, "limit", sv_from(limit));
+	record_end(s, &entry);
 	if (s->has_exit)
 		return;
 	session_end(s, limit, SESSION_TIMEOUT);

@@ -1,11 +1,11 @@
+#include <string.h>
 #include <time.h>
 
-#include "codec/json.h"
 #include "session/session_priv.h"
 
 #include "base/banned.h"
 
-enum { RECORD_MAX = 64 << 20, GATHER = 32 << 10, GATHER_MAX = 1 << 20 };
+enum { RECORD_MAX = 64 << 20 };
 
 uint64_t clock_ms(void)
 {
@@ -15,67 +15,73 @@ uint64_t clock_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-void record_begin(struct session *s, struct buf *b, const char *event)
+/* Names of files, hosts, people and programs are nobody's business but the user's. */
+static const char *const private_keys[] = {
+	"address", "args", "ca_file",	     "guarantees", "host", "new",	 "not_dialled",
+	"object",  "old",  "path",	     "program",	   "ref",  "repository", "resolver",
+	"rule",	   "said", "upstream_proxy", "where",	   "why",  "workspace",
+};
+
+static bool is_private(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(private_keys); i++)
+		if (strcmp(private_keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+void record_begin(struct session *s, struct entry *e, const char *event)
 {
 	struct timespec t;
 
 	(void)s;
 	clock_gettime(CLOCK_REALTIME, &t);
-	buf_fmt(b, "{\"time\":%lld.%03ld,\"event\":", (long long)t.tv_sec, t.tv_nsec / 1000000);
-	json_put_str(b, sv_from(event));
+	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
 }
 
-void record_str(struct buf *b, const char *key, struct sv value)
+void record_str(struct entry *e, const char *key, struct sv value)
 {
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
+	entry_str(e, key, value);
+	if (is_private(key))
+		entry_hide(e);
 }
 
-void record_num(struct buf *b, const char *key, int64_t value)
+void record_num(struct entry *e, const char *key, int64_t value)
 {
-	buf_fmt(b, ",\"%s\":%lld", key, (long long)value);
+	entry_num(e, key, value < 0 ? 0 : (uint64_t)value);
 }
 
-static void write_lines(struct session *s, const struct buf *b)
+/* SECURITY: what cannot be written down does not go on. */
+static void check(struct session *s, int r, const struct writ_err *err)
 {
-	struct writ_err err = { 0 };
-
-	if (s->record >= 0 && !b->failed && b->n && fd_write_all(s->record, buf_view(b), &err) < 0)
-		say(s, "the record cannot be written: %s", err.what);
+	if (r == 0 || s->log_failed)
+		return;
+	s->log_failed = true;
+	say(s, "the record cannot be written: %s", err->what);
+	if (s->state < SESSION_ENDING)
+		session_end(s, "the record cannot be written", SESSION_FAILED);
 }
 
 void record_gather(struct session *s)
 {
-	s->gathered = (struct buf)BUF_INIT(GATHER_MAX);
-	s->gathers = true;
+	slog_hold(&s->log);
 }
 
 void record_flush(struct session *s)
 {
-	s->gathers = false;
-	write_lines(s, &s->gathered);
-	buf_clear(&s->gathered);
+	struct writ_err err = { 0 };
+
+	check(s, slog_flush(&s->log, &err), &err);
 }
 
-/* One write for whole lines: they are whole even if we are killed. */
-void record_end(struct session *s, struct buf *b)
+void record_end(struct session *s, struct entry *e)
 {
-	buf_str(b, "}\n");
+	struct writ_err err = { 0 };
+
 	/* What an agent makes us write is bounded; how it ended is always written. */
-	if (s->recorded > RECORD_MAX && s->state < SESSION_ENDING) {
+	if (s->log.bytes > RECORD_MAX && s->state < SESSION_ENDING)
 		s->dropped++;
-		buf_clear(b);
-		return;
-	}
-	s->recorded += b->n;
-	if (s->gathers && b->n < GATHER) {
-		buf_sv(&s->gathered, buf_view(b));
-		if (s->gathered.n > GATHER) {
-			record_flush(s);
-			record_gather(s);
-		}
-	} else {
-		write_lines(s, b);
-	}
-	buf_clear(b);
+	else if (s->log.fd >= 0)
+		check(s, slog_append(&s->log, e, &err), &err);
+	entry_clear(e);
 }

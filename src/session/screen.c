@@ -115,16 +115,16 @@ void screen_say(struct screen *c, const char *text)
 
 static void over_limit(struct session *s, struct screen *c)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	if (c->full)
 		return;
 	c->full = true;
 	screen_say(c, "the output limit is reached; the rest is dropped");
-	record_begin(s, &b, "limit");
-	record_str(&b, "limit", SV("output"));
-	record_num(&b, "command", c->command);
-	record_end(s, &b);
+	record_begin(s, &entry, "limit");
+	record_str(&entry, "limit", SV("output"));
+	record_num(&entry, "command", c->command);
+	record_end(s, &entry);
 }
 
 /* True if something was read. */

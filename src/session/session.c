@@ -57,7 +57,7 @@ static void on_relay(struct session *s, const struct pollfd *p, size_t n)
 {
 	enum relay_event e = RELAY_NOTHING;
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	if (relay_step(s->relay, p, n, &e, &err) < 0) {
 		say(s, "%s", err.what);
@@ -65,9 +65,9 @@ static void on_relay(struct session *s, const struct pollfd *p, size_t n)
 		return;
 	}
 	if (e == RELAY_OUTPUT_FULL) {
-		record_begin(s, &b, "limit");
-		record_str(&b, "limit", SV("output"));
-		record_end(s, &b);
+		record_begin(s, &entry, "limit");
+		record_str(&entry, "limit", SV("output"));
+		record_end(s, &entry);
 	}
 }
 
@@ -194,22 +194,17 @@ static int open_cgroup(struct session *s, struct writ_err *err)
 
 static void record_start(struct session *s)
 {
-	struct buf b = BUF_INIT(1 << 20);
+	struct entry entry = { 0 };
 
-	record_begin(s, &b, "start");
-	record_str(&b, "session", sv_from(s->id));
-	record_num(&b, "supervisor", getpid());
-	record_str(&b, "workspace", s->opt->workspace);
-	operator_record(s, &b);
-	buf_str(&b, ",\"command\":[");
-	for (char *const *arg = s->opt->argv; *arg; arg++) {
-		if (arg != s->opt->argv)
-			buf_ch(&b, ',');
-		json_put_str(&b, sv_from(*arg));
-	}
-	buf_str(&b, "],\"guarantees\":");
-	buf_sv(&b, s->guarantees);
-	record_end(s, &b);
+	record_begin(s, &entry, "start");
+	record_str(&entry, "session", sv_from(s->id));
+	record_num(&entry, "supervisor", getpid());
+	record_str(&entry, "workspace", s->opt->workspace);
+	operator_record(s, &entry);
+	entry_list(&entry, "command", s->opt->argv);
+	entry_hide(&entry);
+	record_str(&entry, "guarantees", s->guarantees);
+	record_end(s, &entry);
 }
 
 /* A session that stays has a terminal for it, which people may join. */
@@ -294,7 +289,7 @@ static void hear_why(struct session *s, struct writ_err *err)
 {
 	struct writ_err none = { 0 };
 
-	if (s->record < 0 && (s->guarantees.n || make_guarantees(s, &none) == 0) &&
+	if (s->log.fd < 0 && (s->guarantees.n || make_guarantees(s, &none) == 0) &&
 	    session_place_record(s, &none) == 0)
 		record_start(s);
 	for (int i = 0; i < 16 && !s->failed && s->state != SESSION_ENDED; i++) {
@@ -493,23 +488,23 @@ static bool note_hits(struct session *s)
 {
 	struct cgroup_hits hits = { 0 };
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 
 	if (!s->cgroup.n || cgroup_hits(&s->cgroup, &hits, &err) < 0)
 		return false;
 	if (hits.oom) {
-		record_begin(s, &b, "limit");
-		record_str(&b, "limit", SV("memory"));
-		record_num(&b, "killed", (int64_t)hits.oom);
-		record_end(s, &b);
+		record_begin(s, &entry, "limit");
+		record_str(&entry, "limit", SV("memory"));
+		record_num(&entry, "killed", (int64_t)hits.oom);
+		record_end(s, &entry);
 		say(s, "the memory limit was reached, and %llu processes were killed",
 		    (unsigned long long)hits.oom);
 	}
 	if (hits.pids) {
-		record_begin(s, &b, "limit");
-		record_str(&b, "limit", SV("pids"));
-		record_num(&b, "refused", (int64_t)hits.pids);
-		record_end(s, &b);
+		record_begin(s, &entry, "limit");
+		record_str(&entry, "limit", SV("pids"));
+		record_num(&entry, "refused", (int64_t)hits.pids);
+		record_end(s, &entry);
 		say(s, "the limit of processes was reached: %llu were not started",
 		    (unsigned long long)hits.pids);
 	}
@@ -527,6 +522,12 @@ static void end_unheard(struct session *s, bool out_of_memory)
 		s->ended_by = "memory";
 }
 
+static void put_member(struct buf *b, const char *key, struct sv value)
+{
+	buf_fmt(b, ",\"%s\":", key);
+	json_put_str(b, value);
+}
+
 static void report_status(const struct session *s)
 {
 	struct buf b = BUF_INIT(4096);
@@ -537,10 +538,10 @@ static void report_status(const struct session *s)
 	buf_fmt(&b, "{\"session\":\"%s\",\"exit\":%d,\"started\":%s,\"denials\":%zu", s->id,
 		s->exit_code, s->failed ? "false" : "true", s->denials.n);
 	if (s->ended_by)
-		record_str(&b, "ended_by", sv_from(s->ended_by));
+		put_member(&b, "ended_by", sv_from(s->ended_by));
 	if (s->failed) {
-		record_str(&b, "step", sv_from(jail_step_name(s->failed_step)));
-		record_str(&b, "error", sv_from(s->err.what));
+		put_member(&b, "step", sv_from(jail_step_name(s->failed_step)));
+		put_member(&b, "error", sv_from(s->err.what));
 	}
 	buf_str(&b, "}\n");
 	(void)!fd_write_all(s->opt->status_fd, buf_view(&b), &err);
@@ -549,7 +550,7 @@ static void report_status(const struct session *s)
 
 static void finish(struct session *s)
 {
-	struct buf b = BUF_INIT(4096);
+	struct entry entry = { 0 };
 	struct writ_err err = { 0 };
 	bool out_of_memory;
 
@@ -588,11 +589,11 @@ static void finish(struct session *s)
 		say(s, "%s", s->ended_by);
 	burst_flush(s, true);
 	end_unheard(s, out_of_memory);
-	record_begin(s, &b, "end");
-	record_num(&b, "exit", s->exit_code);
-	record_num(&b, "denials", (int64_t)s->denials.n);
-	record_num(&b, "not_recorded", (int64_t)s->dropped);
-	record_end(s, &b);
+	record_begin(s, &entry, "end");
+	record_num(&entry, "exit", s->exit_code);
+	record_num(&entry, "denials", (int64_t)s->denials.n);
+	record_num(&entry, "not_recorded", (int64_t)s->dropped);
+	record_end(s, &entry);
 	report_status(s);
 }
 
@@ -623,7 +624,7 @@ static void clear(struct session *s)
 	s->relay = NULL;
 	control_close(s);
 	screen_clear(s);
-	scope_close(&s->record);
+	slog_close(&s->log);
 	scope_close(&s->feed);
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
@@ -638,7 +639,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 {
 	struct session s = { .a = a,
 			     .opt = opt,
-			     .record = -1,
+			     .log = SLOG_INIT,
 			     .feed = -1,
 			     .jail = JAIL_INIT,
 			     .mediator = -1,

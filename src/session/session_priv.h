@@ -9,6 +9,7 @@
 #define WRIT_SESSION_SESSION_PRIV_H
 
 #include "adapter/host.h"
+#include "audit/slog.h"
 #include "base/fd.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
@@ -114,10 +115,9 @@ struct session {
 	char id[SESSION_ID + 1];
 	struct paths paths;
 	struct sv guarantees;	    /* the plan as JSON */
-	uint64_t recorded, dropped; /* bytes written; events that were too many */
-	int record;		    /* events, one line of JSON each */
-	struct buf gathered;	    /* lines that are written with the next ones */
-	bool gathers;
+	uint64_t dropped;	    /* events that were too many */
+	struct slog log;	    /* what happened */
+	bool log_failed;	    /* it could not be written */
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
@@ -200,10 +200,10 @@ must_check int session_place_run(struct session *s, struct writ_err *err);
 void session_place_clear(struct session *s);
 
 /* record.c: one event. Members are written between begin and end. */
-void record_begin(struct session *s, struct buf *b, const char *event);
-void record_str(struct buf *b, const char *key, struct sv value);
-void record_num(struct buf *b, const char *key, int64_t value);
-void record_end(struct session *s, struct buf *b);
+void record_begin(struct session *s, struct entry *e, const char *event);
+void record_str(struct entry *e, const char *key, struct sv value);
+void record_num(struct entry *e, const char *key, int64_t value);
+void record_end(struct session *s, struct entry *e);
 /* What ends from here on is written by record_flush(), all at once. */
 void record_gather(struct session *s);
 void record_flush(struct session *s);
@@ -270,7 +270,7 @@ must_check int operator_load(struct session *s, struct writ_err *err);
 /* Takes @roots. */
 must_check int operator_roots(const struct session *s, int roots, int *ret_fd,
 			      struct writ_err *err);
-void operator_record(const struct session *s, struct buf *b);
+void operator_record(const struct session *s, struct entry *entry);
 
 /* read.c: the process that reads requests */
 bool read_needed(const struct session *s);

@@ -107,9 +107,6 @@ static void put_word(struct buf *b, struct sv s)
 /* The line of a policy that would allow it; nothing if there is none. */
 static void put_line(struct buf *b, const struct session_denial *d, const struct advice *a)
 {
-	/* A record has U+FFFD for bytes that are no text: which they were is not known. */
-	if (d->object.n && memmem(d->object.p, d->object.n, "\xef\xbf\xbd", 3))
-		return;
 	switch (a->remedy) {
 	case REMEDY_NONE:
 		break;

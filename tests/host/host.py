@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import termios
 import time
+import urllib.parse
 from pathlib import Path
 
 ROOT = os.geteuid() == 0
@@ -126,6 +127,20 @@ def snapshot(path):
 
 def difference(before, after):
     return sorted(os.fsdecode(p) for p in before.keys() | after.keys() if before.get(p) != after.get(p))
+
+
+def entry(line):
+    """An entry of a session's log as a person means it."""
+    def plain(v):
+        if isinstance(v, str):
+            return os.fsdecode(urllib.parse.unquote_to_bytes(v))
+        if isinstance(v, list):
+            return [plain(x) for x in v]
+        return {k: plain(x) for k, x in v.items()} if isinstance(v, dict) else v
+    e = plain(json.loads(line))
+    if "guarantees" in e:
+        e["guarantees"] = json.loads(e["guarantees"])
+    return e
 
 
 class World:
@@ -267,7 +282,7 @@ class World:
     def records(self):
         """Events of all sessions, oldest session first."""
         files = sorted((self.state / "sessions").glob("*.jsonl"), key=lambda f: f.stat().st_mtime_ns)
-        return [[json.loads(line) for line in f.read_text().splitlines()] for f in files]
+        return [[entry(line) for line in f.read_text().splitlines()] for f in files]
 
     def events(self, kind=None):
         """Of the latest session."""
