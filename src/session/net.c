@@ -599,7 +599,8 @@ void net_read_event(struct session *s)
 	if (s->state >= SESSION_ENDING)
 		return;
 	record_begin(s, &entry, "reader");
-	record_str(&entry, "what", SV("the process that reads requests ended, and is started again"));
+	record_str(&entry, "what",
+		   SV("the process that reads requests ended, and is started again"));
 	record_end(s, &entry);
 	if (++s->reader_deaths > READER_DEATHS || read_start(s, &err) < 0) {
 		session_end(s, "nobody can read requests any more", SESSION_FAILED);
