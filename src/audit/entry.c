@@ -135,15 +135,15 @@ void entry_digest(struct entry *e, const char *key, const struct digest *d)
 	add(e, key, at);
 }
 
-void entry_list(struct entry *e, const char *key, char *const *list)
+void entry_list(struct entry *e, const char *key, char *const *list, size_t max)
 {
 	const size_t at = e->values.n;
 
 	buf_ch(&e->values, '[');
-	for (char *const *item = list; *item; item++) {
+	for (char *const *item = list; *item && e->values.n - at < max; item++) {
 		if (item != list)
 			buf_ch(&e->values, ',');
-		put_string(&e->values, sv_from(*item));
+		put_string(&e->values, sv_sub(sv_from(*item), 0, max));
 	}
 	buf_ch(&e->values, ']');
 	add(e, key, at);

@@ -57,8 +57,8 @@ void entry_str(struct entry *e, const char *key, struct sv value);
 void entry_num(struct entry *e, const char *key, uint64_t value); /* above 2^53-1: that */
 void entry_bool(struct entry *e, const char *key, bool value);
 void entry_digest(struct entry *e, const char *key, const struct digest *d); /* base64url */
-/* A list of strings: all of @list up to a NULL. */
-void entry_list(struct entry *e, const char *key, char *const *list);
+/* A list of strings: those of @list up to a NULL, or as many as have about @max bytes. */
+void entry_list(struct entry *e, const char *key, char *const *list, size_t max);
 /* The member added last is private. */
 void entry_hide(struct entry *e);
 

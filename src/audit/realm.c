@@ -26,16 +26,19 @@ static int lock(struct realm *r, const char *path, struct writ_err *err)
 
 int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *err)
 {
+	struct writ_err first = { 0 };
 	int n;
 
 	*r = (struct realm)REALM_INIT;
 	r->writes = writes;
-	n = lock(r, path, err);
+	n = lock(r, path, &first);
 	/* The first of all. */
-	if (n < 0 && writes && err->sys == ENOENT) {
+	if (n < 0 && writes && first.sys == ENOENT) {
 		n = fd_make_dirs(path, err);
 		if (n == 0)
 			n = lock(r, path, err);
+	} else if (n < 0) {
+		*err = first;
 	}
 	if (n == 0)
 		n = realm_load(r, err);

@@ -96,6 +96,7 @@ int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *r
 	      struct writ_err *err)
 {
 	scoped_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct writ_err none = { 0 };
 	uint8_t seed[32];
 	char name[32];
 	int r = 0;
@@ -109,9 +110,11 @@ int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *r
 		r = writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
 	if (r < 0)
 		return r;
-	r = read_key(fd, name, seed, err);
-	if (r < 0 && err->sys == ENOENT && make)
+	r = read_key(fd, name, seed, &none);
+	if (r < 0 && none.sys == ENOENT && make)
 		r = make_key(fd, name, seed, err);
+	else if (r < 0)
+		*err = none;
 	if (r == 0)
 		sign_keypair(seed, &ret->pub, &ret->sec);
 	crypto_wipe(seed, sizeof(seed));

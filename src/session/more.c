@@ -99,6 +99,20 @@ int more_timeout(struct session *s, int least)
 
 /* --- news of them --- */
 
+/* Who wanted to join it before it had a terminal. */
+static void join_waiting(struct session *s, struct screen *c)
+{
+	for (size_t i = 0; i < CLIENTS_MAX; i++) {
+		struct writ_err err = { 0 };
+
+		if (s->clients[i].fd < 0 || s->clients[i].joins != c->command)
+			continue;
+		s->clients[i].joins = 0;
+		if (screen_attach(s, c, i, true, &err) < 0)
+			control_answer(s, i, "error %s", err.what);
+	}
+}
+
 void more_terminal(struct session *s, uint32_t id, int fd)
 {
 	struct screen *c = screen_get(s, id);
@@ -110,12 +124,11 @@ void more_terminal(struct session *s, uint32_t id, int fd)
 		return;
 	}
 	screen_open(c, fd);
-	if (client == NOBODY)
-		return;
-	if (c->keep)
+	if (client != NOBODY && c->keep)
 		more_tell(s, client, NULL, 0, "started %u", id);
-	else if (screen_attach(s, c, client, false, &err) < 0)
+	else if (client != NOBODY && screen_attach(s, c, client, false, &err) < 0)
 		control_answer(s, client, "error %s", err.what);
+	join_waiting(s, c);
 }
 
 void more_stopped(struct session *s, uint32_t id)
@@ -152,8 +165,10 @@ int more_exited(struct session *s, uint32_t id, int status)
 		status = SESSION_TIMEOUT;
 	if (r)
 		*r = s->running[--s->running_n];
-	if (c)
+	if (c) {
+		join_waiting(s, c);
 		screen_end(s, c, status);
+	}
 	client = client_of(s, id);
 	/* Who is attached hears of it behind the last byte. */
 	if (client != NOBODY && (!c || c->link < 0)) {
@@ -354,11 +369,10 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	c = n ? screen_get(s, (uint32_t)n) : choose(s, &why);
 	if (!c && n)
 		buf_fmt(&why, "command %u has no terminal to join, or ended long ago", (unsigned)n);
-	if (!c || (c->pty < 0 && !c->ended))
-		control_answer(s, client, "error %s",
-			       c       ? "it is just starting"
-			       : why.p ? why.p
-				       : "");
+	if (!c)
+		control_answer(s, client, "error %s", why.p ? why.p : "");
+	else if (c->pty < 0 && !c->ended) /* it is just starting */
+		s->clients[client].joins = c->command;
 	else if (screen_attach(s, c, client, true, &err) < 0)
 		control_answer(s, client, "error %s", err.what);
 	else /* Nobody was there to hear that it had been stopped. */

@@ -211,15 +211,18 @@ int session_place_record(struct session *s, struct writ_err *err)
 {
 	const char *dir = arena_fmt(s->a, SV_FMT "/sessions", SV_ARG(s->opt->state));
 	const char *path = dir ? arena_fmt(s->a, "%s/%s.jsonl", dir, s->id) : NULL;
+	struct writ_err first = { 0 };
 	struct sv run;
 	int r;
 
 	if (!path)
 		return writ_nomem(err);
 	s->paths.record = sv_from(path);
-	r = slog_open(&s->log, path, false, err);
+	r = slog_open(&s->log, path, false, &first);
+	if (r < 0 && first.sys != ENOENT)
+		*err = first;
 	/* The first session of all: what every later one finds. */
-	if (r < 0 && err->sys == ENOENT) {
+	if (r < 0 && first.sys == ENOENT) {
 		r = fd_make_dirs(dir, err);
 		if (r == 0)
 			r = below(s, &run, err, "run", SV(""));

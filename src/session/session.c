@@ -36,6 +36,8 @@ void session_end(struct session *s, const char *why, int exit_code)
 
 /* --- the loop --- */
 
+enum { COMMAND_KEPT = 64 << 10 }; /* bytes of a command line that are kept on record */
+
 enum {
 	POLL_SIGNALS = 0,
 	POLL_JAIL,
@@ -195,13 +197,18 @@ static int open_cgroup(struct session *s, struct writ_err *err)
 static void record_start(struct session *s)
 {
 	struct entry entry = { 0 };
+	int64_t n = 0;
 
 	record_begin(s, &entry, "start");
 	record_str(&entry, "session", sv_from(s->id));
 	record_num(&entry, "supervisor", getpid());
 	record_str(&entry, "workspace", s->opt->workspace);
 	operator_record(s, &entry);
-	entry_list(&entry, "command", s->opt->argv);
+	while (s->opt->argv[n])
+		n++;
+	/* The beginning of a long one; how long it is, always. */
+	record_num(&entry, "arguments", n);
+	entry_list(&entry, "command", s->opt->argv, COMMAND_KEPT);
 	entry_hide(&entry);
 	record_str(&entry, "guarantees", s->guarantees);
 	record_end(s, &entry);

@@ -164,6 +164,7 @@ struct session {
 		int fd;
 		uint32_t grant;	  /* waiting for the keeper about this one; 0: none */
 		uint32_t command; /* waiting for this command's end; 0: none */
+		uint32_t joins;	  /* waiting for the terminal of this one; 0: none */
 	} clients[CLIENTS_MAX];
 	uint32_t commands; /* ids given so far */
 	struct running running[COMMANDS_MAX];

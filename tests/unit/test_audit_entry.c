@@ -17,7 +17,7 @@ static void make(struct entry *e, const char *secret)
 	entry_str(e, "program", SV("sh"));
 	entry_str(e, "object", sv_from(secret));
 	entry_hide(e);
-	entry_list(e, "args", args);
+	entry_list(e, "args", args, 4096);
 	entry_hide(e);
 	entry_num(e, "pid", 17);
 	entry_bool(e, "named", false);
