@@ -259,7 +259,8 @@ static void remove_tree(int dir, const char *name, int depth);
 
 static void remove_entries(int fd, int depth)
 {
-	const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	/* Opened anew: what @fd has read before, or what came after it was opened, counts too. */
+	const int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
 
@@ -338,11 +339,13 @@ void session_rest(void)
 
 void session_place_clear(struct session *s)
 {
-	if (s->paths.run_fd >= 0) {
-		remove_entries(s->paths.run_fd, 0);
-		close(s->paths.run_fd);
-		s->paths.run_fd = -1;
+	/* Twice, if somebody put something there meanwhile. */
+	for (int i = 0; s->paths.run.n && i < 2; i++) {
+		if (s->paths.run_fd >= 0)
+			remove_entries(s->paths.run_fd, 0);
+		if (rmdir(s->paths.run.p) == 0)
+			break;
 	}
-	if (s->paths.run.n)
-		(void)rmdir(s->paths.run.p);
+	scope_close(&s->paths.run_fd);
+	s->paths.run_fd = -1;
 }
