@@ -475,6 +475,9 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_record(s, err);
 	if (r == 0)
 		record_start(s);
+	/* SECURITY: nothing runs that is not on record. */
+	if (r == 0 && s->log_failed)
+		r = writ_fail(err, WRIT_E_SYS, 0, "the record cannot be written");
 	if (r == 0)
 		hear_hello(s);
 	if (r == 0 && s->failed)

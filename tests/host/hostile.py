@@ -122,8 +122,16 @@ def _(w):
         (small / "filler").unlink()
         r = w.sh("touch ran; exit 3", env=env)
         w.ok(r.code == 3 and (w.ws / "ran").exists(), "control: with room it does", r)
+        with open(small / "filler", "wb") as f:
+            try:
+                f.write(bytes(1 << 20))
+            except OSError:
+                pass
+        r = w.sh("touch unrecorded", env=env)
+        w.ok(r.code == 125 and "record" in r.said, "for the record alone: it does not start either", r)
+        w.ok(not (w.ws / "unrecorded").exists(), "and nothing ran")
         left = [str(p) for p in (small / "writ/run").rglob("*")]
-        w.same(left, [], "and nothing is left of either")
+        w.same(left, [], "and nothing is left of any")
     finally:
         subprocess.run(["umount", small], check=True)
 
