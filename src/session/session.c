@@ -479,6 +479,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->log_failed)
 		r = writ_fail(err, WRIT_E_SYS, 0, "the record cannot be written");
 	if (r == 0)
+		r = seal_start(s, err);
+	if (r == 0)
 		hear_hello(s);
 	if (r == 0 && s->failed)
 		return 0;
@@ -604,6 +606,7 @@ static void finish(struct session *s)
 	record_num(&entry, "denials", (int64_t)s->denials.n);
 	record_num(&entry, "not_recorded", (int64_t)s->dropped);
 	record_end(s, &entry);
+	seal_end(s);
 	report_status(s);
 }
 

@@ -118,6 +118,7 @@ struct session {
 	uint64_t dropped;	    /* events that were too many */
 	struct slog log;	    /* what happened */
 	bool log_failed;	    /* it could not be written */
+	bool sealing;		    /* the realm's log knows that it began */
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
@@ -209,6 +210,10 @@ void record_end(struct session *s, struct entry *e);
 void record_gather(struct session *s);
 void record_flush(struct session *s);
 uint64_t clock_ms(void);
+
+/* seal.c: the log of the realm */
+must_check int seal_start(struct session *s, struct writ_err *err);
+void seal_end(struct session *s);
 
 /* command.c */
 struct command_ask {

@@ -1,0 +1,59 @@
+/*
+ * judge.h - which boundaries of a session held, by what its log says
+ *
+ * Reads:  entries of a session's log, in order, public forms or whole lines
+ * Writes: a finding for each boundary
+ * Next:   cli/ (writ attest verify)
+ *
+ * Whoever ran the session says what was tried and what came of it; the verdict is drawn
+ * here, by whoever checks. What is missing is unknown, never held: taking an entry away
+ * cannot make a finding better.
+ */
+#ifndef WRIT_ATTEST_JUDGE_H
+#define WRIT_ATTEST_JUDGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum boundary {
+	BOUNDARY_FILESYSTEM,
+	BOUNDARY_NETWORK,
+	BOUNDARY_PROCESS,
+	BOUNDARY_RESOURCES,
+	BOUNDARY_CREDENTIALS,
+	BOUNDARIES,
+};
+
+enum verdict {
+	VERDICT_UNKNOWN = 0,
+	VERDICT_HELD,
+	VERDICT_VIOLATED,
+	VERDICT_NOT_ENFORCED,
+};
+
+/* What the evidence is worth: said, read back from the kernel, tried from inside. */
+enum strength { STRENGTH_E0, STRENGTH_E1, STRENGTH_E2 };
+
+struct finding {
+	enum verdict verdict;
+	enum strength strength;
+	uint64_t denials;
+	uint64_t entry; /* where the log shows a violation */
+	char why[160];	/* for people: what it rests on, or what is missing */
+};
+
+struct judgement {
+	bool started, ended;
+	uint64_t entries;
+	struct finding of[BOUNDARIES];
+};
+
+const char *boundary_name(enum boundary b); /* filesystem */
+const char *verdict_name(enum verdict v);   /* held */
+
+/* Zero @j, give it every entry from the first on, then draw the conclusion. */
+void judge_entry(struct judgement *j, const json_t *entry);
+void judge_end(struct judgement *j);
+
+#endif

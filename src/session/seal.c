@@ -1,0 +1,94 @@
+#include "session/session_priv.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "audit/realm.h"
+#include "keys/keys.h"
+
+#include "base/banned.h"
+
+/*
+ * The realm's log knows of every session: that it began, under which policy and plan, and
+ * how long its own log was when it ended, and which root it had. What was signed there
+ * cannot be changed any more, so neither can the log of the session.
+ */
+
+static const char *below(struct session *s, const char *name)
+{
+	return arena_fmt(s->a, SV_FMT "/%s", SV_ARG(s->opt->state), name);
+}
+
+static void begin(struct entry *e, const struct session *s, const char *event)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_str(e, "session", sv_from(s->id));
+}
+
+int seal_start(struct session *s, struct writ_err *err)
+{
+	const char *path = below(s, "log");
+	const struct digest plan = crypto_sha256(s->guarantees);
+	scoped_entry e = { 0 };
+	struct digest policy;
+	struct realm log;
+	int r = path ? cap_set_digest(&s->opt->policy->set, &policy, err) : writ_nomem(err);
+
+	if (r == 0)
+		r = realm_open(&log, path, true, err);
+	if (r < 0)
+		return r;
+	begin(&e, s, "session.start");
+	entry_digest(&e, "plan", &plan);
+	entry_digest(&e, "policy", &policy);
+	r = realm_append(&log, &e, false, NULL, err);
+	realm_close(&log);
+	s->sealing = r == 0;
+	return r;
+}
+
+static int sign(struct session *s, struct realm *log, struct writ_err *err)
+{
+	const char *dir = below(s, "keys");
+	const char *origin = arena_fmt(s->a, "writ/log/" SV_FMT, SV_ARG(s->opt->realm));
+	struct key_pair pair;
+	struct note_key key;
+	int r = dir && origin ? keys_load(dir, KEY_LOG, true, &pair, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
+	if (r == 0)
+		r = realm_sign(log, &key, &pair.sec, false, err);
+	crypto_wipe(&pair, sizeof(pair));
+	return r;
+}
+
+void seal_end(struct session *s)
+{
+	const char *path = below(s, "log");
+	const struct digest root = tree_frontier_root(&s->log.tree);
+	scoped_entry e = { 0 };
+	struct writ_err err = { 0 };
+	struct realm log;
+	int r;
+
+	if (!s->sealing || s->log.broken || !path)
+		return;
+	r = realm_open(&log, path, true, &err);
+	if (r == 0) {
+		begin(&e, s, "session.end");
+		entry_num(&e, "exit", s->exit_code < 0 ? 0 : (uint64_t)s->exit_code);
+		entry_num(&e, "entries", s->log.tree.size);
+		entry_digest(&e, "root", &root);
+		r = realm_append(&log, &e, false, NULL, &err);
+		if (r == 0)
+			r = sign(s, &log, &err);
+		realm_close(&log);
+	}
+	if (r < 0)
+		say(s, "the log of this realm cannot be written: %s", err.what);
+}
