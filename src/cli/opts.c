@@ -51,6 +51,7 @@ static const struct opt opts[] = {
 	{ OPT_DIR,       "dir",       0,   "DIR",        "where scenes are made ($TMPDIR, or /var/tmp)", "dir" },
 	{ OPT_LIST,      "list",      0,   NULL,         "list the attempts and run none", NULL },
 	{ OPT_OLDER_THAN, "older-than", 0, "TIME",       "prune: records that were last written longer ago, as in 7d", NULL },
+	{ OPT_DURABILITY, "durability", 0, "KIND",      "what the record survives: process (any crash), or power (each line is on the disk first)", "process power" },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -61,7 +62,7 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(EXPLAIN_DENIALS) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(QUIET) | O(VERBOSE),
 	  "writ run --allow write:./logs/* -- python3 job.py",
 	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
 	  "a policy it may write the workspace, read the system's programs, and nothing else. 121 is an error in the policy, 122 a guarantee that this "
@@ -69,7 +70,7 @@ const struct cli_verb cli_verbs[] = {
 	  "128+N signal N.",
 	  cmd_run, false, true },
 	{ "session", "start [-- COMMAND...] | exec SESSION -- COMMAND... | attach SESSION [N] | denials SESSION | prune | stop SESSION", "a sandbox that stays",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DETACH) | O(OLDER_THAN) | O(JSON) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(NEUTRAL) | O(DURABILITY) | O(DETACH) | O(OLDER_THAN) | O(JSON) | O(QUIET) | O(VERBOSE),
 	  "writ session start --allow write:./logs/*",
 	  "start makes a session that goes on by itself and prints its id; exec runs one more command in it, with this "
 	  "terminal, or with --detach on its own. attach joins the terminal of a command: the last 64 KiB it showed, what it shows "

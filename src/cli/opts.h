@@ -60,6 +60,7 @@ enum opt_id {
 	OPT_DIR,
 	OPT_LIST,
 	OPT_OLDER_THAN,
+	OPT_DURABILITY,
 	/* keep last */
 	OPT_COUNT
 };

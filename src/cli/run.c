@@ -49,8 +49,22 @@ static void banner(const struct args *a, const struct loaded *l, const struct pl
 /* What a verb wants of the session it starts. */
 struct wish {
 	int status_fd, ready_fd;
+	bool durable;
 	bool detach;
 };
+
+static int parse_durability(const struct args *a, bool *ret)
+{
+	const struct sv kind =
+		sv_from(a->given[OPT_DURABILITY] ? a->value[OPT_DURABILITY] : "process");
+
+	if (!sv_eq(kind, SV("process")) && !sv_eq(kind, SV("power"))) {
+		note("--durability is process or power, not \"%s\"", a->value[OPT_DURABILITY]);
+		return EXIT_FAILED;
+	}
+	*ret = sv_eq(kind, SV("power"));
+	return 0;
+}
 
 static char **command_of(struct args *a, size_t from)
 {
@@ -104,6 +118,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
 				       .neutral = a->given[OPT_NEUTRAL],
+				       .durable = wish->durable,
 				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
 	struct writ_err err = { 0 };
@@ -181,6 +196,8 @@ int cmd_run(struct args *a)
 		return EXIT_FAILED;
 	}
 	r = parse_status_fd(a, &wish.status_fd);
+	if (r == 0)
+		r = parse_durability(a, &wish.durable);
 	return r ? r : start(a, &wish);
 }
 
@@ -196,7 +213,10 @@ static int session_start(struct args *a)
 	char id[SESSION_ID + 1] = "";
 	int ready[2], status = 0;
 	pid_t pid;
+	const int r = parse_durability(a, &wish.durable);
 
+	if (r)
+		return r;
 	if (pipe2(ready, O_CLOEXEC) < 0)
 		return EXIT_FAILED;
 	pid = fork();

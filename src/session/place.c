@@ -218,7 +218,7 @@ int session_place_record(struct session *s, struct writ_err *err)
 	if (!path)
 		return writ_nomem(err);
 	s->paths.record = sv_from(path);
-	r = slog_open(&s->log, path, false, &first);
+	r = slog_open(&s->log, path, s->opt->durable, &first);
 	if (r < 0 && first.sys != ENOENT)
 		*err = first;
 	/* The first session of all: what every later one finds. */
@@ -227,7 +227,7 @@ int session_place_record(struct session *s, struct writ_err *err)
 		if (r == 0)
 			r = below(s, &run, err, "run", SV(""));
 		if (r == 0)
-			r = slog_open(&s->log, path, false, err);
+			r = slog_open(&s->log, path, s->opt->durable, err);
 	}
 	return r;
 }

@@ -44,7 +44,7 @@ int seal_start(struct session *s, struct writ_err *err)
 	begin(&e, s, "session.start");
 	entry_digest(&e, "plan", &plan);
 	entry_digest(&e, "policy", &policy);
-	r = realm_append(&log, &e, false, NULL, err);
+	r = realm_append(&log, &e, s->opt->durable, NULL, err);
 	realm_close(&log);
 	s->sealing = r == 0;
 	return r;
@@ -62,7 +62,7 @@ static int sign(struct session *s, struct realm *log, struct writ_err *err)
 		return r;
 	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
 	if (r == 0)
-		r = realm_sign(log, &key, &pair.sec, false, err);
+		r = realm_sign(log, &key, &pair.sec, s->opt->durable, err);
 	crypto_wipe(&pair, sizeof(pair));
 	return r;
 }
@@ -84,7 +84,7 @@ void seal_end(struct session *s)
 		entry_num(&e, "exit", s->exit_code < 0 ? 0 : (uint64_t)s->exit_code);
 		entry_num(&e, "entries", s->log.tree.size);
 		entry_digest(&e, "root", &root);
-		r = realm_append(&log, &e, false, NULL, &err);
+		r = realm_append(&log, &e, s->opt->durable, NULL, &err);
 		if (r == 0)
 			r = sign(s, &log, &err);
 		realm_close(&log);

@@ -53,6 +53,7 @@ struct session_options {
 	int ready_fd;	  /* 0, or where its id is written once it runs */
 	bool named;	  /* who is told its id may use it at once */
 	bool neutral;	  /* make escape sequences harmless */
+	bool durable;	  /* what is on record is on the disk before it takes effect */
 	bool explain;	  /* say every denial, with all that is known about it */
 	uint32_t fail_at; /* for the fault suite */
 	/*

@@ -30,6 +30,17 @@ def _(w):
         w.same(difference(before, snapshot(w.ws)), [], f"{name}: the workspace is as it was")
 
 
+@test("what a record survives")
+def _(w):
+    for kind in ("process", "power"):
+        r = w.writ("run", "--durability", kind, "--", "true")
+        w.same(r.code, 0, f"{kind}: runs")
+        start = w.events("start")[0]
+        w.same(start["durability"], kind, f"{kind}: and the record says so")
+    r = w.writ("run", "--durability", "much", "--", "true")
+    w.ok(r.code == 125 and "process or power" in r.said, "another word is refused, with those there are", r)
+
+
 @test("a command that writes one file")
 def _(w):
     fill(w)
