@@ -571,6 +571,7 @@ class Suite:
     def conform(self, kernel, part, job):
         where, text, who = f"{kernel}, {job.name}", job.text(), job.name.split()[-1]
         if self.opts.keep:
+            os.makedirs(self.opts.keep, exist_ok=True)
             Path(self.opts.keep, f"{kernel}-{job.name.replace(' ', '-')}.json").write_text(text)
         start, end = text.find('{"version":1,'), text.rfind("\n]}")
         try:
