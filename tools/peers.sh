@@ -41,7 +41,11 @@ install_with() { # NAME TOOL COMMAND...
 		return
 	fi
 	echo "writ: installing $name"
-	if ! timeout 1800 "$@" >"$dir/log" 2>&1; then
+	status=0
+	timeout 1800 "$@" >"$dir/log" 2>&1 || status=$?
+	if [ "$status" -eq 124 ]; then
+		give_up "$name" "$tool was not done after half an hour; what it has made is kept"
+	elif [ "$status" -ne 0 ]; then
 		give_up "$name" "$tool: $(reason)"
 	elif ! have "$name"; then
 		give_up "$name" "$tool has installed no such program"
@@ -54,7 +58,7 @@ done
 "$tools/deps.sh" peer-srt || true
 install_with srt npm npm install --global --prefix "$dir" --no-audit --no-fund --no-update-notifier "$srt"
 install_with landrun go env GOBIN="$dir/bin" go install "$landrun"
-install_with nono cargo cargo install --quiet --root "$dir" --no-default-features "$nono"
+install_with nono cargo env CARGO_TARGET_DIR="$dir/target" cargo install --quiet --root "$dir" --no-default-features "$nono"
 
 rm -f "$dir/why-not/codex"
 "$tools/agents.sh"
