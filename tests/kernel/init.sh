@@ -40,14 +40,14 @@ ln -s /run /var/run
 mount -t devpts -o mode=0620,ptmxmode=0666 devpts /dev/pts
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t tmpfs -o mode=0755 run /run
-# A real file system where copy-on-write layers and temporary files are.
-if mke2fs -q -t ext4 /dev/ram0 && mount -t ext4 /dev/ram0 /home; then
-	mkdir -m 1777 /home/tmp
-	mount -o bind /home/tmp /tmp
-else
+# A real file system where copy-on-write layers and temporary files are. Busybox has an mke2fs
+# of its own, which its shell takes.
+if ! /usr/bin/mke2fs -q -t ext4 -O ext_attr /dev/ram0 || ! mount -t ext4 /dev/ram0 /home; then
 	echo "init: no disk"
-	chmod 1777 /tmp
+	poweroff -f
 fi
+mkdir -m 1777 /home/tmp
+mount -o bind /home/tmp /tmp
 mkdir -p /home/user /run/user/1000
 chown 1000:1000 /home/user /run/user/1000
 chmod 0700 /home/user /run/user/1000
