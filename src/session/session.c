@@ -202,6 +202,7 @@ static void record_start(struct session *s)
 	record_begin(s, &entry, "start");
 	record_str(&entry, "session", sv_from(s->id));
 	record_num(&entry, "supervisor", getpid());
+	record_str(&entry, "durability", s->log.sync ? SV("power") : SV("process"));
 	record_str(&entry, "workspace", s->opt->workspace);
 	operator_record(s, &entry);
 	while (s->opt->argv[n])
