@@ -23,8 +23,9 @@ int log_path(struct sv dir, const char *name, char ret[static LOG_PATH], struct 
 {
 	const int n = snprintf(ret, LOG_PATH, SV_FMT "/%s", SV_ARG(dir), name);
 
-	return dir.n && n > 0 && n < LOG_PATH ? 0
-					      : writ_fail(err, WRIT_E_LIMIT, 0, "no place for %s", name);
+	return dir.n && n > 0 && n < LOG_PATH
+		       ? 0
+		       : writ_fail(err, WRIT_E_LIMIT, 0, "no place for %s", name);
 }
 
 void log_origin(struct sv realm, char ret[static LOG_ORIGIN_MAX])

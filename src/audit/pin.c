@@ -7,7 +7,8 @@
 
 #include "base/banned.h"
 
-static const char head[] = "# Keys that writ believes: C2SP tlog-policy. What is not signed by them does not verify.\n";
+static const char head[] = "# Keys that writ believes: C2SP tlog-policy. What is not signed by "
+			   "them does not verify.\n";
 
 /* The group that we make ourselves, and may make anew. */
 #define OWN_GROUP "witnesses"
@@ -108,7 +109,8 @@ static void copy_others(struct sv text, struct buf *b)
 	while (text.n) {
 		const struct sv line = sv_cut(&text, '\n');
 
-		if (is_line(line, SV("quorum"), SV("")) || is_line(line, SV("group"), SV(OWN_GROUP)))
+		if (is_line(line, SV("quorum"), SV("")) ||
+		    is_line(line, SV("group"), SV(OWN_GROUP)))
 			continue;
 		buf_sv(b, line);
 		buf_ch(b, '\n');

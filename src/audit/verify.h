@@ -48,7 +48,7 @@ struct verify_finding {
 };
 
 struct verify_options {
-	const char *log, *sessions;	/* directories */
+	const char *log, *sessions; /* directories */
 	struct sv origin;
 	const struct tlog_policy *pins; /* the keys that count are those of @origin */
 	struct sv only;			/* a session: the files of others are not read */

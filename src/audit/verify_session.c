@@ -84,11 +84,11 @@ static int note_session(struct verify *s, const json_t *o, uint64_t index, struc
 		return writ_nomem(err);
 	if (!at || (start ? at->start : at->end) != VERIFY_NONE ||
 	    (!start && at->start == VERIFY_NONE)) {
-		verify_failed(s->v, "log", "entry %llu: %s",
-			      (unsigned long long)index,
-			      !at	  ? "it is of no session"
-			      : start ? "it starts a session that began before"
-				      : "it ends a session that did not begin, or has ended before");
+		verify_failed(
+			s->v, "log", "entry %llu: %s", (unsigned long long)index,
+			!at	? "it is of no session"
+			: start ? "it starts a session that began before"
+				: "it ends a session that did not begin, or has ended before");
 		return 0;
 	}
 	if (start) {
@@ -202,7 +202,7 @@ int verify_running(struct verify *s, struct writ_err *err)
 		scoped_fd fd = at->end == VERIFY_NONE ? open_file(dir, at->id, name) : -1;
 
 		if (at->end == VERIFY_NONE)
-			at->state = is_held(fd)			? VERIFY_OPEN
+			at->state = is_held(fd)		       ? VERIFY_OPEN
 				    : at->start == VERIFY_NONE ? VERIFY_UNKNOWN
 							       : VERIFY_CUT;
 	}

@@ -66,7 +66,8 @@ static void compare_one(struct verify *s, struct verify_mark *m)
 	m->seen = true;
 	root = tree_frontier_root(&s->tree);
 	if (!digest_eq(&root, &m->root))
-		verify_failed(s->v, m->file, "one of the first %llu entries is not as it was signed",
+		verify_failed(s->v, m->file,
+			      "one of the first %llu entries is not as it was signed",
 			      (unsigned long long)m->size);
 }
 
@@ -127,8 +128,9 @@ static bool check_rotation(struct verify *s, const struct verify_rotation *at,
 
 	rotated_name(at->index + 1, name);
 	if (!m) {
-		verify_failed(s->v, name, "is missing: nothing says that the log's key was to be "
-					  "another one");
+		verify_failed(s->v, name,
+			      "is missing: nothing says that the log's key was to be "
+			      "another one");
 		return false;
 	}
 	if (is_signed_by(m, old) && is_signed_by(m, next))
@@ -208,10 +210,11 @@ static void check_mark(struct verify *s, const struct verify_mark *m, const stru
 	if (strncmp(m->file, "rotated/", 8) != 0 && !is_signed_by(m, key_at(s, keys, m->size)))
 		verify_failed(v, m->file, "is not signed by the key of this log");
 	if (m->size > s->tree.size && m->lost)
-		verify_failed(v, m->file,
-			      "%llu entries that were signed before this machine was last started are "
-			      "gone: power was lost, or somebody has removed them",
-			      (unsigned long long)(m->size - s->tree.size));
+		verify_failed(
+			v, m->file,
+			"%llu entries that were signed before this machine was last started are "
+			"gone: power was lost, or somebody has removed them",
+			(unsigned long long)(m->size - s->tree.size));
 	else if (m->size > s->tree.size)
 		verify_failed(v, m->file, "%llu entries that were signed are gone",
 			      (unsigned long long)(m->size - s->tree.size));
@@ -223,8 +226,8 @@ static void check_mark(struct verify *s, const struct verify_mark *m, const stru
 
 int verify_keys(struct verify *s, struct writ_err *err)
 {
-	struct note_key *keys = arena_array(s->v->a, struct note_key,
-					    s->rotations.n + 1 + TLOG_LOGS_MAX);
+	struct note_key *keys =
+		arena_array(s->v->a, struct note_key, s->rotations.n + 1 + TLOG_LOGS_MAX);
 	size_t n;
 
 	if (!keys)

@@ -26,8 +26,8 @@ static const struct {
 };
 
 /* What only programs care about. */
-static const char *const left_out[] = { "event",     "time",	   "_salt", "_sd",    "guarantees",
-					"defaults",  "flow",	   "where", "number", "supervisor",
+static const char *const left_out[] = { "event",     "time",	  "_salt", "_sd",    "guarantees",
+					"defaults",  "flow",	  "where", "number", "supervisor",
 					"arguments", "guarantee", "level", "by",     "us" };
 
 struct showing {
@@ -44,7 +44,8 @@ static void put_value(struct buf *b, const json_t *v)
 	size_t i;
 
 	if (json_is_array(v)) {
-		json_array_foreach(v, i, one) {
+		json_array_foreach(v, i, one)
+		{
 			if (i)
 				buf_ch(b, ' ');
 			put_value(b, one);
@@ -101,7 +102,8 @@ static void put_members(struct buf *b, json_t *o, const char *const *said)
 		buf_str(b, "  ");
 		put_value(b, v);
 	}
-	json_object_foreach(o, key, v) {
+	json_object_foreach(o, key, v)
+	{
 		if (is_left_out(said, key) || is_empty(v))
 			continue;
 		buf_fmt(b, "  %s ", key);

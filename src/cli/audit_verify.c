@@ -84,10 +84,11 @@ static void judge(struct verify_report *v, const struct tlog_witness *w,
 			      (unsigned long long)size, text.p);
 		break;
 	case WITNESSED_SHORTER:
-		verify_failed(v, place.p,
-			      "has seen %llu entries, and the checkpoint here has %llu: the rest was "
-			      "removed, or this is an older copy",
-			      (unsigned long long)one->size, (unsigned long long)size);
+		verify_failed(
+			v, place.p,
+			"has seen %llu entries, and the checkpoint here has %llu: the rest was "
+			"removed, or this is an older copy",
+			(unsigned long long)one->size, (unsigned long long)size);
 		break;
 	case WITNESSED_DIFFERENT:
 		verify_failed(v, place.p, "has seen other entries among the first %llu",
@@ -248,9 +249,10 @@ int audit_look(struct args *a, const struct log_place *p, struct sv session,
 	if (r == 0)
 		r = realm_verify(&opt, a->arena, v, err);
 	if (r == 0 && !v->pinned)
-		verify_failed(v, "log.policy",
-			      "signer not pinned: no key of this log is believed here (writ key init "
-			      "pins the one that is there)");
+		verify_failed(
+			v, "log.policy",
+			"signer not pinned: no key of this log is believed here (writ key init "
+			"pins the one that is there)");
 	if (r == 0)
 		r = ask(p, &pins->policy, v, err);
 	pins_clear(pins);

@@ -16,7 +16,8 @@
 
 enum {
 	EXIT_DONE = 0,
-	EXIT_NO = 1,   /* why: denied; lint: findings; trust: refused; conform: escaped; audit: does not verify */
+	/* why: denied; lint: findings; trust: refused; conform: escaped; audit: does not verify */
+	EXIT_NO = 1,
 	EXIT_ASKS = 3, /* why: a person would be asked */
 	EXIT_POLICY = 121,
 	EXIT_GUARANTEE = 122,

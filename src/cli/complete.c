@@ -127,7 +127,8 @@ static void bash(struct buf *b)
 	for (size_t i = 0; i < ARRAY_LEN(first_words); i++)
 		buf_fmt(b, "\t%s:*) COMPREPLY=($(compgen -W \"%s $ids\" -- \"$cur\")) ;;\n",
 			first_words[i].verb, first_words[i].words);
-	buf_str(b, "\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n");
+	buf_str(b,
+		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n");
 	buf_str(b, "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
 		   "writ\n");
 }

@@ -92,8 +92,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 		SV_ARG(buf_view(&name)));
 	if (role == KEY_LOG)
 		buf_fmt(b, "         %s; %s\n",
-			is_pinned(p, &pair.pub) ? "pinned"
-						: "NOT pinned: writ key init pins it",
+			is_pinned(p, &pair.pub) ? "pinned" : "NOT pinned: writ key init pins it",
 			custody);
 	buf_sv(b, buf_view(&pem));
 	return 0;

@@ -65,9 +65,11 @@ static int load_key(const struct args *a, const struct log_place *p, struct keep
 
 static int serve(struct args *a, const struct log_place *p)
 {
-	const char *dir = a->given[OPT_DIR] ? a->value[OPT_DIR]
-					    : arena_fmt(a->arena, SV_FMT "/witness", SV_ARG(p->state));
-	const struct sv at = sv_from(a->given[OPT_LISTEN] ? a->value[OPT_LISTEN] : "127.0.0.1:8327");
+	const char *dir = a->given[OPT_DIR]
+				  ? a->value[OPT_DIR]
+				  : arena_fmt(a->arena, SV_FMT "/witness", SV_ARG(p->state));
+	const struct sv at =
+		sv_from(a->given[OPT_LISTEN] ? a->value[OPT_LISTEN] : "127.0.0.1:8327");
 	struct keep k = { .dir = dir, .lock = -1 };
 	scoped_buf name = BUF_INIT(128);
 	scoped_pins pins = PINS_INIT;

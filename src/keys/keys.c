@@ -12,9 +12,9 @@
 
 enum { PEM_MAX = 512, NAME_MAX_BYTES = 32 };
 
-static const char *const names[KEY_ROLES] = { [KEY_LOG] = "log",
-					       [KEY_ISSUE] = "issue",
-					       [KEY_WITNESS] = "witness" };
+static const char *const names[KEY_ROLES] = {
+	[KEY_LOG] = "log", [KEY_ISSUE] = "issue", [KEY_WITNESS] = "witness"
+};
 
 const char *key_role_name(enum key_role role)
 {

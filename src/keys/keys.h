@@ -16,8 +16,8 @@
 
 enum key_role {
 	KEY_NONE = 0,
-	KEY_LOG,   /* checkpoints of the realm's log */
-	KEY_ISSUE, /* first tokens of chains */
+	KEY_LOG,     /* checkpoints of the realm's log */
+	KEY_ISSUE,   /* first tokens of chains */
 	KEY_WITNESS, /* what was seen of the logs of others */
 	KEY_ROLES,
 };

@@ -45,7 +45,8 @@ static void judge(struct session *s, const struct log_place *place, const struct
 	case WITNESSED_COSIGNED:
 		return;
 	case WITNESSED_SHORTER:
-		why = "it has seen more than this log has: entries are gone, or it is an older copy";
+		why = "it has seen more than this log has: entries are gone, or it is an older "
+		      "copy";
 		break;
 	case WITNESSED_DIFFERENT:
 		why = "it has seen another log of this name";

@@ -45,8 +45,8 @@ static int dial(const struct http_url *url, int64_t until, int *ret, struct writ
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(url->at.port) };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(url->at.port) };
 	const bool is_v4 = url->at.host.kind == WIRE_HOST_V4;
-	scoped_fd fd = socket(is_v4 ? AF_INET : AF_INET6,
-			      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	scoped_fd fd =
+		socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r, sys = 0;
 	socklen_t n = sizeof(sys);
 

@@ -16,24 +16,24 @@
 #include "audit/pin.h"
 
 enum witnessed {
-	WITNESSED_NOT = 0,	/* it could not be asked, or did not want to */
+	WITNESSED_NOT = 0, /* it could not be asked, or did not want to */
 	WITNESSED_COSIGNED,
-	WITNESSED_SHORTER,	/* it has seen more than the log has */
-	WITNESSED_DIFFERENT,	/* it has seen another log */
+	WITNESSED_SHORTER,   /* it has seen more than the log has */
+	WITNESSED_DIFFERENT, /* it has seen another log */
 };
 
 struct witnessed_one {
 	enum witnessed what;
-	uint64_t size; /* that it said it knows; if it did */
-	uint64_t time; /* of its cosignature, by its own clock */
+	uint64_t size;	     /* that it said it knows; if it did */
+	uint64_t time;	     /* of its cosignature, by its own clock */
 	struct writ_err err; /* why not */
-	char line[1024]; /* of signature, NUL at its end; empty: none */
+	char line[1024];     /* of signature, NUL at its end; empty: none */
 };
 
 struct witnessed_all {
 	uint64_t size; /* of the checkpoint that was asked about */
 	size_t n;
-	bool enough; /* the quorum of the policy has cosigned */
+	bool enough;				      /* the quorum of the policy has cosigned */
 	struct witnessed_one one[TLOG_WITNESSES_MAX]; /* as in the policy */
 };
 

@@ -51,9 +51,9 @@ static const char *reason_of(unsigned status)
 		unsigned status;
 		const char *reason;
 	} reasons[] = {
-		{ 200, "OK" },		 { 403, "Forbidden" },	    { 404, "Not Found" },
-		{ 405, "Not Allowed" },	 { 408, "Timeout" },	    { 409, "Conflict" },
-		{ 411, "Need Length" },	 { 413, "Too Large" },	    { 422, "Inconsistent" },
+		{ 200, "OK" },		 { 403, "Forbidden" },	     { 404, "Not Found" },
+		{ 405, "Not Allowed" },	 { 408, "Timeout" },	     { 409, "Conflict" },
+		{ 411, "Need Length" },	 { 413, "Too Large" },	     { 422, "Inconsistent" },
 		{ 500, "Server Error" }, { 503, "Try Again Later" },
 	};
 
@@ -79,8 +79,9 @@ int http_url_parse(struct sv url, struct http_url *ret, struct writ_err *err)
 	int r;
 
 	if (sv_starts(url, SV("https://")))
-		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 "https is not spoken to witnesses: use http:// and a way of your own");
+		return writ_fail(
+			err, WRIT_E_SYNTAX, 0,
+			"https is not spoken to witnesses: use http:// and a way of your own");
 	if (!sv_starts(url, SV("http://")) || !sv_is_graph(url) || url.n > 1024)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a witness is http://ADDRESS:PORT");
 	authority = sv_sub(rest, 0, sv_find(rest, '/'));
@@ -138,8 +139,8 @@ enum wire_state http_answer_take(struct sv bytes, bool ended, unsigned *ret_stat
 	if (a.framing == HTTP1_LENGTH && a.length > HTTP_ANSWER_BODY)
 		return bad(err, "the answer of the witness is too long");
 	if (a.framing == HTTP1_UNTIL_CLOSE ? !ended : body.n < a.length)
-		return ended ? bad(err, "the witness ended in the middle of its answer") :
-			       WIRE_MORE;
+		return ended ? bad(err, "the witness ended in the middle of its answer")
+			     : WIRE_MORE;
 	*ret_status = a.status;
 	*ret_body = a.framing == HTTP1_LENGTH ? sv_sub(body, 0, a.length)
 		    : a.framing == HTTP1_NONE ? SV("")

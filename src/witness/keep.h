@@ -16,7 +16,7 @@
 
 struct keep {
 	const char *dir;
-	int lock; /* -1: not open */
+	int lock;	     /* -1: not open */
 	struct note_key key; /* of type cosignature */
 	struct sign_secret sec;
 	const struct note_key *logs; /* that it witnesses */

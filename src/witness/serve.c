@@ -213,9 +213,8 @@ static int step(struct server *s, struct writ_err *err)
 	return 0;
 }
 
-int serve_loop(struct keep *k, int listener,
-	       void (*log)(void *ctx, unsigned status, size_t bytes), void *ctx,
-	       struct writ_err *err)
+int serve_loop(struct keep *k, int listener, void (*log)(void *ctx, unsigned status, size_t bytes),
+	       void *ctx, struct writ_err *err)
 {
 	struct server s = { .k = k, .listener = listener, .log = log, .ctx = ctx };
 	int r = 0;
