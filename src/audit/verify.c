@@ -32,7 +32,7 @@ const char *verify_state_name(enum verify_state s)
 	return "unchecked";
 }
 
-static const char *text_of(struct arena *a, const char *fmt, va_list ap)
+printf_like(2, 0) static const char *text_of(struct arena *a, const char *fmt, va_list ap)
 {
 	scoped_buf b = BUF_INIT(1024);
 

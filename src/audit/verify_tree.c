@@ -54,7 +54,7 @@ static void compare_leaves(struct verify *s, uint64_t index, const char *bundle,
 	for (size_t i = 0; i < TILE_WIDTH; i++)
 		if (memcmp(b.p + 32 * i, leaf[i].b, 32) != 0)
 			verify_failed(s->v, bundle, "entry %llu does not have the hash in %s",
-				      (unsigned long long)(index * TILE_WIDTH + i), name.p);
+				      (unsigned long long)index * TILE_WIDTH + i, name.p);
 }
 
 /* Returns 1 if the tree cannot go on behind it. */

@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-enum { ROUNDS = 4 };
+enum { ROUNDS = 16 };
 
 bool witness_configured(const struct tlog_policy *p)
 {
@@ -192,23 +192,23 @@ static int take_line(const struct asking *a, struct sv body, struct witnessed_on
 }
 
 /* What a conflict means. 0: ask again from there. */
-static enum witnessed conflict(const struct asking *a, uint64_t asked, uint64_t known)
+static enum witnessed conflict(const struct asking *a, uint64_t asked, uint64_t said)
 {
-	if (known > a->size)
+	if (said > a->size)
 		return WITNESSED_SHORTER;
-	return known == asked ? WITNESSED_DIFFERENT : WITNESSED_NOT;
+	return said == asked ? WITNESSED_DIFFERENT : WITNESSED_NOT;
 }
 
 static int ask_one(const struct asking *a, struct witnessed_one *ret, struct writ_err *err)
 {
-	uint64_t known = a->size; /* most often it has seen all, or the last but one */
+	uint64_t asked = a->size; /* most often it has seen all, or the last but one */
 
 	for (int i = 0; i < ROUNDS; i++) {
 		scoped_buf request = BUF_INIT(WITNESS_REQUEST_MAX), in = BUF_INIT(HTTP_ANSWER_MAX);
 		unsigned status = 0;
 		struct sv body;
-		uint64_t size;
-		int r = make_request(a, known, &request, err);
+		uint64_t said;
+		int r = make_request(a, asked, &request, err);
 
 		if (r == 0)
 			r = post(a, buf_view(&request), &in, &status, &body, err);
@@ -218,19 +218,19 @@ static int ask_one(const struct asking *a, struct witnessed_one *ret, struct wri
 			return take_line(a, body, ret, err);
 		if (status == WITNESS_INCONSISTENT) {
 			ret->what = WITNESSED_DIFFERENT;
-			ret->size = known;
+			ret->size = asked;
 			return 0;
 		}
 		if (status != WITNESS_CONFLICT)
 			return refused(status, err);
-		r = witness_size_parse(body, &size, err);
+		r = witness_size_parse(body, &said, err);
 		if (r < 0)
 			return r;
-		ret->size = size;
-		ret->what = conflict(a, known, size);
+		ret->size = said;
+		ret->what = conflict(a, asked, said);
 		if (ret->what != WITNESSED_NOT)
 			return 0;
-		known = size;
+		asked = said;
 	}
 	return writ_fail(err, WRIT_E_DENIED, 0, "the witness changes its mind");
 }
@@ -295,19 +295,15 @@ static int keep(const struct log_place *p, struct sv note, const struct witnesse
 	return r;
 }
 
-int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool sign, unsigned ms,
-		struct witnessed_all *ret, struct writ_err *err)
+/* Asks them all about the checkpoint in @note; which ones have cosigned it. */
+static uint32_t ask_all(const struct log_place *p, const struct tlog_policy *pins, struct sv note,
+			int64_t until, struct witnessed_all *ret)
 {
-	const int64_t until = monotonic_ms() + ms;
-	scoped_buf note = BUF_INIT(NOTE_MAX);
 	uint32_t cosigned = 0;
-	int r = read_checkpoint(p, sign, &note, err);
 
-	if (r < 0)
-		return r;
-	*ret = (struct witnessed_all){ .size = size_of(buf_view(&note)), .n = pins->witnesses_n };
+	*ret = (struct witnessed_all){ .size = size_of(note), .n = pins->witnesses_n };
 	for (size_t i = 0; i < pins->witnesses_n; i++) {
-		const struct asking a = { p, &pins->witness[i], buf_view(&note), ret->size, until };
+		const struct asking a = { p, &pins->witness[i], note, ret->size, until };
 		struct witnessed_one *one = &ret->one[i];
 
 		if (a.w->url.n == 0)
@@ -317,5 +313,38 @@ int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool 
 		cosigned |= (uint32_t)(one->what == WITNESSED_COSIGNED) << i;
 	}
 	ret->enough = tlog_policy_met(pins, cosigned);
+	return cosigned;
+}
+
+static bool is_behind(const struct witnessed_all *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->one[i].what == WITNESSED_SHORTER)
+			return true;
+	return false;
+}
+
+int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool sign, unsigned ms,
+		struct witnessed_all *ret, struct writ_err *err)
+{
+	const int64_t until = monotonic_ms() + ms;
+	scoped_buf note = BUF_INIT(NOTE_MAX);
+	uint32_t cosigned = 0;
+
+	/* Others may have the log cosigned meanwhile, longer than it was when we looked. */
+	for (int i = 0; i < ROUNDS; i++) {
+		scoped_buf fresh = BUF_INIT(NOTE_MAX);
+		const int r = read_checkpoint(p, sign, &fresh, err);
+
+		if (r < 0)
+			return r;
+		if (i && size_of(buf_view(&fresh)) <= ret->size)
+			break;
+		note.n = 0;
+		buf_sv(&note, buf_view(&fresh));
+		cosigned = ask_all(p, pins, buf_view(&note), until, ret);
+		if (!is_behind(ret))
+			break;
+	}
 	return sign && cosigned ? keep(p, buf_view(&note), ret, err) : 0;
 }

@@ -15,11 +15,14 @@
 
 #include "base/banned.h"
 
+enum { LEAVE_MS = 1000 };
+
 struct peer {
 	int fd; /* -1: an empty place */
 	int64_t until;
 	struct buf in, out;
 	size_t sent;
+	bool told; /* it has its answer, and is to go */
 };
 
 struct server {
@@ -153,10 +156,11 @@ static bool transmit(struct peer *p)
 	p->sent += (size_t)n;
 	if (p->sent < p->out.n)
 		return true;
-	/* The other side reads to our end, and then ends itself. */
+	/* Closed with something unread, the answer would be lost: it ends itself, or soon. */
 	(void)shutdown(p->fd, SHUT_WR);
-	p->sent = p->out.n;
-	return false;
+	p->told = true;
+	p->until = monotonic_ms() + LEAVE_MS;
+	return true;
 }
 
 static void welcome(struct server *s)
@@ -172,6 +176,11 @@ static void welcome(struct server *s)
 	scope_close(&fd);
 }
 
+static short waits_for(const struct peer *p)
+{
+	return p->out.n && !p->told ? POLLOUT : POLLIN;
+}
+
 /* Places in @ret: the listener first, unless all are taken. */
 static nfds_t gather(const struct server *s, struct pollfd *ret, size_t *which)
 {
@@ -179,8 +188,7 @@ static nfds_t gather(const struct server *s, struct pollfd *ret, size_t *which)
 
 	for (size_t i = 0; i < SERVE_CONNECTIONS; i++)
 		if (s->peers[i].fd >= 0) {
-			ret[n] = (struct pollfd){ s->peers[i].fd,
-						  s->peers[i].out.n ? POLLOUT : POLLIN, 0 };
+			ret[n] = (struct pollfd){ s->peers[i].fd, waits_for(&s->peers[i]), 0 };
 			which[n++] = i;
 		}
 	ret[0] = (struct pollfd){ n <= SERVE_CONNECTIONS ? s->listener : -1, POLLIN, 0 };

@@ -41,9 +41,10 @@ def _(w):
 
 @test("tail follows a session that runs, and ends with it")
 def _(w):
-    proc, sid = w.background("sleep 0.3; cat /etc/shadow; sleep 0.3")
+    proc, sid = w.background("until [ -e go ]; do sleep 0.02; done; cat /etc/shadow")
     tail = w.start([w.program, "audit", "tail", sid], stdout=subprocess.PIPE)
     w.same(states(w).get(sid), "open", "meanwhile it is open")
+    w.put("go", "")
     out = tail.communicate(timeout=20)[0].decode()
     w.ok("start" in out and "/etc/shadow" in out and "end" in out.splitlines()[-1], "all of it", out)
     proc.communicate(timeout=20)
