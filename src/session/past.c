@@ -37,8 +37,9 @@ static bool is_later(int dir, const char *name, struct timespec *last)
 	return true;
 }
 
-int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
-		   struct writ_err *err)
+/* The one record whose name begins with @id, or the @newest of them; its descriptor. */
+static int open_record(struct sv state, struct sv id, bool newest,
+		       char ret_id[static SESSION_ID + 1], struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
@@ -50,10 +51,10 @@ int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID 
 
 	while (d && (e = readdir(d)))
 		if (is_record(e->d_name) && sv_starts(sv_from(e->d_name), id) &&
-		    (id.n || is_later(dirfd(d), e->d_name, &last))) {
+		    (!newest || is_later(dirfd(d), e->d_name, &last))) {
 			memcpy(ret_id, e->d_name, SESSION_ID);
 			ret_id[SESSION_ID] = 0;
-			found = id.n ? found + 1 : 1;
+			found = newest ? 1 : found + 1;
 		}
 	path = found == 1 ? arena_fmt(&a, "%s.jsonl", ret_id) : NULL;
 	if (d && path)
@@ -63,11 +64,17 @@ int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID 
 		closedir(d);
 	if (found != 1)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 found	? "more than one session begins with \"" SV_FMT "\""
-				 : id.n ? "there is no record of a session \"" SV_FMT "\""
-					: "there is no record of a session yet" SV_FMT,
+				 found	  ? "more than one session begins with \"" SV_FMT "\""
+				 : newest ? "there is no record of a session yet" SV_FMT
+					  : "there is no record of a session \"" SV_FMT "\"",
 				 SV_ARG(id));
 	return fd < 0 ? writ_fail(err, WRIT_E_SYS, sys, "the record of session %s", ret_id) : fd;
+}
+
+int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
+		   struct writ_err *err)
+{
+	return open_record(state, id, id.n == 0, ret_id, err);
 }
 
 static uint32_t number_of(const json_t *o, const char *key)
@@ -164,7 +171,7 @@ int session_lines(struct sv state, struct sv id, bool follow,
 		  bool (*each)(void *ctx, struct sv line), void *ctx, struct writ_err *err)
 {
 	char name[SESSION_ID + 1];
-	const int fd = session_record(state, id, name, err);
+	const int fd = open_record(state, id, false, name, err);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (fd < 0)
@@ -189,7 +196,7 @@ int session_denials(struct sv state, struct sv id,
 {
 	struct reading r = { .each = each, .ctx = ctx };
 	char name[SESSION_ID + 1];
-	const int fd = session_record(state, id, name, err);
+	const int fd = open_record(state, id, false, name, err);
 
 	if (fd < 0)
 		return fd;

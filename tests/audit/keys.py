@@ -39,6 +39,16 @@ def _(w):
     holds(w, "then it verifies")
 
 
+@test("pins that cannot be written do not keep anything from running")
+def _(w):
+    (w.home / ".config").write_text("in the way")
+    w.exits(w.run("true"), 0, "it runs")
+    (w.home / ".config").unlink()
+    fails(w, "log.policy", "and does not verify until somebody pins the key")
+    w.exits(w.writ("key", "init"), 0, "pinned")
+    holds(w, "then it does")
+
+
 @test("another key of the log: history stays, and an old key or an old copy does not count any more")
 def _(w):
     w.run("true")

@@ -38,8 +38,8 @@ def _(w):
     w.sh("echo x > dir/new")
     w.same(difference(ws, snapshot(w.ws)), [str(w.ws / "dir"), str(w.ws / "dir/new")],
            "that file, and the directory it is in")
-    changed = [c for c in difference(home, snapshot(w.home)) if not c.startswith(str(w.state) + "/sessions") and
-               not c.startswith(str(w.state) + "/run")]
+    changed = [c for c in difference(home, snapshot(w.home))
+               if not c.startswith(tuple(f"{w.state}/{d}" for d in ("sessions", "run", "log")))]
     w.same(changed, [], "nothing in the home but the record")
 
 
@@ -49,7 +49,9 @@ def _(w):
     open_to_others = [str(p) for p in [w.state, *w.state.rglob("*")] if p.stat().st_mode & 0o077]
     w.same(open_to_others, [], "no file or directory that others may read")
     made = sorted(str(p.relative_to(w.home)) for p in w.home.iterdir())
-    w.same(made, [".local"], "and nothing else in the home")
+    w.same(made, [".config", ".local"], "and nothing else in the home")
+    made = [str(p.relative_to(w.home)) for p in (w.home / ".config").rglob("*") if not p.is_dir()]
+    w.same(made, [".config/writ/log.policy"], "but the pin of its key")
 
 
 @test("SIGKILL in the middle of a run")
