@@ -35,9 +35,8 @@ struct verify_session {
 	struct sv id;
 	enum verify_state state;
 	uint64_t start, end; /* indices of its entries, or VERIFY_NONE */
-	uint64_t started_us, ended_us;
-	bool cut;	  /* what ended it is session.cut */
-	uint64_t entries; /* sealed; if it has no end, those in its file */
+	bool cut;	     /* what ended it is session.cut */
+	uint64_t entries;    /* sealed; if it has no end, those in its file */
 	struct digest root;
 	uint32_t next; /* of its bucket */
 };

@@ -27,8 +27,6 @@ struct verify_rotation {
 	struct sv old_vkey, new_vkey;
 };
 
-enum { VERIFY_MARKS = 3 };
-
 struct verify {
 	const struct verify_options *opt;
 	struct verify_report *v;

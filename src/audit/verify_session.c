@@ -93,12 +93,10 @@ static int note_session(struct verify *s, const json_t *o, uint64_t index, struc
 	}
 	if (start) {
 		at->start = index;
-		at->started_us = number_of(o, "time");
 		return 0;
 	}
 	at->end = index;
 	at->cut = cut;
-	at->ended_us = number_of(o, "time");
 	at->entries = number_of(o, "entries");
 	if (!base64_decode(BASE64_URL, root, at->root.b, sizeof(at->root.b)))
 		verify_failed(s->v, "log", "entry %llu has no root", (unsigned long long)index);
