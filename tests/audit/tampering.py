@@ -117,11 +117,16 @@ def _(w):
 @test("from inside nothing of it can be touched or read (AUD-001, AUD-016)")
 def _(w):
     w.run("true")
-    for opts in ((), ("--allow", f"write:{w.home}/*"), ("--allow", f"read:{w.home}/*")):
-        r = w.sh(f"""cd {w.state} 2>/dev/null; for f in {w.state}/log/lock {w.state}/log/wal/* {w.state}/sessions/* {w.state}/keys/log.pem \
-            {w.home}/.config/writ/log.policy; do echo x >> $f && echo WROTE $f; rm -f $f && [ ! -e $f ] && [ -n "$seen" ] && echo REMOVED $f
-            cat $f | grep -q . && echo READ $f; mv $f $f.x && echo MOVED $f; done 2>/dev/null; true""", opts=opts)
-        w.ok(not r.text.strip(), f"nothing with {' '.join(opts[:1]) or 'no rule'}", r)
+    (w.home / "mine").write_text("")
+    r = w.sh(f"echo x >> {w.home}/mine && echo WROTE", opts=("--allow", f"write:{w.home}"))
+    w.ok("WROTE" in r.text, "what is granted can be written", r)
+    files = [p for d in ("log/wal", "sessions", "keys") for p in (w.state / d).iterdir()] + [w.home / ".config/writ/log.policy"]
+    before = {f: f.read_bytes() for f in files}
+    for opts in ((), ("--allow", f"write:{w.home}"), ("--allow", f"read:{w.home}")):
+        r = w.sh("""for f; do grep -q . "$f" && echo READ $f; echo x >> "$f" && echo WROTE $f; true > "$f" && echo CUT $f
+            mv "$f" "$f.x" && echo MOVED $f; rm -f "$f"; rm -rf "${f%/*}"; done 2>/dev/null; echo TRIED $#""", "sh", *files, opts=opts)
+        w.ok(r.text == f"TRIED {len(files)}\n", f"nothing with {opts[-1] if opts else 'no rule'}", r)
+        w.ok(all(f.exists() and f.read_bytes().startswith(data) for f, data in before.items()), "and everything is there as it was")
     holds(w, "it verifies")
 
 
