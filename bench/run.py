@@ -5,7 +5,7 @@
 
 Start-up is measured against a static hello world, both in turn in one run, so
 that the numbers mean the same on a slow machine. Everything smaller comes from
-build/release/bench/micro, tlog_bench and token_bench, which print one line per item:
+build/release/bench/micro, tlog_bench, audit_bench and token_bench, which print one line per item:
 
     name <TAB> measured <TAB> unit <TAB> budget
 
@@ -51,7 +51,7 @@ def main():
     args = ap.parse_args()
     load = report.load_average()
     rows = [startup(args.rounds)]
-    for name in ("micro", "tlog_bench", "token_bench"):
+    for name in ("micro", "tlog_bench", "audit_bench", "token_bench"):
         if (RELEASE / "bench" / name).exists():
             rows += micro(RELEASE / "bench" / name)
     width = max(len(r["name"]) for r in rows)

@@ -195,7 +195,9 @@ static void put_members(const struct entry *e, const struct entry_member *const 
 			continue;
 		if (b->n && b->p[b->n - 1] != '{')
 			buf_ch(b, ',');
-		buf_fmt(b, "\"%s\":", sorted[i]->key);
+		buf_ch(b, '"');
+		buf_str(b, sorted[i]->key);
+		buf_str(b, "\":");
 		buf_sv(b, value_of(e, sorted[i]));
 	}
 	buf_ch(b, '}');
@@ -215,7 +217,11 @@ void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct bu
 {
 	struct buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
 
-	buf_fmt(&text, "[\"" SV_FMT "\",\"" SV_FMT "\",", SV_ARG(salt), SV_ARG(name));
+	buf_str(&text, "[\"");
+	buf_sv(&text, salt);
+	buf_str(&text, "\",\"");
+	buf_sv(&text, name);
+	buf_str(&text, "\",");
 	buf_sv(&text, value);
 	buf_ch(&text, ']');
 	base64_encode(BASE64_URL, buf_view(&text), b);

@@ -14,9 +14,14 @@
 
 static int lock(struct realm *r, const char *path, struct writ_err *err)
 {
+	struct stat st;
+
 	r->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dir < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	/* SECURITY: what anybody can write to is nobody's log. */
+	if (fstat(r->dir, &st) < 0 || (st.st_mode & S_IWOTH))
+		return writ_fail(err, WRIT_E_DENIED, 0, "%s can be written by others", path);
 	r->lock =
 		openat(r->dir, "lock", (r->writes ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
 	if (r->lock < 0 || flock(r->lock, r->writes ? LOCK_EX : LOCK_SH) < 0)
@@ -33,7 +38,7 @@ int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *
 	r->writes = writes;
 	n = lock(r, path, &first);
 	/* The first of all. */
-	if (n < 0 && writes && first.sys == ENOENT) {
+	if (n < 0 && writes && first.sys == ENOENT && r->dir < 0) {
 		n = fd_make_dirs(path, err);
 		if (n == 0)
 			n = lock(r, path, err);

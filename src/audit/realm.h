@@ -79,6 +79,13 @@ must_check int realm_sign(struct realm *r, const struct note_key *key,
 /* Appends the signed checkpoint as it stands in its file; empty if there is none. */
 must_check int realm_checkpoint(const struct realm *r, struct buf *b, struct writ_err *err);
 
+/* Appends the file @name of the log; nothing if there is none. */
+must_check int realm_read(const struct realm *r, const char *name, struct buf *b,
+			  struct writ_err *err);
+/* Replaces @name in @dir, a log's, by @bytes, with the directories above it. */
+must_check int realm_put(int dir, const char *name, struct sv bytes, bool sync,
+			 struct writ_err *err);
+
 /* Appends entry @index, as it was hashed. */
 must_check int realm_entry(struct realm *r, uint64_t index, struct buf *b, struct writ_err *err);
 

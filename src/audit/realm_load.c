@@ -38,16 +38,11 @@ static bool parse_name(const char *name, uint64_t *ret)
 	return v % TILE_WIDTH == 0 && v < TREE_SIZE_MAX;
 }
 
-struct found {
-	size_t n;
-	uint64_t low, high;
-};
-
-static int list(const struct realm *r, struct found *ret, struct writ_err *err)
+int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *err)
 {
 	const int fd = openat(r->dir, "wal", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct dirent *e;
-	struct found f = { 0 };
+	struct realm_found f = { 0 };
 	uint64_t v;
 
 	if (fd < 0 && errno == ENOENT && r->writes && mkdirat(r->dir, "wal", 0700) == 0) {
@@ -245,9 +240,9 @@ static int compare_old(struct realm *r, const struct realm_mark *m, struct writ_
 
 int realm_load(struct realm *r, struct writ_err *err)
 {
-	struct found f = { 0 };
+	struct realm_found f = { 0 };
 	uint64_t base;
-	int n = list(r, &f, err);
+	int n = realm_list(r, &f, err);
 
 	if (n == 0)
 		n = load_marks(r, err);

@@ -13,9 +13,6 @@
 #include "audit/realm.h"
 
 /* realm.c */
-/* Appends the file @name of the log; nothing if there is none. */
-must_check int realm_read(const struct realm *r, const char *name, struct buf *b,
-			  struct writ_err *err);
 must_check int realm_boot(struct buf *b, struct writ_err *err); /* which one this is */
 
 /* realm_nodes.c */
@@ -29,10 +26,11 @@ must_check int realm_wal_open(struct realm *r, struct writ_err *err);
 must_check int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err);
 
 /* realm_load.c: what is on the disk */
+struct realm_found {
+	size_t n; /* files of wal/ */
+	uint64_t low, high;
+};
+must_check int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *err);
 must_check int realm_load(struct realm *r, struct writ_err *err);
-
-/* Replaces @name in @dir by @bytes, with the directories above it. */
-must_check int realm_put(int dir, const char *name, struct sv bytes, bool sync,
-			 struct writ_err *err);
 
 #endif

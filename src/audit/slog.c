@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -17,6 +18,8 @@ int slog_open(struct slog *l, const char *path, bool sync, struct writ_err *err)
 	l->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	/* As long as it is held somebody writes it; whoever dies lets go. */
+	(void)flock(l->fd, LOCK_EX | LOCK_NB);
 	l->sync = sync;
 	return 0;
 }

@@ -16,7 +16,8 @@
 
 enum {
 	EXIT_DONE = 0,
-	EXIT_NO = 1,   /* why: denied; lint: findings; trust: refused; conform: escaped */
+	/* why: denied; lint: findings; trust: refused; conform: escaped; audit: does not verify */
+	EXIT_NO = 1,
 	EXIT_ASKS = 3, /* why: a person would be asked */
 	EXIT_POLICY = 121,
 	EXIT_GUARANTEE = 122,
@@ -75,6 +76,7 @@ bool use_colour(int fd);
 void show_diags(const struct diags *d); /* on standard error */
 
 int cmd_allow(struct args *a);
+int cmd_audit(struct args *a);
 int cmd_caps(struct args *a);
 int cmd_check(struct args *a);
 int cmd_completion(struct args *a);
@@ -83,6 +85,7 @@ int cmd_doctor(struct args *a);
 int cmd_explain(struct args *a);
 int cmd_help(struct args *a);
 int cmd_init(struct args *a);
+int cmd_key(struct args *a);
 int cmd_lint(struct args *a);
 int cmd_man(struct args *a);
 int cmd_profile(struct args *a);
@@ -95,6 +98,7 @@ int cmd_stop(struct args *a);
 int cmd_trust(struct args *a);
 int cmd_version(struct args *a);
 int cmd_why(struct args *a);
+int cmd_witness(struct args *a);
 
 int cli_main(int argc, char **argv);
 

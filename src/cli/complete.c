@@ -19,11 +19,22 @@ static const char *words_for(const char *values)
 	return values;
 }
 
-static const char session_words[] = "start exec attach denials prune stop";
+/* What the first operand of a verb is. */
+static const struct {
+	const char *verb, *words;
+} first_words[] = {
+	{ "session", "start exec attach denials prune stop" },
+	{ "audit", "show tail verify prove export redact witness" },
+	{ "key", "init show rotate" },
+	{ "witness", "serve add" },
+};
 
-static bool is_session(const struct cli_verb *v)
+static const char *words_of(const struct cli_verb *v)
 {
-	return sv_is(sv_from(v->name), "session");
+	for (size_t i = 0; i < ARRAY_LEN(first_words); i++)
+		if (sv_is(sv_from(v->name), first_words[i].verb))
+			return first_words[i].words;
+	return NULL;
 }
 
 static void put_profiles(struct buf *b)
@@ -99,7 +110,7 @@ static void bash(struct buf *b)
 		buf_str(b, "\" ;;\n");
 	}
 	buf_str(b, "\t*) opts=\"\" ;;\n\tesac\n"
-		   "\tcase \"$verb\" in\n\tsession|stop|allow|revoke)\n"
+		   "\tcase \"$verb\" in\n\tsession|audit|stop|allow|revoke)\n"
 		   "\t\tids=\"$(writ ps 2>/dev/null | sed '1d;s/ .*//')\" ;;\n\tesac\n"
 		   "\tcase \"$verb:$cur\" in\n"
 		   "\t*:-*) COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\")) ;;\n"
@@ -113,10 +124,11 @@ static void bash(struct buf *b)
 	for (const char *const *n = policy_verb_names(); *n; n++)
 		buf_fmt(b, "%s ", *n);
 	buf_str(b, "\" -f -- \"$cur\")) ;;\n");
-	buf_fmt(b,
-		"\tsession:*) COMPREPLY=($(compgen -W \"%s $ids\" -- \"$cur\")) ;;\n"
-		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n",
-		session_words);
+	for (size_t i = 0; i < ARRAY_LEN(first_words); i++)
+		buf_fmt(b, "\t%s:*) COMPREPLY=($(compgen -W \"%s $ids\" -- \"$cur\")) ;;\n",
+			first_words[i].verb, first_words[i].words);
+	buf_str(b,
+		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n");
 	buf_str(b, "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
 		   "writ\n");
 }
@@ -172,8 +184,8 @@ static void zsh(struct buf *b)
 			}
 			buf_ch(b, '\'');
 		}
-		if (is_session(v))
-			buf_fmt(b, " \\\n\t\t'1:what:(%s)'", session_words);
+		if (words_of(v))
+			buf_fmt(b, " \\\n\t\t'1:what:(%s)'", words_of(v));
 		buf_str(b, " \\\n\t\t'*:operand:_files' ;;\n");
 	}
 	buf_str(b, "\tesac\n}\n_writ \"$@\"\n");
@@ -194,11 +206,11 @@ static void fish(struct buf *b)
 		buf_fmt(b, "complete -c writ -n __fish_use_subcommand -f -a %s -d '", v->name);
 		put_fish(b, v->summary);
 		buf_str(b, "'\n");
-		if (is_session(v))
+		if (words_of(v))
 			buf_fmt(b,
-				"complete -c writ -n '__fish_seen_subcommand_from session' -f -a "
+				"complete -c writ -n '__fish_seen_subcommand_from %s' -f -a "
 				"'%s'\n",
-				session_words);
+				v->name, words_of(v));
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
 			const struct opt *o = opt_get((enum opt_id)i);
 

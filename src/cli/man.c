@@ -62,7 +62,8 @@ static void put_exit(struct buf *b)
 	} codes[] = {
 		{ "0", "done; for why: allowed" },
 		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done; "
-		       "conform: something escaped, did not run or is broken" },
+		       "conform: something escaped, did not run or is broken; "
+		       "audit: it does not verify, or the signer is not pinned" },
 		{ "3", "why: a person would be asked" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },
@@ -123,7 +124,8 @@ static void man_writ(struct buf *b)
 		".TP\n.I ~/.config/writ/trusted/\nagent.writ files as they were when you trusted "
 		"them\n"
 		".TP\n.I agent.writ\nin a workspace: may only narrow until it is trusted\n"
-		".TP\n.I ~/.local/state/writ/\nthe realm's name and a newer advisory table\n"
+		".TP\n.I ~/.config/writ/log.policy\nkeys and witnesses that count\n"
+		".TP\n.I ~/.local/state/writ/\nrealm, keys, logs, a newer advisory table\n"
 		".SH ENVIRONMENT\nHOME, PATH, XDG_CONFIG_HOME, XDG_STATE_HOME, NO_COLOR, TERM\n"
 		".TP\n.B WRIT_RESOLVER\nname servers instead of the host's: ADDRESS[:PORT],...\n"
 		".TP\n.B WRIT_UPSTREAM_PROXY\nhttp://HOST:PORT: public addresses are dialled "

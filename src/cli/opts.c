@@ -52,6 +52,12 @@ static const struct opt opts[] = {
 	{ OPT_LIST,      "list",      0,   NULL,         "list the attempts and run none", NULL },
 	{ OPT_OLDER_THAN, "older-than", 0, "TIME",       "prune: records that were last written longer ago, as in 7d", NULL },
 	{ OPT_DURABILITY, "durability", 0, "KIND",      "what the record survives: process (any crash), or power (each line is on the disk first)", "process power" },
+	{ OPT_LAST,      "last",      0,   NULL,         "the session that was written to last", NULL },
+	{ OPT_OUT,       "out",       0,   "DIR",        "write files there", "dir" },
+	{ OPT_JSONL,     "jsonl",     0,   NULL,         "one line of JSON for each entry (there is no other form)", NULL },
+	{ OPT_PUBLIC,    "public",    0,   NULL,         "without what is private", NULL },
+	{ OPT_KEY,       "key",       0,   "FILE",       "believe this key, a verifier key or PEM, instead of those that are pinned", "file" },
+	{ OPT_LISTEN,    "listen",    0,   "ADDRESS:PORT", "where to listen (127.0.0.1:8327)", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -96,6 +102,24 @@ const struct cli_verb cli_verbs[] = {
 	  O(JSON), "writ net summary 7f3a",
 	  "summary counts connections, requests, denials and bytes for each host; tail shows each decision, those to come as well "
 	  "while the session runs. Works for sessions that have ended, too.", cmd_net, false, false },
+	{ "audit", "show|tail|verify|prove|export|redact [SESSION] | witness", "what happened, and is the record of it whole?",
+	  O(LAST) | O(OUT) | O(JSONL) | O(PUBLIC) | O(KEY) | O(POLICY) | O(JSON), "writ audit verify",
+	  "SESSION is an id or its beginning; --last, or nothing, is the one that was written to last. show prints the record as a person reads it, seconds "
+	  "since the start first; tail goes on while the session runs. verify reads the realm's log and the record of every session (or of one), compares "
+	  "everything with what was signed by the keys pinned in log.policy, asks the witnesses, and names each failure with its place; it ends with 1 "
+	  "if anything does not verify or the signer is not pinned. prove writes C2SP tlog-proof files for the start and the end of a session. "
+	  "export prints the record, with --public without private members. redact erases these for good; the record verifies as before. "
+	  "witness has the log cosigned now.", cmd_audit, false, false },
+	{ "key", "init | show [ROLE] | rotate [ROLE]", "the keys that sign logs and tokens",
+	  O(JSON), "writ key show",
+	  "Roles are log, issue and witness. init makes what is missing and pins the log's key in log.policy; the first run does so by itself. show prints public keys: "
+	  "for logs and witnesses the C2SP verifier key, for issue the JWK thumbprint. rotate makes another key: the log says so, both keys sign that, and what the old "
+	  "one signed before still verifies.", cmd_key, false, false },
+	{ "witness", "serve VKEY... | add URL VKEY", "remember what logs of others have shown, or have yours remembered",
+	  O(LISTEN) | O(KEY) | O(POLICY) | O(DIR) | O(VERBOSE), "writ witness add http://10.0.0.7:8327 VKEY",
+	  "serve answers C2SP tlog-witness requests over plain HTTP for the logs with these verifier keys, and prints its URL and its own verifier key. "
+	  "add names a witness of your log: it is asked when a session ends and by `writ audit verify`, which then finds out if the end of the log was cut off, or an "
+	  "older copy was put in its place. The URL is http://ADDRESS:PORT.", cmd_witness, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
 	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "
@@ -171,6 +195,13 @@ static const struct {
 	{ "explain", OPT_VERBOSE, "guarantees and steps as well" },
 	{ "doctor",  OPT_VERBOSE, "every fact and every advisory" },
 	{ "conform", OPT_VERBOSE, "every row" },
+	{ "audit",   OPT_POLICY,  "believe the keys and witnesses of this tlog-policy instead of log.policy" },
+	{ "audit",   OPT_JSON,    "show, tail: the lines as they are; verify: the result for machines" },
+	{ "audit",   OPT_OUT,     "prove: write the files there (.)" },
+	{ "witness", OPT_POLICY,  "serve: also the logs of this tlog-policy" },
+	{ "witness", OPT_KEY,     "serve: this private key (PEM) instead of one of your own" },
+	{ "witness", OPT_DIR,     "serve: what it remembers (STATE/witness)" },
+	{ "witness", OPT_VERBOSE, "serve: say each answer" },
 };
 /* clang-format on */
 

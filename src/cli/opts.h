@@ -61,6 +61,12 @@ enum opt_id {
 	OPT_LIST,
 	OPT_OLDER_THAN,
 	OPT_DURABILITY,
+	OPT_LAST,
+	OPT_OUT,
+	OPT_JSONL,
+	OPT_PUBLIC,
+	OPT_KEY,
+	OPT_LISTEN,
 	/* keep last */
 	OPT_COUNT
 };

@@ -10,9 +10,11 @@
 
 #include "base/banned.h"
 
-enum { PEM_MAX = 512 };
+enum { PEM_MAX = 512, NAME_MAX_BYTES = 32 };
 
-static const char *const names[KEY_ROLES] = { [KEY_LOG] = "log", [KEY_ISSUE] = "issue" };
+static const char *const names[KEY_ROLES] = {
+	[KEY_LOG] = "log", [KEY_ISSUE] = "issue", [KEY_WITNESS] = "witness"
+};
 
 const char *key_role_name(enum key_role role)
 {
@@ -92,22 +94,36 @@ static int make_key(int dir, const char *name, uint8_t ret[static 32], struct wr
 	return r == 0 ? read_key(dir, name, ret, err) : r;
 }
 
-int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *ret,
-	      struct writ_err *err)
+static void name_of(enum key_role role, const char *kind, char ret[static NAME_MAX_BYTES])
 {
-	scoped_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct writ_err none = { 0 };
-	uint8_t seed[32];
-	char name[32];
-	int r = 0;
+	(void)snprintf(ret, NAME_MAX_BYTES, "%s%s.pem", key_role_name(role), kind);
+}
 
-	(void)snprintf(name, sizeof(name), "%s.pem", key_role_name(role));
+static int open_dir(const char *dir, bool make, int *ret, struct writ_err *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
 	if (fd < 0 && errno == ENOENT && make) {
-		r = fd_make_dirs(dir, err);
-		fd = r < 0 ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		const int r = fd_make_dirs(dir, err);
+
+		if (r < 0)
+			return r;
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (r == 0 && fd < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
+	*ret = fd;
+	return 0;
+}
+
+static int load(const char *dir, const char *name, bool make, struct key_pair *ret,
+		struct writ_err *err)
+{
+	struct writ_err none = { 0 };
+	scoped_fd fd = -1;
+	uint8_t seed[32];
+	int r = open_dir(dir, make, &fd, err);
+
 	if (r < 0)
 		return r;
 	r = read_key(fd, name, seed, &none);
@@ -119,4 +135,99 @@ int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *r
 		sign_keypair(seed, &ret->pub, &ret->sec);
 	crypto_wipe(seed, sizeof(seed));
 	return r;
+}
+
+int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *ret,
+	      struct writ_err *err)
+{
+	char name[NAME_MAX_BYTES];
+
+	name_of(role, "", name);
+	return load(dir, name, make, ret, err);
+}
+
+int keys_load_file(const char *path, struct key_pair *ret, struct writ_err *err)
+{
+	uint8_t seed[32];
+	const int r = read_key(AT_FDCWD, path, seed, err);
+
+	if (r == 0)
+		sign_keypair(seed, &ret->pub, &ret->sec);
+	crypto_wipe(seed, sizeof(seed));
+	return r;
+}
+
+bool keys_have(const char *dir, enum key_role role)
+{
+	scoped_fd fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char name[NAME_MAX_BYTES];
+
+	name_of(role, "", name);
+	return fd >= 0 && faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int keys_next_make(const char *dir, enum key_role role, struct key_pair *ret, struct writ_err *err)
+{
+	char name[NAME_MAX_BYTES];
+
+	keys_next_drop(dir, role);
+	name_of(role, ".next", name);
+	return load(dir, name, true, ret, err);
+}
+
+int keys_next_load(const char *dir, enum key_role role, struct key_pair *ret, struct writ_err *err)
+{
+	char name[NAME_MAX_BYTES];
+
+	name_of(role, ".next", name);
+	return load(dir, name, false, ret, err);
+}
+
+/* Public halves of those before, one below the other. */
+static int keep_old(int dir, enum key_role role, const struct sign_public *pub,
+		    struct writ_err *err)
+{
+	char name[NAME_MAX_BYTES];
+	scoped_buf b = BUF_INIT(PEM_MAX);
+	scoped_fd fd = -1;
+	int r;
+
+	name_of(role, ".old", name);
+	keys_print_public(pub, &b);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", name);
+	r = buf_check(&b, err);
+	if (r == 0)
+		r = fd_write_all(fd, buf_view(&b), err);
+	return r == 0 && fsync(fd) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : r;
+}
+
+int keys_next_take(const char *dir, enum key_role role, struct writ_err *err)
+{
+	char name[NAME_MAX_BYTES], next[NAME_MAX_BYTES];
+	struct key_pair old;
+	scoped_fd fd = -1;
+	int r = keys_load(dir, role, false, &old, err);
+
+	name_of(role, "", name);
+	name_of(role, ".next", next);
+	if (r == 0)
+		r = open_dir(dir, false, &fd, err);
+	if (r == 0)
+		r = keep_old(fd, role, &old.pub, err);
+	if (r == 0 && (renameat(fd, next, fd, name) < 0 || fsync(fd) < 0))
+		r = writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
+	crypto_wipe(&old, sizeof(old));
+	return r;
+}
+
+void keys_next_drop(const char *dir, enum key_role role)
+{
+	scoped_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[NAME_MAX_BYTES];
+
+	name_of(role, ".next", name);
+	if (fd >= 0)
+		(void)unlinkat(fd, name, 0);
 }

@@ -16,8 +16,9 @@
 
 enum key_role {
 	KEY_NONE = 0,
-	KEY_LOG,   /* checkpoints of the realm's log */
-	KEY_ISSUE, /* first tokens of chains */
+	KEY_LOG,     /* checkpoints of the realm's log */
+	KEY_ISSUE,   /* first tokens of chains */
+	KEY_WITNESS, /* what was seen of the logs of others */
 	KEY_ROLES,
 };
 
@@ -31,6 +32,23 @@ const char *key_role_name(enum key_role role);
 /* The key of that role in @dir; made, with its directory, if @make and there is none. */
 must_check int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *ret,
 			 struct writ_err *err);
+
+/* The same of a PEM file anywhere, which must be ours alone. */
+must_check int keys_load_file(const char *path, struct key_pair *ret, struct writ_err *err);
+bool keys_have(const char *dir, enum key_role role);
+
+/*
+ * Changing a key: the next one is made beside it, and takes its place when everybody who
+ * must know has been told. What the old one signed is checked with its public half, which
+ * stays in ROLE.old.pem. Nothing of the old private half does.
+ */
+must_check int keys_next_make(const char *dir, enum key_role role, struct key_pair *ret,
+			      struct writ_err *err);
+/* Fails with .sys ENOENT if there is none. */
+must_check int keys_next_load(const char *dir, enum key_role role, struct key_pair *ret,
+			      struct writ_err *err);
+must_check int keys_next_take(const char *dir, enum key_role role, struct writ_err *err);
+void keys_next_drop(const char *dir, enum key_role role);
 
 /* Ed25519 keys as PEM: RFC 8410. */
 void keys_print_secret(const uint8_t seed[static 32], struct buf *b);

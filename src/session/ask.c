@@ -44,6 +44,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	const struct question q = s->questions[0];
 	struct egress_message m = { .type = EGRESS_ANSWER, .id = q.id, .count = answer };
 	const int to = q.reader ? s->reader : s->egress;
+	const bool held = s->log.holds;
 	struct entry entry = { 0 };
 
 	memmove(s->questions, s->questions + 1, --s->questions_n * sizeof(q));
@@ -54,6 +55,10 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	if (s->question_ms)
 		record_num(&entry, "ms", (int64_t)(clock_ms() - s->question_ms));
 	record_end(s, &entry);
+	/* In the middle of a burst, too, it is written before anybody acts on it. */
+	record_flush(s);
+	if (held)
+		record_gather(s);
 	if (to >= 0)
 		(void)!egress_send(to, &m, NULL, 0);
 	s->question_ms = 0;

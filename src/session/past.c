@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,22 +26,35 @@ static bool is_record(const char *name)
 	return s.n == SESSION_ID + 6 && sv_ends(s, SV(".jsonl"));
 }
 
-/* The one record whose name begins with @id; its descriptor. */
-static int open_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
-		       struct writ_err *err)
+static bool is_later(int dir, const char *name, struct timespec *last)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec < last->tv_sec ||
+	    (st.st_mtim.tv_sec == last->tv_sec && st.st_mtim.tv_nsec < last->tv_nsec))
+		return false;
+	*last = st.st_mtim;
+	return true;
+}
+
+/* The one record whose name begins with @id, or the @newest of them; its descriptor. */
+static int open_record(struct sv state, struct sv id, bool newest,
+		       char ret_id[static SESSION_ID + 1], struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
 	DIR *d = path ? opendir(path) : NULL;
 	const struct dirent *e;
+	struct timespec last = { 0 };
 	size_t found = 0;
 	int fd = -1, sys;
 
 	while (d && (e = readdir(d)))
-		if (is_record(e->d_name) && sv_starts(sv_from(e->d_name), id)) {
+		if (is_record(e->d_name) && sv_starts(sv_from(e->d_name), id) &&
+		    (!newest || is_later(dirfd(d), e->d_name, &last))) {
 			memcpy(ret_id, e->d_name, SESSION_ID);
 			ret_id[SESSION_ID] = 0;
-			found++;
+			found = newest ? 1 : found + 1;
 		}
 	path = found == 1 ? arena_fmt(&a, "%s.jsonl", ret_id) : NULL;
 	if (d && path)
@@ -50,10 +64,17 @@ static int open_record(struct sv state, struct sv id, char ret_id[static SESSION
 		closedir(d);
 	if (found != 1)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 found ? "more than one session begins with \"" SV_FMT "\""
-				       : "there is no record of a session \"" SV_FMT "\"",
+				 found	  ? "more than one session begins with \"" SV_FMT "\""
+				 : newest ? "there is no record of a session yet" SV_FMT
+					  : "there is no record of a session \"" SV_FMT "\"",
 				 SV_ARG(id));
 	return fd < 0 ? writ_fail(err, WRIT_E_SYS, sys, "the record of session %s", ret_id) : fd;
+}
+
+int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
+		   struct writ_err *err)
+{
+	return open_record(state, id, id.n == 0, ret_id, err);
 }
 
 static uint32_t number_of(const json_t *o, const char *key)
@@ -113,9 +134,17 @@ static bool is_running(struct sv state, struct sv id)
 	return yes;
 }
 
+/* Whoever writes it holds it locked, from its first line to its last. */
+static bool is_held(FILE *f)
+{
+	if (flock(fileno(f), LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	(void)flock(fileno(f), LOCK_UN);
+	return false;
+}
+
 /* Reads lines until there are none and none will come. */
-static void read_lines(FILE *f, struct sv state, struct sv id, bool follow,
-		       bool (*each)(void *ctx, struct sv line), void *ctx)
+static void read_lines(FILE *f, bool follow, bool (*each)(void *ctx, struct sv line), void *ctx)
 {
 	char *line = NULL;
 	size_t room = 0;
@@ -129,7 +158,7 @@ static void read_lines(FILE *f, struct sv state, struct sv id, bool follow,
 		if (!more)
 			break;
 		/* Asked before the last look, so that nothing is missed. */
-		more = is_running(state, id);
+		more = is_held(f);
 		if (more)
 			(void)usleep(100000);
 		clearerr(f);
@@ -142,7 +171,7 @@ int session_lines(struct sv state, struct sv id, bool follow,
 		  bool (*each)(void *ctx, struct sv line), void *ctx, struct writ_err *err)
 {
 	char name[SESSION_ID + 1];
-	const int fd = open_record(state, id, name, err);
+	const int fd = open_record(state, id, false, name, err);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (fd < 0)
@@ -151,7 +180,7 @@ int session_lines(struct sv state, struct sv id, bool follow,
 		close(fd);
 		return writ_nomem(err);
 	}
-	read_lines(f, state, sv_from(name), follow, each, ctx);
+	read_lines(f, follow, each, ctx);
 	(void)fclose(f);
 	return 0;
 }
@@ -167,7 +196,7 @@ int session_denials(struct sv state, struct sv id,
 {
 	struct reading r = { .each = each, .ctx = ctx };
 	char name[SESSION_ID + 1];
-	const int fd = open_record(state, id, name, err);
+	const int fd = open_record(state, id, false, name, err);
 
 	if (fd < 0)
 		return fd;

@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "audit/realm.h"
-#include "keys/keys.h"
+#include "audit/logkey.h"
 
 #include "base/banned.h"
 
@@ -30,6 +29,7 @@ static void begin(struct entry *e, const struct session *s, const char *event)
 
 int seal_start(struct session *s, struct writ_err *err)
 {
+	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const char *path = below(s, "log");
 	const struct digest plan = crypto_sha256(s->guarantees);
 	scoped_entry e = { 0 };
@@ -45,31 +45,18 @@ int seal_start(struct session *s, struct writ_err *err)
 	entry_digest(&e, "plan", &plan);
 	entry_digest(&e, "policy", &policy);
 	r = realm_append(&log, &e, s->opt->durable, NULL, err);
+	/* The first of all: whoever ends it hard finds a key that is pinned. */
+	if (r == 0 && log.checkpoint.size == 0 && log.latest.size == 0)
+		r = log_sign(&place, &log, s->opt->durable, err);
 	realm_close(&log);
 	s->sealing = r == 0;
-	return r;
-}
-
-static int sign(struct session *s, struct realm *log, struct writ_err *err)
-{
-	const char *dir = below(s, "keys");
-	const char *origin = arena_fmt(s->a, "writ/log/" SV_FMT, SV_ARG(s->opt->realm));
-	struct key_pair pair;
-	struct note_key key;
-	int r = dir && origin ? keys_load(dir, KEY_LOG, true, &pair, err) : writ_nomem(err);
-
-	if (r < 0)
-		return r;
-	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
-	if (r == 0)
-		r = realm_sign(log, &key, &pair.sec, s->opt->durable, err);
-	crypto_wipe(&pair, sizeof(pair));
 	return r;
 }
 
 void seal_end(struct session *s)
 {
 	const char *path = below(s, "log");
+	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const struct digest root = tree_frontier_root(&s->log.tree);
 	scoped_entry e = { 0 };
 	struct writ_err err = { 0 };
@@ -86,9 +73,11 @@ void seal_end(struct session *s)
 		entry_digest(&e, "root", &root);
 		r = realm_append(&log, &e, s->opt->durable, NULL, &err);
 		if (r == 0)
-			r = sign(s, &log, &err);
+			r = log_sign(&place, &log, s->opt->durable, &err);
 		realm_close(&log);
 	}
 	if (r < 0)
 		say(s, "the log of this realm cannot be written: %s", err.what);
+	else
+		witnessed(s, &place);
 }

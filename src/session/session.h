@@ -126,6 +126,13 @@ void session_denial_text(const struct session_denial *d, struct buf *b);
 void session_denial_json(const struct session_denial *d, struct buf *b);
 
 /*
+ * past.c: the record of the session that @id is the beginning of, or with an empty one of that
+ * which was written to last: its descriptor, to be closed, and its whole name.
+ */
+must_check int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
+			      struct writ_err *err);
+
+/*
  * past.c: calls @each for every line of the record of the session that @id is the
  * beginning of; @follow: also those that are still to come. @each returns false to stop.
  */

@@ -215,6 +215,10 @@ uint64_t clock_ms(void);
 must_check int seal_start(struct session *s, struct writ_err *err);
 void seal_end(struct session *s);
 
+/* witnessed.c: the witnesses of the realm's log are asked, if there are any */
+struct log_place;
+void witnessed(struct session *s, const struct log_place *place);
+
 /* command.c */
 struct command_ask {
 	uint32_t id;

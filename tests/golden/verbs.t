@@ -218,6 +218,9 @@ Help says what to type.
     allow       grant one more thing to a running session
     revoke      take a live grant back
     net         what a session did on the network
+    audit       what happened, and is the record of it whole?
+    key         the keys that sign logs and tokens
+    witness     remember what logs of others have shown, or have yours remembered
     check       is this policy right, and do its tests pass?
     caps        the policy as canonical capabilities
     explain     what enforces each line on this machine, and what cannot be

@@ -59,7 +59,9 @@ def _(w):
     open_to_others = [str(p) for p in [w.state, *w.state.rglob("*")] if p.stat().st_mode & 0o077]
     w.same(open_to_others, [], "no file or directory that others may read")
     made = sorted(str(p.relative_to(w.home)) for p in w.home.iterdir())
-    w.same(made, [".local"], "and nothing else in the home")
+    w.same(made, [".config", ".local"], "and nothing else in the home")
+    made = [str(p.relative_to(w.home)) for p in (w.home / ".config").rglob("*") if not p.is_dir()]
+    w.same(made, [".config/writ/log.policy"], "but the pin of its key")
 
 
 @test("SIGKILL in the middle of a run")

@@ -1,0 +1,295 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/slog.h"
+#include "audit/verify.h"
+#include "base/fd.h"
+#include "cli/log.h"
+#include "session/session.h"
+#include "tlog/proof.h"
+
+#include "base/banned.h"
+
+int log_place_find(struct args *a, bool make, struct log_place *ret, struct writ_err *err)
+{
+	struct find_where w;
+	const int r = where_find(a->arena, NULL, make, &w, err);
+
+	if (r == 0)
+		*ret = (struct log_place){ w.state, w.config, w.realm };
+	return r;
+}
+
+/* --- export, redact --- */
+
+struct copying {
+	struct buf *b;
+	bool public;
+};
+
+static int copy_line(void *ctx, uint64_t index, struct sv line, struct writ_err *err)
+{
+	struct copying *c = ctx;
+	int r = 0;
+
+	(void)index;
+	if (c->public)
+		r = entry_public(line, c->b, err);
+	else
+		buf_sv(c->b, line);
+	buf_ch(c->b, '\n');
+	return r == 0 ? buf_check(c->b, err) : r;
+}
+
+static int audit_export(const struct args *a, const struct log_place *p, struct sv session)
+{
+	struct buf b = BUF_INIT(OUT_MAX * 2);
+	struct copying c = { &b, a->given[OPT_PUBLIC] };
+	struct writ_err err = { 0 };
+	struct slog_read got;
+	char id[SESSION_ID + 1];
+	scoped_fd fd = session_record(p->state, session, id, &err);
+
+	if (fd < 0)
+		return fail(&err, NULL);
+	if (slog_read(fd, copy_line, &c, &got, &err) < 0) {
+		buf_clear(&b);
+		(void)!fail(&err, "the record does not verify");
+		return EXIT_NO;
+	}
+	if (got.torn)
+		note("half a line at the end is left out");
+	return out(&b, EXIT_DONE);
+}
+
+/* The same tree, without what is private: compared before anything is replaced. */
+static int redact(const struct log_place *p, const char *id, int fd, struct buf *b,
+		  struct writ_err *err)
+{
+	struct copying c = { b, true };
+	char path[LOG_PATH], name[SESSION_ID + 32];
+	struct slog_read got;
+	struct stat st;
+	int r = 0;
+
+	(void)snprintf(name, sizeof(name), "sessions/%s.jsonl", id);
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		r = writ_fail(err, WRIT_E_DENIED, 0, "session %s is running", id);
+	if (r == 0)
+		r = slog_read(fd, copy_line, &c, &got, err);
+	if (r == 0 && got.torn)
+		r = writ_fail(err, WRIT_E_DENIED, 0, "the record of %s ends in half a line", id);
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "%s", name);
+	if (r == 0)
+		r = log_path(p->state, name, path, err);
+	if (r == 0)
+		r = fd_replace_file(path, buf_view(b), 0600, err);
+	if (r < 0)
+		return r;
+	/* It is as old as it was: records are removed by age. */
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+
+	return utimensat(AT_FDCWD, path, times, 0) < 0
+		       ? writ_fail(err, WRIT_E_SYS, errno, "%s", name)
+		       : 0;
+}
+
+static int audit_redact(const struct args *a, const struct log_place *p, struct sv session)
+{
+	scoped_buf b = BUF_INIT(OUT_MAX * 2);
+	struct writ_err err = { 0 };
+	char id[SESSION_ID + 1];
+	scoped_fd fd = -1;
+
+	if (session.n == 0 && !a->given[OPT_LAST]) {
+		note("what is erased is gone: say which session, or --last");
+		return EXIT_FAILED;
+	}
+	fd = session_record(p->state, session, id, &err);
+	if (fd < 0 || redact(p, id, fd, &b, &err) < 0)
+		return fail(&err, NULL);
+	note("what was private in the record of session %s is erased; it verifies as before", id);
+	return EXIT_DONE;
+}
+
+/* --- prove --- */
+
+struct proving {
+	struct args *a;
+	const struct log_place *p;
+	struct realm log;
+	struct buf note; /* the checkpoint */
+	uint64_t size;
+};
+
+/* One that witnesses have cosigned, if it is late enough; else one of now. */
+static int choose(struct proving *s, uint64_t index, struct writ_err *err)
+{
+	static const char *const files[] = { "cosigned", "checkpoint" };
+	struct checkpoint c;
+	struct note note;
+	int r = 0;
+
+	for (int turn = 0; turn < 3 && r == 0; turn++) {
+		buf_clear(&s->note);
+		if (turn == 2)
+			r = log_sign(s->p, &s->log, true, err);
+		if (r == 0)
+			r = realm_read(&s->log, files[turn ? 1 : 0], &s->note, err);
+		if (r == 0 && s->note.n)
+			r = note_parse(buf_view(&s->note), &note, err);
+		if (r == 0 && s->note.n)
+			r = checkpoint_parse(note.text, &c, err);
+		if (r == 0 && s->note.n && c.size > index) {
+			s->size = c.size;
+			return 0;
+		}
+	}
+	return r < 0 ? r : writ_fail(err, WRIT_E_DENIED, 0, "no checkpoint covers it");
+}
+
+static int put_file(const struct proving *s, const char *id, const char *what, const char *ending,
+		    struct sv bytes, struct writ_err *err)
+{
+	const char *dir = s->a->given[OPT_OUT] ? s->a->value[OPT_OUT] : ".";
+	const char *path = arena_fmt(s->a->arena, "%s/%s-%s.%s", dir, id, what, ending);
+	const int r = path ? fd_make_dirs(dir, err) : writ_nomem(err);
+
+	return r == 0 ? fd_replace_file(path, bytes, 0644, err) : r;
+}
+
+static int prove_one(struct proving *s, const struct tlog_policy *pins, const char *id,
+		     const char *what, uint64_t index, struct writ_err *err)
+{
+	scoped_buf entry = BUF_INIT(ENTRY_PUBLIC_MAX), b = BUF_INIT(PROOF_MAX);
+	struct proof proof = { .extra = SV(""), .index = index };
+	struct proof_facts facts;
+	enum proof_verdict verdict;
+	int r = choose(s, index, err);
+
+	if (r == 0)
+		r = realm_entry(&s->log, index, &entry, err);
+	if (r == 0)
+		r = tree_prove_inclusion(&s->log.nodes.nodes, index, s->size, &proof.path, err);
+	proof.checkpoint = buf_view(&s->note);
+	if (r == 0)
+		r = proof_print(&proof, &b, err);
+	if (r < 0)
+		return r;
+	/* What we would not believe ourselves is not handed out. */
+	verdict = proof_verify(buf_view(&b), buf_view(&entry), pins, &facts, err);
+	if (verdict != PROOF_HOLDS && verdict != PROOF_NO_QUORUM)
+		return writ_fail(err, WRIT_E_DENIED, 0, "the proof does not hold: %s",
+				 proof_verdict_name(verdict));
+	if (verdict == PROOF_NO_QUORUM)
+		note("%s: too few witnesses have cosigned: writ audit witness", what);
+	r = put_file(s, id, what, "tlog-proof", buf_view(&b), err);
+	return r == 0 ? put_file(s, id, what, "json", buf_view(&entry), err) : r;
+}
+
+static int prove(struct args *a, const struct log_place *p, const struct verify_session *at,
+		 struct writ_err *err)
+{
+	struct proving s = { .a = a, .p = p, .log = REALM_INIT, .note = BUF_INIT(NOTE_MAX) };
+	scoped_pins pins = PINS_INIT;
+	const char *id = arena_str(a->arena, at->id);
+	char path[LOG_PATH];
+	int r = id ? log_path(p->state, "log", path, err) : writ_nomem(err);
+
+	if (r == 0)
+		r = log_pins(a, p, &pins, err);
+	if (r == 0)
+		r = realm_open(&s.log, path, true, err);
+	if (r == 0)
+		r = prove_one(&s, &pins.policy, id, "start", at->start, err);
+	if (r == 0 && at->end != VERIFY_NONE)
+		r = prove_one(&s, &pins.policy, id, "end", at->end, err);
+	realm_close(&s.log);
+	buf_clear(&s.note);
+	return r;
+}
+
+static int audit_prove(struct args *a, const struct log_place *p, struct sv session)
+{
+	struct verify_report *v = arena_new(a->arena, struct verify_report);
+	const struct verify_session *at;
+	struct writ_err err = { 0 };
+	int r = v ? audit_look(a, p, session, v, &err) : writ_nomem(&err);
+
+	if (r < 0)
+		return fail(&err, NULL);
+	at = verify_find(v, session);
+	if (v->failures_n) {
+		note("the log does not verify: writ audit verify says where");
+		return EXIT_NO;
+	}
+	if (!at || at->start == VERIFY_NONE) {
+		note("the log does not know session " SV_FMT, SV_ARG(session));
+		return EXIT_NO;
+	}
+	if (prove(a, p, at, &err) < 0)
+		return fail(&err, NULL);
+	if (at->end == VERIFY_NONE)
+		note("it has no end: there is a proof of its start only");
+	return EXIT_DONE;
+}
+
+/* --- the verb --- */
+
+/* The whole name of the session that is meant. */
+static int which(const struct args *a, const struct log_place *p, bool last, struct sv *ret)
+{
+	struct sv id = sv_from(a->operands.n > 1 ? a->operands.v[1] : "");
+	struct writ_err err = { 0 };
+	char name[SESSION_ID + 1] = "";
+
+	if ((a->given[OPT_LAST] && id.n) || a->operands.n > 2) {
+		note("which session: one id, or --last");
+		return EXIT_FAILED;
+	}
+	*ret = SV("");
+	if (id.n == 0 && !last && !a->given[OPT_LAST])
+		return 0;
+	scoped_fd fd = session_record(p->state, id, name, &err);
+
+	/* A record may be gone and its session still be in the log. */
+	if (fd < 0 && id.n != SESSION_ID)
+		return fail(&err, NULL);
+	return arena_sv(a->arena, fd < 0 ? id : sv_from(name), ret) ? 0 : EXIT_FAILED;
+}
+
+int cmd_audit(struct args *a)
+{
+	const struct sv what = sv_from(a->operands.n ? a->operands.v[0] : "");
+	const bool shows = sv_is(what, "show") || sv_is(what, "tail");
+	struct writ_err err = { 0 };
+	struct log_place p;
+	struct sv session;
+	int r;
+
+	if (log_place_find(a, false, &p, &err) < 0)
+		return fail(&err, NULL);
+	if (sv_is(what, "witness") && a->operands.n == 1)
+		return audit_witness(a, &p);
+	/* verify means everything, and redact nothing, unless somebody says which. */
+	r = which(a, &p, shows || sv_is(what, "prove") || sv_is(what, "export"), &session);
+	if (r)
+		return r;
+	if (shows)
+		return audit_show(a, &p, session, sv_is(what, "tail"));
+	if (sv_is(what, "verify"))
+		return audit_verify(a, &p, session);
+	if (sv_is(what, "prove"))
+		return audit_prove(a, &p, session);
+	if (sv_is(what, "export"))
+		return audit_export(a, &p, session);
+	if (sv_is(what, "redact"))
+		return audit_redact(a, &p, session);
+	note("audit show, tail, verify, prove, export, redact or witness; see writ help audit");
+	return EXIT_FAILED;
+}

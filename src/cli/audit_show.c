@@ -1,0 +1,162 @@
+#include <string.h>
+
+#include "audit/entry.h"
+#include "cli/log.h"
+#include "codec/json.h"
+#include "session/session.h"
+
+#include "base/banned.h"
+
+/* The record of a session as a person reads it: when, what, and about what. */
+
+/* Members whose values speak for themselves, in this order; others follow with their names. */
+static const struct {
+	const char *event, *said[8];
+} kinds[] = {
+	{ "start", { "command", NULL } },
+	{ "exec", { "object", "args", NULL } },
+	{ "denied", { "op", "object", "program", "why", NULL } },
+	{ "net", { "answer", "what", "host", "port", "method", "path", "why", NULL } },
+	{ "git", { "answer", "what", "repository", "ref", "why", NULL } },
+	{ "allow", { "rule", NULL } },
+	{ "revoke", { "rule", NULL } },
+	{ "approval", { "answer", "object", "how", NULL } },
+	{ "limit", { "limit", NULL } },
+	{ "failed", { "step", "what", NULL } },
+};
+
+/* What only programs care about. */
+static const char *const left_out[] = { "event",     "time",	  "_salt", "_sd",    "guarantees",
+					"defaults",  "flow",	  "where", "number", "supervisor",
+					"arguments", "guarantee", "level", "by",     "us" };
+
+struct showing {
+	const struct args *a;
+	uint64_t began; /* of the first entry */
+	bool begun;
+};
+
+static void put_value(struct buf *b, const json_t *v)
+{
+	scoped_buf plain = BUF_INIT(ENTRY_LINE_MAX);
+	struct writ_err no = { 0 };
+	const json_t *one;
+	size_t i;
+
+	if (json_is_array(v)) {
+		json_array_foreach(v, i, one)
+		{
+			if (i)
+				buf_ch(b, ' ');
+			put_value(b, one);
+		}
+	} else if (json_is_integer(v)) {
+		buf_fmt(b, "%lld", (long long)json_integer_value(v));
+	} else if (json_is_boolean(v)) {
+		buf_str(b, json_is_true(v) ? "yes" : "no");
+	} else if (json_is_string(v)) {
+		const struct sv text = { json_string_value(v), json_string_length(v) };
+
+		/* SECURITY: an agent chooses names; a terminal must not obey them. */
+		diag_put_safe(b, entry_decode(text, &plain, &no) == 0 ? buf_view(&plain) : text);
+	} else {
+		buf_str(b, "...");
+	}
+}
+
+static const char *const *said_of(struct sv event)
+{
+	static const char *const nothing[] = { NULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (sv_is(event, kinds[i].event))
+			return kinds[i].said;
+	return nothing;
+}
+
+static bool is_left_out(const char *const *said, const char *key)
+{
+	for (; *said; said++)
+		if (strcmp(*said, key) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+		if (strcmp(left_out[i], key) == 0)
+			return true;
+	return false;
+}
+
+static bool is_empty(const json_t *v)
+{
+	return json_is_string(v) && json_string_length(v) == 0;
+}
+
+static void put_members(struct buf *b, json_t *o, const char *const *said)
+{
+	const char *key;
+	json_t *v;
+
+	for (size_t i = 0; said[i]; i++) {
+		v = json_object_get(o, said[i]);
+		if (!v || is_empty(v))
+			continue;
+		buf_str(b, "  ");
+		put_value(b, v);
+	}
+	json_object_foreach(o, key, v)
+	{
+		if (is_left_out(said, key) || is_empty(v))
+			continue;
+		buf_fmt(b, "  %s ", key);
+		put_value(b, v);
+	}
+	if (json_array_size(json_object_get(o, "_sd")))
+		buf_fmt(b, "  (%zu removed)", json_array_size(json_object_get(o, "_sd")));
+}
+
+/* One entry as one line. */
+static void put_entry(struct showing *s, json_t *o, struct buf *b)
+{
+	scoped_buf text = BUF_INIT(65536);
+	const char *event = json_string_value(json_object_get(o, "event"));
+	const json_int_t at = json_integer_value(json_object_get(o, "time"));
+	const uint64_t us = at > 0 ? (uint64_t)at : 0;
+	uint64_t since;
+
+	if (!s->begun)
+		s->began = us;
+	s->begun = true;
+	/* The clock may have been set back meanwhile. */
+	since = us > s->began ? us - s->began : 0;
+	diag_put_safe(&text, sv_from(event));
+	buf_fmt(b, "%8llu.%03llu  %-9s", (unsigned long long)(since / 1000000),
+		(unsigned long long)(since / 1000 % 1000), text.n ? text.p : "?");
+	put_members(b, o, said_of(sv_from(event)));
+	buf_ch(b, '\n');
+}
+
+static bool show_line(void *ctx, struct sv line)
+{
+	struct showing *s = ctx;
+	struct buf b = BUF_INIT(4 * ENTRY_LINE_MAX);
+	struct writ_err no = { 0 };
+	scoped_json *o = NULL;
+
+	if (s->a->given[OPT_JSON]) {
+		buf_sv(&b, line);
+		return out(&b, 0) == 0;
+	}
+	if (json_decode(line, ENTRY_LINE_MAX + 1, &o, &no) < 0 || !json_is_object(o))
+		buf_str(&b, "            -  (a line that cannot be read: writ audit verify)\n");
+	else
+		put_entry(s, o, &b);
+	return out(&b, 0) == 0;
+}
+
+int audit_show(struct args *a, const struct log_place *p, struct sv session, bool follow)
+{
+	struct showing s = { .a = a };
+	struct writ_err err = { 0 };
+	const int r = session_lines(p->state, session, follow, show_line, &s, &err);
+
+	return r < 0 ? fail(&err, NULL) : EXIT_DONE;
+}

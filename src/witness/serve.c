@@ -1,0 +1,239 @@
+#include "witness/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "witness/http.h"
+
+#include "base/banned.h"
+
+enum { LEAVE_MS = 1000 };
+
+struct peer {
+	int fd; /* -1: an empty place */
+	int64_t until;
+	struct buf in, out;
+	size_t sent;
+	bool told; /* it has its answer, and is to go */
+};
+
+struct server {
+	struct keep *k;
+	int listener;
+	void (*log)(void *ctx, unsigned status, size_t bytes);
+	void *ctx;
+	struct peer peers[SERVE_CONNECTIONS];
+};
+
+static socklen_t address_of(const struct wire_authority *at, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(at->port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(at->port) };
+
+	memset(ret, 0, sizeof(*ret));
+	if (at->host.kind == WIRE_HOST_V4) {
+		memcpy(&v4.sin_addr, at->host.addr.b, 4);
+		memcpy(ret, &v4, sizeof(v4));
+		return sizeof(v4);
+	}
+	memcpy(&v6.sin6_addr, at->host.addr.b, 16);
+	memcpy(ret, &v6, sizeof(v6));
+	return sizeof(v6);
+}
+
+/* A port of 0 is no authority to wire/name.h, but a fine one to bind. */
+static int parse_at(struct sv at, struct wire_authority *ret, struct writ_err *err)
+{
+	const bool any = sv_ends(at, SV(":0"));
+	int r = wire_authority_parse(any ? sv_sub(at, 0, at.n - 2) : at, any ? 1 : 0, ret, err);
+
+	if (r == 0 && ret->host.kind == WIRE_HOST_NAME)
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "an address, as in 127.0.0.1:8080");
+	if (r == 0 && any)
+		ret->port = 0;
+	return r;
+}
+
+int serve_listen(struct sv at, int *ret_fd, uint16_t *ret_port, struct writ_err *err)
+{
+	struct sockaddr_storage where;
+	struct wire_authority who;
+	struct sockaddr_in6 got;
+	socklen_t n, got_n = sizeof(got);
+	const int on = 1;
+	scoped_fd fd = -1;
+	int r = parse_at(at, &who, err);
+
+	if (r < 0)
+		return r;
+	n = address_of(&who, &where);
+	fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&where, n) < 0 || listen(fd, 128) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&got, &got_n) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "listen on " SV_FMT, SV_ARG(at));
+	*ret_port = ntohs(got.sin6_port); /* at the same place in both kinds */
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static void drop(struct peer *p)
+{
+	scope_close(&p->fd);
+	buf_clear(&p->in);
+	buf_clear(&p->out);
+	*p = (struct peer){ .fd = -1,
+			    .in = BUF_INIT(HTTP_REQUEST_MAX),
+			    .out = BUF_INIT(HTTP_ANSWER_MAX) };
+}
+
+static void answer(struct server *s, struct peer *p, unsigned status, const struct buf *body)
+{
+	http_answer_put(status, status == 409 ? "text/x.tlog.size" : "text/plain", buf_view(body),
+			&p->out);
+	if (s->log)
+		s->log(s->ctx, status, p->in.n);
+}
+
+/* All that came so far, looked at once more. */
+static void consider(struct server *s, struct peer *p)
+{
+	scoped_buf body = BUF_INIT(HTTP_ANSWER_BODY);
+	struct writ_err err = { 0 };
+	unsigned status = 400;
+	struct sv request;
+
+	switch (http_request_take(buf_view(&p->in), &request, &status, &err)) {
+	case WIRE_MORE:
+		return;
+	case WIRE_BAD:
+		break;
+	case WIRE_DONE:
+		status = keep_answer(s->k, request, (uint64_t)time(NULL), &body);
+		break;
+	}
+	answer(s, p, status, &body);
+}
+
+/* False: it is done with. */
+static bool receive(struct server *s, struct peer *p)
+{
+	char bytes[16384];
+	const ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	if (p->out.n)
+		return true; /* it has its answer; what else it says is thrown away */
+	buf_add(&p->in, bytes, (size_t)n);
+	if (p->in.failed) {
+		const struct buf none = BUF_INIT(1);
+
+		answer(s, p, 413, &none);
+		return true;
+	}
+	consider(s, p);
+	return true;
+}
+
+static bool transmit(struct peer *p)
+{
+	const ssize_t n =
+		send(p->fd, p->out.p + p->sent, p->out.n - p->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	p->sent += (size_t)n;
+	if (p->sent < p->out.n)
+		return true;
+	/* Closed with something unread, the answer would be lost: it ends itself, or soon. */
+	(void)shutdown(p->fd, SHUT_WR);
+	p->told = true;
+	p->until = monotonic_ms() + LEAVE_MS;
+	return true;
+}
+
+static void welcome(struct server *s)
+{
+	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	for (size_t i = 0; fd >= 0 && i < SERVE_CONNECTIONS; i++)
+		if (s->peers[i].fd < 0) {
+			s->peers[i].fd = fd;
+			s->peers[i].until = monotonic_ms() + SERVE_MS;
+			return;
+		}
+	scope_close(&fd);
+}
+
+static short waits_for(const struct peer *p)
+{
+	return p->out.n && !p->told ? POLLOUT : POLLIN;
+}
+
+/* Places in @ret: the listener first, unless all are taken. */
+static nfds_t gather(const struct server *s, struct pollfd *ret, size_t *which)
+{
+	nfds_t n = 1;
+
+	for (size_t i = 0; i < SERVE_CONNECTIONS; i++)
+		if (s->peers[i].fd >= 0) {
+			ret[n] = (struct pollfd){ s->peers[i].fd, waits_for(&s->peers[i]), 0 };
+			which[n++] = i;
+		}
+	ret[0] = (struct pollfd){ n <= SERVE_CONNECTIONS ? s->listener : -1, POLLIN, 0 };
+	return n;
+}
+
+static int step(struct server *s, struct writ_err *err)
+{
+	struct pollfd p[SERVE_CONNECTIONS + 1];
+	size_t which[SERVE_CONNECTIONS + 1];
+	const nfds_t n = gather(s, p, which);
+	int64_t now;
+
+	if (poll(p, n, n > 1 ? 1000 : -1) < 0 && errno != EINTR)
+		return writ_fail(err, WRIT_E_SYS, errno, "poll");
+	now = monotonic_ms();
+	for (nfds_t i = 1; i < n; i++) {
+		struct peer *peer = &s->peers[which[i]];
+		bool goes_on = now < peer->until;
+
+		if (goes_on && p[i].revents & POLLOUT)
+			goes_on = transmit(peer);
+		else if (goes_on && p[i].revents)
+			goes_on = receive(s, peer);
+		if (!goes_on)
+			drop(peer);
+	}
+	if (p[0].revents & POLLIN)
+		welcome(s);
+	return 0;
+}
+
+int serve_loop(struct keep *k, int listener, void (*log)(void *ctx, unsigned status, size_t bytes),
+	       void *ctx, struct writ_err *err)
+{
+	struct server s = { .k = k, .listener = listener, .log = log, .ctx = ctx };
+	int r = 0;
+
+	for (size_t i = 0; i < SERVE_CONNECTIONS; i++) {
+		s.peers[i].fd = -1;
+		drop(&s.peers[i]);
+	}
+	while (r == 0)
+		r = step(&s, err);
+	for (size_t i = 0; i < SERVE_CONNECTIONS; i++)
+		drop(&s.peers[i]);
+	return r;
+}
