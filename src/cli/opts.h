@@ -60,6 +60,10 @@ enum opt_id {
 	OPT_DIR,
 	OPT_LIST,
 	OPT_OLDER_THAN,
+	OPT_ATTEST_OUT,
+	OPT_OUT,
+	OPT_REQUIRE,
+	OPT_KEY,
 	/* keep last */
 	OPT_COUNT
 };
