@@ -13,10 +13,14 @@ void statement_words(struct statement *s)
 	static const struct sv assumes[] = { SV_INIT("kernel-not-compromised"),
 					     SV_INIT("root-of-this-host-honest"),
 					     SV_INIT("writ-as-shipped") };
+	/* Whoever may start a session may start one that has nothing behind it. */
 	static const struct sv misses[] = { SV_INIT("covert-channels"),
 					    SV_INIT("root-on-this-host"),
-					    SV_INIT("an-agent-that-got-out"),
-					    SV_INIT("this-user") };
+					    SV_INIT("sessions-this-user-made-up") };
+	static const struct sv self_misses[] = { SV_INIT("covert-channels"),
+						 SV_INIT("root-on-this-host"),
+						 SV_INIT("an-agent-that-got-out"),
+						 SV_INIT("this-user") };
 	const bool self = s->of.custody == CUSTODY_SAME_UID;
 
 	s->assumptions.n = s->not_covered.n = 0;
@@ -24,8 +28,9 @@ void statement_words(struct statement *s)
 		s->assumptions.v[s->assumptions.n++] = assumes[i];
 	if (self)
 		s->assumptions.v[s->assumptions.n++] = SV("user-honest");
-	for (size_t i = 0; i < (self ? ARRAY_LEN(misses) : 2); i++)
-		s->not_covered.v[s->not_covered.n++] = misses[i];
+	s->not_covered.n = self ? ARRAY_LEN(self_misses) : ARRAY_LEN(misses);
+	for (size_t i = 0; i < s->not_covered.n; i++)
+		s->not_covered.v[i] = self ? self_misses[i] : misses[i];
 }
 
 static json_t *subject(const char *name, const struct digest *d)

@@ -28,17 +28,28 @@ static const int plain_calls[] = {
 
 /* And what it takes to keep a log. */
 static const int file_calls[] = {
-	SYS_brk,	  SYS_clock_gettime, SYS_close,	    SYS_exit,
-	SYS_exit_group,	  SYS_faccessat,     SYS_fcntl,	    SYS_fdatasync,
-	SYS_flock,	  SYS_fstat,	     SYS_fsync,	    SYS_ftruncate,
-	SYS_futex,	  SYS_getdents64,    SYS_geteuid,   SYS_getpid,
-	SYS_getrandom,	  SYS_linkat,	     SYS_lseek,	    SYS_madvise,
-	SYS_mkdirat,	  SYS_mmap,	     SYS_mremap,    SYS_munmap,
-	SYS_newfstatat,	  SYS_openat,	     SYS_pread64,   SYS_read,
-	SYS_recvmsg,	  SYS_renameat,	     SYS_renameat2, SYS_restart_syscall,
-	SYS_rt_sigreturn, SYS_sendmsg,	     SYS_unlinkat,  SYS_write,
+	SYS_brk,	  SYS_clock_gettime,
+	SYS_close,	  SYS_exit,
+	SYS_exit_group,	  SYS_faccessat,
+	SYS_faccessat2,	  SYS_statx,
+	SYS_fcntl,	  SYS_fdatasync,
+	SYS_flock,	  SYS_fstat,
+	SYS_fsync,	  SYS_ftruncate,
+	SYS_futex,	  SYS_getdents64,
+	SYS_geteuid,	  SYS_getpid,
+	SYS_getrandom,	  SYS_linkat,
+	SYS_lseek,	  SYS_madvise,
+	SYS_mkdirat,	  SYS_mmap,
+	SYS_mremap,	  SYS_munmap,
+	SYS_newfstatat,	  SYS_openat,
+	SYS_pread64,	  SYS_read,
+	SYS_recvmsg,	  SYS_renameat,
+	SYS_renameat2,	  SYS_restart_syscall,
+	SYS_rt_sigreturn, SYS_sendmsg,
+	SYS_unlinkat,	  SYS_write,
 #ifdef SYS_mkdir
-	SYS_mkdir,	  SYS_rename,	     SYS_access,    SYS_unlink,
+	SYS_mkdir,	  SYS_rename,
+	SYS_access,	  SYS_unlink,
 	SYS_open,
 #endif
 };
