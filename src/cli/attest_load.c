@@ -129,9 +129,8 @@ static int from_signer(struct attest_loaded *l, struct writ_err *err)
 	return r;
 }
 
-static int from_own(struct attest_loaded *l, struct writ_err *err)
+static int from_own(struct attest_loaded *l, const char *path, struct writ_err *err)
 {
-	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct attest_found found = { 0 };
 	struct attest_made m;
 	struct realm log;
@@ -155,6 +154,7 @@ static int from_own(struct attest_loaded *l, struct writ_err *err)
 
 int attest_load_log(struct attest_loaded *l, struct writ_err *err)
 {
+	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	int r;
 
 	l->ev.start.name = l->ev.end.name = "the realm's log";
@@ -162,11 +162,12 @@ int attest_load_log(struct attest_loaded *l, struct writ_err *err)
 	if (l->signer.there) {
 		r = from_signer(l, err);
 		l->ev.start.name = l->ev.end.name = "writ-signer's log";
-		/* One that began before there was a signer is in the user's own. */
-		if (r < 0 || !l->open)
+		/* One that began before there was a signer is in the user's own, if there is one.
+		 */
+		if (r < 0 || !l->open || !path || access(path, F_OK) < 0)
 			return r;
 	}
-	return from_own(l, err);
+	return from_own(l, path, err);
 }
 
 /* --- files from elsewhere --- */

@@ -117,6 +117,16 @@ static int done(int fd, struct buf *b, struct writ_err *err)
 		       : r;
 }
 
+/* One that ends at once says why, whether it heard us or not. */
+static int ask(int fd, enum signer_letter letter, struct sv bytes, struct buf *b,
+	       struct writ_err *err)
+{
+	struct writ_err gone = { 0 };
+
+	(void)!signer_send(fd, letter, bytes, &gone);
+	return done(fd, b, err);
+}
+
 /* --- the one beside us --- */
 
 int signer_sign(const char *keys, struct sv bytes, struct attest_key *ret_key, struct buf *sig,
@@ -135,9 +145,7 @@ int signer_sign(const char *keys, struct sv bytes, struct attest_key *ret_key, s
 	if (r == 0)
 		r = start(program, "sign", dir, &fd, err);
 	if (r == 0)
-		r = signer_send(fd, SIGNER_SIGN, bytes, err);
-	if (r == 0)
-		r = done(fd, &b, err);
+		r = ask(fd, SIGNER_SIGN, bytes, &b, err);
 	if (r == 0)
 		r = attest_key_init(ret_key, sv_sub(buf_view(&b), 0, ATTEST_SPKI), err);
 	if (r == 0)
@@ -148,7 +156,7 @@ int signer_sign(const char *keys, struct sv bytes, struct attest_key *ret_key, s
 int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 		  struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), answer_room = BUF_INIT(SIGNER_MESSAGE_MAX);
 	scoped_fd program = -1, fd = -1;
 	int r = sig.n > ATTEST_SIG_MAX
 			? writ_fail(err, WRIT_E_DENIED, 0, "the signature is too long")
@@ -162,9 +170,7 @@ int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 	buf_sv(&b, bytes);
 	if (r == 0)
 		r = buf_check(&b, err);
-	if (r == 0)
-		r = signer_send(fd, SIGNER_VERIFY, buf_view(&b), err);
-	return r == 0 ? done(fd, &b, err) : r;
+	return r == 0 ? ask(fd, SIGNER_VERIFY, buf_view(&b), &answer_room, err) : r;
 }
 
 /* --- the installed one --- */
@@ -181,12 +187,13 @@ static int start_installed(const struct signer_install *in, const char *mode, in
 	return r == 0 ? start(program, mode, given, ret, err) : r;
 }
 
-static int send_json(int fd, enum signer_letter letter, const json_t *o, struct writ_err *err)
+static int ask_json(int fd, enum signer_letter letter, const json_t *o, struct buf *b,
+		    struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	const int r = o ? cj_encode(o, &b, err) : writ_nomem(err);
+	scoped_buf text = BUF_INIT(SIGNER_MESSAGE_MAX);
+	const int r = cj_encode(o, &text, err);
 
-	return r == 0 ? signer_send(fd, letter, buf_view(&b), err) : r;
+	return r == 0 ? ask(fd, letter, buf_view(&text), b, err) : r;
 }
 
 int signer_begin(const struct signer_install *in, const struct signer_about *about, int *ret_fd,
@@ -206,9 +213,7 @@ int signer_begin(const struct signer_install *in, const struct signer_about *abo
 	put_digest(o, "plan", &about->plan);
 	r = start_installed(in, "session", -1, &fd, err);
 	if (r == 0)
-		r = send_json(fd, SIGNER_START, o, err);
-	if (r == 0)
-		r = done(fd, &b, err);
+		r = ask_json(fd, SIGNER_START, o, &b, err);
 	if (r == 0)
 		*ret_fd = take_fd(&fd);
 	return r;
@@ -237,13 +242,11 @@ int signer_end(int fd, uint64_t exit, uint64_t entries, const struct digest *roo
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
 	scoped_json *o =
 		json_pack("{s:I,s:I}", "exit", (json_int_t)exit, "entries", (json_int_t)entries);
-	int r;
 
 	if (!o)
 		return writ_nomem(err);
 	put_digest(o, "root", root);
-	r = send_json(fd, SIGNER_END, o, err);
-	return r == 0 ? done(fd, &b, err) : r;
+	return ask_json(fd, SIGNER_END, o, &b, err);
 }
 
 void signer_answer_init(struct signer_answer *w)
@@ -285,12 +288,16 @@ int signer_attest(const struct signer_install *in, struct sv realm, struct sv se
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
 	scoped_json *o = json_pack("{s:s%,s:s%,s:b}", "realm", realm.p, realm.n, "session",
 				   session.p, session.n, "sign", entries >= 0);
+	scoped_buf text = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct writ_err gone = { 0 };
 	scoped_fd fd = -1;
 	char letter = SIGNER_FILE;
 	int r = start_installed(in, "attest", entries, &fd, err);
 
 	if (r == 0)
-		r = send_json(fd, SIGNER_ATTEST, o, err);
+		r = o ? cj_encode(o, &text, err) : writ_nomem(err);
+	if (r == 0)
+		(void)!signer_send(fd, SIGNER_ATTEST, buf_view(&text), &gone);
 	while (r == 0 && letter == SIGNER_FILE) {
 		r = answer(fd, &b, &letter, err);
 		if (r == 0 && letter == SIGNER_FILE)

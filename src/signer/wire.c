@@ -32,13 +32,14 @@ int signer_receive(int fd, struct buf *b, char *ret_letter, struct writ_err *err
 	struct iovec v = { room, SIGNER_MESSAGE_MAX };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	ssize_t n;
-	int r = 0;
+	int r = 0, reset = 0;
 
 	if (!room)
 		return writ_nomem(err);
+	/* The other side may have ended without reading all: its last word is still there. */
 	do {
 		n = recvmsg(fd, &m, 0);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
 	b->n = 0;
 	if (n < 0 && errno != ECONNRESET)
 		r = writ_fail(err, WRIT_E_SYS, errno, "hear the other side");
