@@ -117,8 +117,9 @@ static void bash(struct buf *b)
 		"\tsession:*) COMPREPLY=($(compgen -W \"%s $ids\" -- \"$cur\")) ;;\n"
 		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n",
 		session_words);
-	buf_str(b, "\tattest:*) COMPREPLY=($(compgen -W \"show verify\" -f -- \"$cur\")) ;;\n"
-		   "\tsigner:*) COMPREPLY=($(compgen -W \"install status remove\" -- \"$cur\")) ;;\n");
+	buf_str(b,
+		"\tattest:*) COMPREPLY=($(compgen -W \"show verify\" -f -- \"$cur\")) ;;\n"
+		"\tsigner:*) COMPREPLY=($(compgen -W \"install status remove\" -- \"$cur\")) ;;\n");
 	buf_str(b, "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
 		   "writ\n");
 }

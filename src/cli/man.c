@@ -62,7 +62,8 @@ static void put_exit(struct buf *b)
 	} codes[] = {
 		{ "0", "done; for why: allowed" },
 		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done; "
-		       "conform: something escaped, did not run or is broken; attest verify: a boundary did not hold, or nobody knows" },
+		       "conform: something escaped, did not run or is broken; attest verify: a "
+		       "boundary did not hold, or nobody knows" },
 		{ "3", "why: a person would be asked" },
 		{ "4", "attest verify: something was changed, or does not fit" },
 		{ "5", "attest verify: no pinned key has signed it" },
@@ -132,7 +133,8 @@ static void man_writ(struct buf *b)
 		"through it\n"
 		".TP\n.B WRIT_UPSTREAM_PROXY_LOGIN\na file with one line NAME:PASSWORD for it\n"
 		".TP\n.B WRIT_CA_FILE\nmore authorities, PEM, for servers whose requests are read\n"
-		".TP\n.B WRIT_SIGNER\nanother file than /etc/writ/signer that says where writ-signer is "
+		".TP\n.B WRIT_SIGNER\nanother file than /etc/writ/signer that says where "
+		"writ-signer is "
 		"installed; none: the user keeps the log\n"
 		".SH SEE ALSO\n.BR writ\\-policy (5)\n");
 }
