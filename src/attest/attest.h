@@ -101,6 +101,7 @@ struct fields fields_of(const json_t *o, struct arena *a, struct writ_err *err);
 struct sv field_text(struct fields *f, const char *key);
 struct sv field_word(struct fields *f, const char *key);
 uint64_t field_number(struct fields *f, const char *key);
+bool field_bool(struct fields *f, const char *key);
 struct digest field_digest(struct fields *f, const char *key); /* base64url */
 enum custody field_custody(struct fields *f, const char *key);
 struct fields field_object(struct fields *f, const char *key);

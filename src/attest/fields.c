@@ -61,6 +61,15 @@ uint64_t field_number(struct fields *f, const char *key)
 	return v && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
 }
 
+bool field_bool(struct fields *f, const char *key)
+{
+	const json_t *v = get(f, key);
+
+	if (v && !json_is_boolean(v))
+		bad(f, key, "is neither true nor false");
+	return json_is_true(v);
+}
+
 struct digest field_digest(struct fields *f, const char *key)
 {
 	const struct sv s = field_text(f, key);

@@ -134,7 +134,6 @@ static void put_duration(uint64_t us, struct buf *b)
 /* The program, where its name was not taken out. */
 static void put_program(struct sv entries, struct buf *b)
 {
-	scoped_arena room = ARENA_INIT(1 << 20);
 	struct writ_err ignored = { 0 };
 	scoped_json *o = NULL;
 	const char *name;

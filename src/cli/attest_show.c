@@ -129,11 +129,12 @@ static int sign_own(struct attest_loaded *l, struct sv payload, struct signer_an
 	const bool made = file && access(file, F_OK) < 0;
 	struct attest_key key;
 	struct bundle u;
-	int r = keys && file && pin ? 0 : writ_nomem(err);
+	int r;
 
+	if (!keys || !file || !pin)
+		return writ_nomem(err);
 	bundle_signed(payload, &bytes);
-	if (r == 0)
-		r = signer_sign(keys, buf_view(&bytes), &key, &sig, err);
+	r = signer_sign(keys, buf_view(&bytes), &key, &sig, err);
 	if (r < 0)
 		return r;
 	u = (struct bundle){ .key = key.id, .payload = payload, .sig = buf_view(&sig) };

@@ -176,7 +176,7 @@ static int start(struct args *a, const struct wish *wish)
 }
 
 /* The directory is opened before anything runs that could put another in its place. */
-static int run_attested(struct args *a, struct wish *wish)
+static int run_attested(struct args *a, struct wish wish)
 {
 	char id[SESSION_ID + 1] = "";
 	struct writ_err err = { 0 };
@@ -185,8 +185,8 @@ static int run_attested(struct args *a, struct wish *wish)
 
 	if (attest_out_open(a->value[OPT_ATTEST_OUT], &dir, &err) < 0)
 		return fail(&err, "--attest-out");
-	wish->ret_id = id;
-	r = start(a, wish);
+	wish.ret_id = id;
+	r = start(a, &wish);
 	if (!id[0] || attest_out(a, sv_from(id), dir, &err) == 0)
 		return r;
 	(void)!fail(&err, "--attest-out");
@@ -205,7 +205,7 @@ int cmd_run(struct args *a)
 	r = parse_status_fd(a, &wish.status_fd);
 	if (r)
 		return r;
-	return a->given[OPT_ATTEST_OUT] ? run_attested(a, &wish) : start(a, &wish);
+	return a->given[OPT_ATTEST_OUT] ? run_attested(a, wish) : start(a, &wish);
 }
 
 /* --- session start, exec, stop --- */

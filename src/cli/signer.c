@@ -206,8 +206,11 @@ static int make_place(struct arena *a, const char *dir, uid_t uid, gid_t gid, st
 	const char *bin = arena_fmt(a, "%s/bin", dir), *data = arena_fmt(a, "%s/data", dir);
 	const char *program = arena_fmt(a, "%s/bin/writ-signer", dir);
 	struct statvfs fs;
-	int r = bin && data && program ? make_dir(dir, 0, 0, 0755, err) : writ_nomem(err);
+	int r;
 
+	if (!bin || !data || !program)
+		return writ_nomem(err);
+	r = make_dir(dir, 0, 0, 0755, err);
 	if (r == 0)
 		r = check_above(dir, err);
 	if (r == 0)

@@ -200,10 +200,11 @@ int signer_begin(const struct signer_install *in, const struct signer_about *abo
 		 struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	scoped_json *o = json_pack(
-		"{s:s%,s:s%,s:s%,s:s%,s:s%}", "realm", about->realm.p, about->realm.n, "session",
-		about->session.p, about->session.n, "tier", about->tier.p, about->tier.n, "adapter",
-		about->adapter.p, about->adapter.n, "version", about->version.p, about->version.n);
+	scoped_json *o = json_pack("{s:b,s:s%,s:s%,s:s%,s:s%,s:s%}", "durable", about->durable,
+				   "realm", about->realm.p, about->realm.n, "session",
+				   about->session.p, about->session.n, "tier", about->tier.p,
+				   about->tier.n, "adapter", about->adapter.p, about->adapter.n,
+				   "version", about->version.p, about->version.n);
 	scoped_fd fd = -1;
 	int r;
 

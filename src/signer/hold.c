@@ -30,6 +30,7 @@ struct held {
 	struct sv realm, id;
 	char path[3][ATTEST_ID_MAX + 16]; /* log, keys, sessions */
 	struct tree_frontier tree;
+	bool durable;
 };
 
 enum { LOG, KEYS, SESSIONS };
@@ -114,9 +115,9 @@ static int append(const struct held *h, const struct entry *e, bool sign, struct
 
 	if (r < 0)
 		return r;
-	r = realm_append(&log, e, false, NULL, err);
+	r = realm_append(&log, e, h->durable, NULL, err);
 	if (r == 0 && sign)
-		r = sign_log(h, &log, false, err);
+		r = sign_log(h, &log, h->durable, err);
 	realm_close(&log);
 	return r;
 }
@@ -140,6 +141,7 @@ static int start_session(struct held *h, struct sv message, struct writ_err *err
 	tier = field_word(&in, "tier");
 	adapter = field_word(&in, "adapter");
 	version = field_word(&in, "version");
+	h->durable = field_bool(&in, "durable");
 	r = fields_end(&in);
 	if (r < 0)
 		return r;
@@ -367,6 +369,7 @@ int hold_attest(int fd, struct writ_err *err)
 	scoped_fd keys = -1;
 	struct fields in;
 	char letter = 0;
+	bool sign;
 	int r = signer_receive(fd, &b, &letter, err);
 
 	if (r == 0 && letter != SIGNER_ATTEST)
@@ -378,7 +381,7 @@ int hold_attest(int fd, struct writ_err *err)
 	in = fields_of(o, &a, err);
 	h.realm = field_word(&in, "realm");
 	h.id = field_text(&in, "session");
-	in.asked++; /* sign */
+	sign = field_bool(&in, "sign");
 	r = fields_end(&in);
 	if (r == 0 && h.id.n && !attest_is_word(h.id))
 		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");
@@ -392,7 +395,7 @@ int hold_attest(int fd, struct writ_err *err)
 			     : p256_load(keys, &k, err);
 	}
 	if (r == 0)
-		r = serve(&h, fd, json_is_true(json_object_get(o, "sign")), k, err);
+		r = serve(&h, fd, sign, k, err);
 	p256_free(k);
 	return r;
 }

@@ -90,6 +90,7 @@ must_check int signer_verify(const struct attest_key *key, struct sv bytes, stru
 struct signer_about {
 	struct sv realm, session, tier, adapter, version;
 	struct digest policy, plan;
+	bool durable; /* what is in the log is on the disk before it takes effect */
 };
 
 /* A session begins: *@ret_fd is where its lines go. */

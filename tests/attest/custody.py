@@ -124,7 +124,7 @@ def test_cut(w, place):
 
 def start_message(realm, session):
     d = "A" * 43
-    return {"adapter": "host", "plan": d, "policy": d, "realm": realm, "session": session, "tier": "A", "version": "1"}
+    return {"adapter": "host", "durable": False, "plan": d, "policy": d, "realm": realm, "session": session, "tier": "A", "version": "1"}
 
 
 def test_by_hand(w, place, out):

@@ -218,6 +218,8 @@ Help says what to type.
     allow       grant one more thing to a running session
     revoke      take a live grant back
     net         what a session did on the network
+    attest      which boundaries of a session held, and who says so
+    signer      let another user's program hold the keys and the log
     check       is this policy right, and do its tests pass?
     caps        the policy as canonical capabilities
     explain     what enforces each line on this machine, and what cannot be

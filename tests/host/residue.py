@@ -49,7 +49,9 @@ def _(w):
     open_to_others = [str(p) for p in [w.state, *w.state.rglob("*")] if p.stat().st_mode & 0o077]
     w.same(open_to_others, [], "no file or directory that others may read")
     made = sorted(str(p.relative_to(w.home)) for p in w.home.iterdir())
-    w.same(made, [".local"], "and nothing else in the home")
+    w.same(made, [".config", ".local"], "and nothing else in the home but the pin of its key")
+    w.same(sorted(str(p.relative_to(w.home)) for p in w.home.glob(".config/**/*")), [".config/writ", ".config/writ/log.policy"],
+           "which is all that is there")
 
 
 @test("SIGKILL in the middle of a run")
