@@ -174,7 +174,7 @@ enum attest_answer attest_check(struct arena *a, const struct attest_evidence *e
 {
 	struct attest_checked c = { 0 };
 	struct bundle bundle = { 0 };
-	const bool has_bundle = ev->bundle.bytes.n || ev->manifest.bytes.n;
+	const bool has_bundle = ev->bundle.name || ev->manifest.name;
 	enum attest_answer r = ATTEST_YES;
 
 	if (has_bundle)

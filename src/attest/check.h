@@ -22,7 +22,7 @@ struct attest_file {
 
 struct attest_evidence {
 	struct attest_file entries, start, end;
-	struct attest_file manifest, bundle; /* both or none */
+	struct attest_file manifest, bundle; /* both or none: without a name they are not there */
 	bool lines; /* entries are of the session's own file, with what is private */
 };
 

@@ -149,10 +149,18 @@ static int check_above(const char *dir, struct writ_err *err)
 	}
 }
 
+/* SECURITY: one that is there already must be as we would have made it. */
 static int make_dir(const char *path, uid_t uid, gid_t gid, mode_t mode, struct writ_err *err)
 {
-	if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lchown(path, uid, gid) < 0 ||
-	    chmod(path, mode) < 0)
+	const bool made = mkdir(path, 0700) == 0;
+	struct stat st;
+
+	if (!made && errno != EEXIST)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || (!made && st.st_uid != uid))
+		return writ_fail(err, WRIT_E_DENIED, 0, "%.80s is there, and somebody else's",
+				 path);
+	if (lchown(path, uid, gid) < 0 || chmod(path, mode) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	return 0;
 }

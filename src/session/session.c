@@ -475,7 +475,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = session_place_record(s, err);
 	if (r == 0)
 		r = seal_start(s, err);
-	if (r == 0)
+	/* Also of one that does not get any further. */
+	if (s->log.fd >= 0)
 		record_start(s);
 	/* SECURITY: nothing runs that is not on record. */
 	if (r == 0 && s->log_failed)

@@ -36,13 +36,8 @@ def signer_pid(place):
 
 
 def running(w, place):
-    p = w.start("run", "--", "sleep", "60")
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if (pid := signer_pid(place)) and b'"sealed"' in w.record().read_bytes():
-            return p, pid
-        time.sleep(0.02)
-    return p, 0
+    p, record = w.running("run", "--", "sleep", "60")
+    return p, signer_pid(place) if record else 0
 
 
 def test_kept(w):

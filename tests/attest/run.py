@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -135,17 +134,17 @@ def caught(w, path, step, *words):
 def test_changes(w, out):
     for name in FILES:
         size = (out / name).stat().st_size
-        caught(w, out / name, max(size // 9, 1), out)
+        caught(w, out / name, max(size // 6, 1), out)
     r = w.call("attest", "verify", out)
     ok(r.code == 0, "whole again, they verify", r)
     record = w.record()
-    caught(w, record, max(record.stat().st_size // 15, 1))
+    caught(w, record, max(record.stat().st_size // 9, 1))
     wal = next((w.state / "log/wal").iterdir())
-    caught(w, wal, max(wal.stat().st_size // 15, 1))
+    caught(w, wal, max(wal.stat().st_size // 9, 1))
     r = w.call("attest", "verify")
     ok(r.code == 0, "and so does what lies here", r)
     mark = w.state / "log/checkpoint"
-    caught(w, mark, 17)
+    caught(w, mark, 29)
 
 
 def edit(w, path, change, what, *words):
@@ -189,12 +188,7 @@ def test_require(w):
 
 
 def test_killed(w):
-    p = w.start("run", "--", "sleep", "60")
-    before = time.monotonic()
-    while not any(b'"sealed"' in f.read_bytes() for f in (w.state / "sessions").glob("*.jsonl")
-                  if f.stat().st_mtime > time.time() - 30) and time.monotonic() < before + 20:
-        time.sleep(0.02)
-    time.sleep(0.2)
+    p, _ = w.running("run", "--", "sleep", "60")
     p.send_signal(signal.SIGKILL)
     p.wait()
     r = w.call("attest", "verify")

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 WRIT = os.path.abspath(os.environ.get("WRIT", "writ"))
@@ -74,6 +75,17 @@ class World:
     def start(self, *words, **kw):
         return subprocess.Popen(self.head + [str(w) for w in (self.writ, *words)], env=self.env, cwd=self.work,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
+
+    def running(self, *words):
+        """A session whose command runs: its supervisor, and its record."""
+        old = set((self.state / "sessions").glob("*.jsonl"))
+        p, end = self.start(*words), time.monotonic() + 30
+        while time.monotonic() < end:
+            for f in set((self.state / "sessions").glob("*.jsonl")) - old:
+                if b'"sealed"' in f.read_bytes():
+                    return p, f
+            time.sleep(0.02)
+        return p, None
 
     def record(self):
         return max((self.state / "sessions").glob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)

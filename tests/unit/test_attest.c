@@ -381,6 +381,9 @@ static void test_facts(struct scene *s)
 		   memmem(s->lines.p, s->lines.n, "shadow", 6) != NULL,
 	   "what is private is not in what others get");
 	s->ev.manifest.bytes = s->ev.bundle.bytes = SV("");
+	ok(attest_check(&s->a, &s->ev, &s->trust, &c, &err) == ATTEST_NO,
+	   "a statement that is empty is not the same as none: %s", err.what);
+	s->ev.manifest.name = s->ev.bundle.name = NULL;
 	s->ev.entries.bytes = buf_view(&s->lines);
 	s->ev.lines = true;
 	ok(attest_check(&s->a, &s->ev, &s->trust, &c, &err) == ATTEST_YES,
@@ -389,8 +392,8 @@ static void test_facts(struct scene *s)
 	ok(attest_check(&s->a, &s->ev, &s->trust, &c, &err) == ATTEST_NO,
 	   "which is not what others may be given: %s", err.what);
 	s->ev.entries.bytes = buf_view(&s->entries);
-	s->ev.manifest.bytes = buf_view(&s->made.manifest);
-	s->ev.bundle.bytes = buf_view(&s->bundle);
+	s->ev.manifest = (struct attest_file){ "session.json", buf_view(&s->made.manifest) };
+	s->ev.bundle = (struct attest_file){ "session.sigstore.json", buf_view(&s->bundle) };
 }
 
 static void test_lines(struct scene *s)
