@@ -95,15 +95,15 @@ int signer_open_program(const struct signer_install *in, int *ret_fd, gid_t *ret
 	return 0;
 }
 
-static bool in_group(gid_t gid)
+bool signer_in_group(gid_t gid)
 {
-	gid_t v[256];
-	const int n = getgroups((int)(sizeof(v) / sizeof(v[0])), v);
+	gid_t v[1024];
+	const int n = getgroups((int)ARRAY_LEN(v), v);
 
 	for (int i = 0; i < n; i++)
 		if (v[i] == gid)
 			return true;
-	return n < 0 || getgid() == gid || getegid() == gid;
+	return n < 0 || getgid() == gid;
 }
 
 int signer_usable(const struct signer_install *in, struct writ_err *err)
@@ -123,7 +123,7 @@ int signer_usable(const struct signer_install *in, struct writ_err *err)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				 "writ-signer cannot start: it lies on a nosuid mount; install it "
 				 "with another --dir");
-	if (geteuid() != 0 && in_group(gid))
+	if (geteuid() != 0 && signer_in_group(gid))
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				 "this user is in the group of writ-signer, and must not be");
 	return 0;

@@ -113,17 +113,6 @@ static bool settle(void)
 
 /* --- the installed program --- */
 
-static bool in_group(gid_t gid)
-{
-	gid_t v[1024];
-	const int n = getgroups((int)ARRAY_LEN(v), v);
-
-	for (int i = 0; i < n; i++)
-		if (v[i] == gid)
-			return true;
-	return n < 0 || getgid() == gid;
-}
-
 /* DIR, if we are DIR/bin/writ-signer. */
 static int own_dir(char ret[static PATH_MAX], struct writ_err *err)
 {
@@ -188,7 +177,7 @@ static int be_installed(struct writ_err *err)
 	scoped_fd data = -1;
 	int r = 0;
 
-	if (getegid() == getgid() || in_group(getegid()))
+	if (getegid() == getgid() || signer_in_group(getegid()))
 		r = writ_fail(
 			err, WRIT_E_DENIED, 0,
 			"writ-signer was not given its group: no_new_privs or a nosuid mount, "

@@ -71,7 +71,8 @@ struct signer_install {
 must_check int signer_find(const char *conf, struct signer_install *ret, struct writ_err *err);
 /* Can it become what it has to be, started by us? WRIT_E_UNENFORCEABLE, and what to do. */
 must_check int signer_usable(const struct signer_install *in, struct writ_err *err);
-/* The same group as the directory's must be the program's. */
+/* Has this user the group @gid without the program? */
+bool signer_in_group(gid_t gid);
 must_check int signer_open_program(const struct signer_install *in, int *ret_fd, gid_t *ret_gid,
 				   struct writ_err *err);
 
