@@ -57,18 +57,18 @@ static bool parse_required(struct sv list, struct required *ret)
 	return true;
 }
 
+static bool is_enough(const struct required *q, enum boundary b, const struct finding *f)
+{
+	return !q->asked[b] || (f->verdict == VERDICT_HELD && f->strength >= q->least[b]);
+}
+
 /* Without a wish of its own: it has ended, and nothing was violated. */
 static bool is_met(const struct required *q, bool whole, const struct judgement *j)
 {
 	bool met = whole;
 
-	for (enum boundary b = 0; b < BOUNDARIES; b++) {
-		const struct finding *f = &j->of[b];
-
-		met &= f->verdict != VERDICT_VIOLATED;
-		if (q->asked[b])
-			met &= f->verdict == VERDICT_HELD && f->strength >= q->least[b];
-	}
+	for (enum boundary b = 0; b < BOUNDARIES; b++)
+		met &= j->of[b].verdict != VERDICT_VIOLATED && is_enough(q, b, &j->of[b]);
 	return met;
 }
 
@@ -323,6 +323,10 @@ static int report(const struct args *a, const struct attest_loaded *l, enum atte
 	if (a->given[OPT_JSON])
 		return put_json(l, answer, c, met, &none, code);
 	put_picture(l, c, &b);
+	for (enum boundary i = 0; i < BOUNDARIES; i++)
+		if (!is_enough(q, i, &c->judgement.of[i]))
+			note("required is that %s held, by E%d at least", boundary_name(i),
+			     (int)q->least[i]);
 	return out(&b, code);
 }
 

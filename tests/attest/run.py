@@ -181,6 +181,8 @@ def test_require(w):
     ok(code == 0 and got["answer"] == "verified" and got["custody"] == "same-uid", "the answer for machines", got)
     code, got = w.json("--require", "fs>=E2")
     ok((code == 0) == held and code in (0, 1), "what is required must have held", (code, got))
+    r = w.call("attest", "verify", "--require", "fs>=E2")
+    ok(held or "filesystem held, by E2" in r.err, "and is named if it did not", r)
     r = w.call("attest", "verify", "--require", "fs>=E9")
     ok(r.code == 125 and "--require" in r.err, "a level that is none", r)
     r = w.call("attest", "verify", "--require", "moon")
