@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = """
 bin/writ
-libexec/writ/writ-init libexec/writ/writ-l7 libexec/writ/writ-escape libexec/writ/writ-supervise
+libexec/writ/writ-init libexec/writ/writ-l7 libexec/writ/writ-signer libexec/writ/writ-escape libexec/writ/writ-supervise
 include/writ/writ.h lib/libwrit.a lib/libwrit.so lib/libwrit.so.0 lib/pkgconfig/writ.pc
 share/man/man1/writ.1 share/man/man1/writ-run.1 share/man/man5/writ-policy.5 share/man/man3/libwrit.3
 share/bash-completion/completions/writ share/zsh/vendor-completions/_writ
@@ -44,13 +44,15 @@ def names(top):
 
 def works(tree, home):
     """The programs find each other from where they lie; no rule here needs anybody out there."""
-    ws, env = home / "work", {"HOME": str(home), "LD_LIBRARY_PATH": str(tree / "lib")}
+    ws, env = home / "work", {"HOME": str(home), "WRIT_SIGNER": "none", "LD_LIBRARY_PATH": str(tree / "lib")}
     ws.mkdir()
     (home / "git.writ").write_text("version 1\nallow write .\n"
                                    "allow git https://git.example.test/acme/app.git fetch push=agent/*\n")
     for name, words in (("doctor", ["doctor"]), ("conform says how", ["conform", "--help"]),
                         ("conform has its attempts", ["conform", "--dir", home, "--id", "FS-001"]),
                         ("a run", ["run", "--", "true"]),
+                        ("a statement", ["run", "--attest-out", home / "out", "--", "true"]),
+                        ("it verifies", ["attest", "verify", home / "out"]),
                         ("requests are read", ["run", "--allow", "net:https://api.example.test/v1/*", "--", "true"]),
                         ("a repository may be pushed to", ["run", "--policy", home / "git.writ", "--", "true"])):
         runs(name, [tree / "bin/writ", *words], ws, **env)

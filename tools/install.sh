@@ -21,6 +21,9 @@ put 755 build/release/src/lib/writ-supervise libexec/writ
 # Reads requests, where a rule says which.
 put 755 build/release/prog/writ-l7 libexec/writ
 strip "$to/libexec/writ/writ-l7"
+# Signs statements. `writ signer install` makes a copy that is setgid; this one is not.
+put 755 build/release/prog/writ-signer libexec/writ
+strip "$to/libexec/writ/writ-signer"
 # What `writ conform` tries to get out with.
 put 755 build/release/tests/escape/writ-escape libexec/writ
 strip "$to/libexec/writ/writ-escape"

@@ -22,12 +22,12 @@ install -D -m 644 packaging/deb/lintian-overrides "$root/usr/share/lintian/overr
 find "$root/usr/share/man" -type f -exec gzip -9n {} + 2>/dev/null || true
 gzip -9n "$doc/changelog"
 
-# What is not static: writ-l7 and the library.
+# What is not static: writ-l7, writ-signer and the library.
 work=$(mktemp -d)
 trap 'rm -rf "$root" "$work"' EXIT
 mkdir "$work/debian"
 printf 'Source: writ\n\nPackage: writ\nArchitecture: any\n' >"$work/debian/control"
-depends=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/libexec/writ/writ-l7" "$root"/usr/lib/libwrit.so.*.*.* 2>/dev/null |
+depends=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/libexec/writ/writ-l7" "$root/usr/libexec/writ/writ-signer" "$root"/usr/lib/libwrit.so.*.*.* 2>/dev/null |
 	sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo "build.sh: which packages the programs need is not known" >&2; exit 1; }
 

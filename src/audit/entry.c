@@ -280,11 +280,19 @@ static void put_digests(const char **digests, size_t n, struct buf *b)
 int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
 		 struct writ_err *err)
 {
+	scoped_buf open = BUF_INIT(ENTRY_PUBLIC_MAX);
+
+	return entry_finish_both(e, line, &open, ret_leaf, err);
+}
+
+int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
+		      struct digest *ret_leaf, struct writ_err *err)
+{
 	const struct entry_member *sorted[ENTRY_MEMBERS];
 	struct hidden hidden[ENTRY_MEMBERS];
 	const char *digests[ENTRY_MEMBERS];
 	uint8_t salts[SALTS_MAX];
-	struct buf open = BUF_INIT(ENTRY_PUBLIC_MAX);
+	const size_t before = open->n;
 	size_t n = 0;
 	int r = crypto_random(salts, sizeof(salts), err);
 
@@ -301,14 +309,16 @@ int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_lea
 	buf_ch(line, '{');
 	put_salts(e, sorted, hidden, line);
 	put_members(e, sorted, true, line);
-	buf_ch(&open, '{');
-	put_digests(digests, n, &open);
-	put_members(e, sorted, false, &open);
-	r = buf_check(&open, err);
+	buf_ch(open, '{');
+	put_digests(digests, n, open);
+	put_members(e, sorted, false, open);
+	r = buf_check(open, err);
+	if (r == 0 && open->n - before > ENTRY_PUBLIC_MAX)
+		r = writ_fail(err, WRIT_E_LIMIT, 0, "an entry has more than %d public bytes",
+			      ENTRY_PUBLIC_MAX);
 	if (r == 0)
 		r = buf_check(line, err);
 	if (r == 0)
-		*ret_leaf = tree_leaf(buf_view(&open));
-	buf_clear(&open);
+		*ret_leaf = tree_leaf(sv_skip(buf_view(open), before));
 	return r;
 }

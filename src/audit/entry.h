@@ -65,6 +65,9 @@ void entry_hide(struct entry *e);
 /* Appends the line, without its newline, to @line; its hash in the tree. */
 must_check int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
 			    struct writ_err *err);
+/* The same, and the public form to @open. */
+must_check int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
+				 struct digest *ret_leaf, struct writ_err *err);
 
 /* Appends the text that shows one private member; @value is canonical JSON. */
 void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b);

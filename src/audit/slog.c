@@ -30,6 +30,16 @@ void slog_close(struct slog *l)
 		close(l->fd);
 	l->fd = -1;
 	buf_clear(&l->line);
+	buf_clear(&l->open);
+}
+
+static int share(struct slog *l, struct writ_err *err)
+{
+	const int r = l->tell ? l->tell(l->ctx, buf_view(&l->open), err) : 0;
+
+	l->open.n = 0;
+	l->broken |= r < 0;
+	return r;
 }
 
 /* What was written of a line that did not fit is cut off again. */
@@ -50,7 +60,7 @@ static int put(struct slog *l, struct writ_err *err)
 		l->broken = true; /* what the kernel had may be gone: never tried again */
 		return writ_fail(err, WRIT_E_SYS, errno, "sync the log");
 	}
-	return 0;
+	return share(l, err);
 }
 
 void slog_hold(struct slog *l)
@@ -66,20 +76,26 @@ int slog_flush(struct slog *l, struct writ_err *err)
 
 int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 {
-	const size_t before = l->line.n;
+	const size_t before = l->line.n, open_before = l->open.n;
 	struct digest leaf;
 	int r;
 
 	if (l->broken || l->fd < 0)
 		return writ_fail(err, WRIT_E_SYS, EIO, "the log is not written any more");
-	r = entry_finish(e, &l->line, &leaf, err);
+	r = l->tell ? entry_finish_both(e, &l->line, &l->open, &leaf, err)
+		    : entry_finish(e, &l->line, &leaf, err);
 	buf_ch(&l->line, '\n');
+	if (l->tell)
+		buf_ch(&l->open, '\n');
 	if (r == 0)
 		r = buf_check(&l->line, err);
+	if (r == 0)
+		r = buf_check(&l->open, err);
 	if (r < 0) {
 		/* It was too large: as if it had never been. */
 		l->line.n = before;
-		l->line.failed = false;
+		l->open.n = open_before;
+		l->line.failed = l->open.failed = false;
 		return r;
 	}
 	r = tree_append(&l->tree, &leaf, NULL, err);

@@ -22,11 +22,16 @@ struct slog {
 	uint64_t bytes;
 	struct tree_frontier tree;
 	struct buf line; /* not written yet */
+	/* Who else is told whatever is written, as public forms; set before the first. Or NULL. */
+	int (*tell)(void *ctx, struct sv lines, struct writ_err *err);
+	void *ctx;
+	struct buf open; /* not told yet */
 };
 
 #define SLOG_INIT                                                                                  \
 	{                                                                                          \
-		.fd = -1, .line = BUF_INIT(2 * ENTRY_LINE_MAX)                                     \
+		.fd = -1, .line = BUF_INIT(2 * ENTRY_LINE_MAX),                                    \
+		.open = BUF_INIT(2 * ENTRY_LINE_MAX)                                               \
 	}
 
 /* Makes the file @path, which must not be there. */

@@ -16,9 +16,11 @@
 
 enum {
 	EXIT_DONE = 0,
-	/* why: denied; lint: findings; trust: refused; conform: escaped; audit: does not verify */
+	/* why: denied; lint: findings; trust: refused; conform: escaped; audit, attest: does not hold */
 	EXIT_NO = 1,
 	EXIT_ASKS = 3, /* why: a person would be asked */
+	EXIT_FORGED = 4,   /* attest verify: something does not fit */
+	EXIT_UNPINNED = 5, /* attest verify: no key that counts has signed it */
 	EXIT_POLICY = 121,
 	EXIT_GUARANTEE = 122,
 	EXIT_FAILED = 125,
@@ -76,6 +78,7 @@ bool use_colour(int fd);
 void show_diags(const struct diags *d); /* on standard error */
 
 int cmd_allow(struct args *a);
+int cmd_attest(struct args *a);
 int cmd_audit(struct args *a);
 int cmd_caps(struct args *a);
 int cmd_check(struct args *a);
@@ -93,6 +96,7 @@ int cmd_ps(struct args *a);
 int cmd_revoke(struct args *a);
 int cmd_run(struct args *a);
 int cmd_session(struct args *a);
+int cmd_signer(struct args *a);
 int cmd_net(struct args *a);
 int cmd_stop(struct args *a);
 int cmd_trust(struct args *a);

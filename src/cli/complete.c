@@ -129,6 +129,9 @@ static void bash(struct buf *b)
 			first_words[i].verb, first_words[i].words);
 	buf_str(b,
 		"\tstop:*|allow:*|revoke:*) COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\")) ;;\n");
+	buf_str(b,
+		"\tattest:*) COMPREPLY=($(compgen -W \"show verify\" -f -- \"$cur\")) ;;\n"
+		"\tsigner:*) COMPREPLY=($(compgen -W \"install status remove\" -- \"$cur\")) ;;\n");
 	buf_str(b, "\t*) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n\tesac\n}\ncomplete -F _writ "
 		   "writ\n");
 }

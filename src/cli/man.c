@@ -63,8 +63,11 @@ static void put_exit(struct buf *b)
 		{ "0", "done; for why: allowed" },
 		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done; "
 		       "conform: something escaped, did not run or is broken; "
-		       "audit: it does not verify, or the signer is not pinned" },
+		       "audit: it does not verify, or the signer is not pinned; attest verify: a "
+		       "boundary did not hold, or nobody knows" },
 		{ "3", "why: a person would be asked" },
+		{ "4", "attest verify: something was changed, or does not fit" },
+		{ "5", "attest verify: no pinned key has signed it" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },
 		{ "125", "writ itself failed: a wrong option, an unreadable file" },
@@ -132,6 +135,9 @@ static void man_writ(struct buf *b)
 		"through it\n"
 		".TP\n.B WRIT_UPSTREAM_PROXY_LOGIN\na file with one line NAME:PASSWORD for it\n"
 		".TP\n.B WRIT_CA_FILE\nmore authorities, PEM, for servers whose requests are read\n"
+		".TP\n.B WRIT_SIGNER\nanother file than /etc/writ/signer that says where "
+		"writ-signer is "
+		"installed; none: the user keeps the log\n"
 		".SH SEE ALSO\n.BR writ\\-policy (5)\n");
 }
 

@@ -53,11 +53,13 @@ static const struct opt opts[] = {
 	{ OPT_OLDER_THAN, "older-than", 0, "TIME",       "prune: records that were last written longer ago, as in 7d", NULL },
 	{ OPT_DURABILITY, "durability", 0, "KIND",      "what the record survives: process (any crash), or power (each line is on the disk first)", "process power" },
 	{ OPT_LAST,      "last",      0,   NULL,         "the session that was written to last", NULL },
-	{ OPT_OUT,       "out",       0,   "DIR",        "write files there", "dir" },
+	{ OPT_OUT,       "out",       0,   "DIR",        "write the files there", "dir" },
 	{ OPT_JSONL,     "jsonl",     0,   NULL,         "one line of JSON for each entry (there is no other form)", NULL },
 	{ OPT_PUBLIC,    "public",    0,   NULL,         "without what is private", NULL },
-	{ OPT_KEY,       "key",       0,   "FILE",       "believe this key, a verifier key or PEM, instead of those that are pinned", "file" },
+	{ OPT_KEY,       "key",       0,   "FILE",       "public keys that count instead of those that are pinned", "file" },
 	{ OPT_LISTEN,    "listen",    0,   "ADDRESS:PORT", "where to listen (127.0.0.1:8327)", NULL },
+	{ OPT_ATTEST_OUT, "attest-out", 0, "DIR",        "when it has ended, write a signed statement about it there", "dir" },
+	{ OPT_REQUIRE,   "require",   0,   "LIST",       "what must have held, as in fs>=E2,net>=E1", NULL },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -68,7 +70,7 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(ATTEST_OUT) | O(QUIET) | O(VERBOSE),
 	  "writ run --allow write:./logs/* -- python3 job.py",
 	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
 	  "a policy it may write the workspace, read the system's programs, and nothing else. 121 is an error in the policy, 122 a guarantee that this "
@@ -120,6 +122,21 @@ const struct cli_verb cli_verbs[] = {
 	  "serve answers C2SP tlog-witness requests over plain HTTP for the logs with these verifier keys, and prints its URL and its own verifier key. "
 	  "add names a witness of your log: it is asked when a session ends and by `writ audit verify`, which then finds out if the end of the log was cut off, or an "
 	  "older copy was put in its place. The URL is http://ADDRESS:PORT.", cmd_witness, false, false },
+	{ "attest", "verify [SESSION | DIR | FILE...] | show [SESSION]", "which boundaries of a session held, and who says so",
+	  O(OUT) | O(REQUIRE) | O(KEY) | O(POLICY) | O(JSON), "writ attest verify --require fs>=E2,net>=E2",
+	  "verify takes the last session, one by its id, or files that came from elsewhere: it compares what the session wrote down with the "
+	  "log of the realm and that with the keys that are pinned, and then says of each boundary whether it held, and by what "
+	  "evidence. show prints the statement about a session that has ended; with --out it writes session.json, entries.jsonl, "
+	  "session.sigstore.json, two proofs and the public keys. Ends with 0 if everything fits and no boundary was violated, or "
+	  "what --require asks for held; with 1 if it fits and did not hold, or nobody knows how it ended; with 4 if something does not fit, "
+	  "and says where; with 5 if no pinned key has signed it.",
+	  cmd_attest, false, false },
+	{ "signer", "install | status | remove", "let another user's program hold the keys and the log",
+	  O(DIR) | O(USER), "writ signer install",
+	  "As root, install makes a group and a directory of its own and puts a setgid program there that keeps the log of sessions and signs "
+	  "statements: the users of this machine can end it, but neither read its keys nor change what it wrote. From then on every "
+	  "session needs it. WRIT_SIGNER=none does without, and the verdict says so. remove undoes that and keeps the logs.",
+	  cmd_signer, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",
 	  "Reads a policy and everything it uses, reports every error with its place and what to write instead, and runs "
@@ -202,6 +219,10 @@ static const struct {
 	{ "witness", OPT_KEY,     "serve: this private key (PEM) instead of one of your own" },
 	{ "witness", OPT_DIR,     "serve: what it remembers (STATE/witness)" },
 	{ "witness", OPT_VERBOSE, "serve: say each answer" },
+	{ "attest",  OPT_POLICY,  "logs, witnesses and quorum that count, instead of those pinned" },
+	{ "attest",  OPT_OUT,     "show: write the files there" },
+	{ "signer",  OPT_DIR,     "where it has its program and its logs (/var/lib/writ-signer)" },
+	{ "signer",  OPT_USER,    "name of its user and group (writ-signer)" },
 };
 /* clang-format on */
 

@@ -67,6 +67,8 @@ enum opt_id {
 	OPT_PUBLIC,
 	OPT_KEY,
 	OPT_LISTEN,
+	OPT_ATTEST_OUT,
+	OPT_REQUIRE,
 	/* keep last */
 	OPT_COUNT
 };

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "cli/attest.h"
 #include "cli/cli.h"
 #include "session/session.h"
 
@@ -51,6 +53,7 @@ struct wish {
 	int status_fd, ready_fd;
 	bool durable;
 	bool detach;
+	char *ret_id; /* NULL, or where its id goes */
 };
 
 static int parse_durability(const struct args *a, bool *ret)
@@ -115,6 +118,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .ready_fd = wish->ready_fd,
 				       .named = wish->detach,
 				       .detach = wish->detach,
+				       .ret_id = wish->ret_id,
 				       .quiet = a->given[OPT_QUIET],
 				       .verbose = a->given[OPT_VERBOSE],
 				       .neutral = a->given[OPT_NEUTRAL],
@@ -186,6 +190,24 @@ static int start(struct args *a, const struct wish *wish)
 	return r;
 }
 
+/* The directory is opened before anything runs that could put another in its place. */
+static int run_attested(struct args *a, struct wish wish)
+{
+	char id[SESSION_ID + 1] = "";
+	struct writ_err err = { 0 };
+	scoped_fd dir = -1;
+	int r;
+
+	if (attest_out_open(a->value[OPT_ATTEST_OUT], &dir, &err) < 0)
+		return fail(&err, "--attest-out");
+	wish.ret_id = id;
+	r = start(a, &wish);
+	if (!id[0] || attest_out(a, sv_from(id), dir, &err) == 0)
+		return r;
+	(void)!fail(&err, "--attest-out");
+	return r == EXIT_DONE ? EXIT_FAILED : r;
+}
+
 int cmd_run(struct args *a)
 {
 	struct wish wish = { 0 };
@@ -198,7 +220,9 @@ int cmd_run(struct args *a)
 	r = parse_status_fd(a, &wish.status_fd);
 	if (r == 0)
 		r = parse_durability(a, &wish.durable);
-	return r ? r : start(a, &wish);
+	if (r)
+		return r;
+	return a->given[OPT_ATTEST_OUT] ? run_attested(a, wish) : start(a, &wish);
 }
 
 /* --- session start, exec, stop --- */

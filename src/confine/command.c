@@ -177,3 +177,13 @@ int confine_command(const struct confine_tree *trees, size_t n, struct writ_err 
 		r = close_trees(trees, n, err);
 	return r < 0 ? r : filter_command(err);
 }
+
+int confine_within(const struct confine_tree *trees, size_t trees_n, const int *calls, size_t n,
+		   struct writ_err *err)
+{
+	int r = confine_privileges(err);
+
+	if (r == 0)
+		r = close_trees(trees, trees_n, err);
+	return r == 0 || r == WRIT_E_UNENFORCEABLE ? confine_filter(calls, n, 0, err) : r;
+}

@@ -61,7 +61,7 @@ static const int extra[] = { SYS_getpid,      SYS_getrlimit,  SYS_gettid,	SYS_mp
 			     SYS_sched_yield, SYS_sigaltstack };
 #endif
 
-static int filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
+int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
 {
 	struct program p = { .n = 0 };
 	struct sock_fprog prog = { .filter = p.v };
@@ -137,5 +137,5 @@ int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *
 
 	if (r == 0)
 		r = close_files(err);
-	return r < 0 ? r : filter(calls, n, sockets, err);
+	return r < 0 ? r : confine_filter(calls, n, sockets, err);
 }

@@ -4,7 +4,7 @@
  * Reads:  nothing
  * Writes: nothing
  * Next:   egress/, resolve/ and l7/ call it before they read a byte from outside, git/
- *         for the git that reads what is pushed
+ *         for the git that reads what is pushed; signer/ keeps its own directory
  */
 #ifndef WRIT_CONFINE_CONFINE_H
 #define WRIT_CONFINE_CONFINE_H
@@ -39,6 +39,13 @@ struct confine_tree {
 	const char *path; /* NULL, or nothing there: no right */
 	enum confine_access access;
 };
+
+/*
+ * For a helper of ours that keeps files: of these only @trees, of system calls only
+ * @calls, no socket. Where there is no Landlock the calls alone bound it.
+ */
+must_check int confine_within(const struct confine_tree *trees, size_t trees_n, const int *calls,
+			      size_t n, struct writ_err *err);
 
 /*
  * For a program that is about to be run: only @trees, no network, no other process, no

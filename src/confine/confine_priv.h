@@ -27,4 +27,7 @@ enum { X32 = 0x40000000 };
 /* No new privileges, no capabilities, no core, nobody looks into us. */
 must_check int confine_privileges(struct writ_err *err);
 
+/* Of all system calls only these; anything else ends the process. */
+must_check int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err);
+
 #endif

@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "attest/attest.h"
 #include "audit/logkey.h"
+#include "signer/signer.h"
 
 #include "base/banned.h"
 
@@ -11,6 +14,9 @@
  * The realm's log knows of every session: that it began, under which policy and plan, and
  * how long its own log was when it ended, and which root it had. What was signed there
  * cannot be changed any more, so neither can the log of the session.
+ *
+ * Where `writ signer install` was done, that log is kept by writ-signer, which is told
+ * every line as it is written; else by us.
  */
 
 static const char *below(struct session *s, const char *name)
@@ -27,57 +33,110 @@ static void begin(struct entry *e, const struct session *s, const char *event)
 	entry_str(e, "session", sv_from(s->id));
 }
 
-int seal_start(struct session *s, struct writ_err *err)
+/* --- the log is ours --- */
+
+static int start_own(struct session *s, const struct signer_about *about, struct writ_err *err)
 {
 	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const char *path = below(s, "log");
-	const struct digest plan = crypto_sha256(s->guarantees);
 	scoped_entry e = { 0 };
-	struct digest policy;
 	struct realm log;
-	int r = path ? cap_set_digest(&s->opt->policy->set, &policy, err) : writ_nomem(err);
+	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
 
-	if (r == 0)
-		r = realm_open(&log, path, true, err);
 	if (r < 0)
 		return r;
 	begin(&e, s, "session.start");
-	entry_digest(&e, "plan", &plan);
-	entry_digest(&e, "policy", &policy);
+	entry_str(&e, "custody", sv_from(custody_name(CUSTODY_SAME_UID)));
+	entry_digest(&e, "plan", &about->plan);
+	entry_digest(&e, "policy", &about->policy);
+	entry_str(&e, "tier", about->tier);
+	entry_str(&e, "adapter", about->adapter);
+	entry_str(&e, "version", about->version);
 	r = realm_append(&log, &e, s->opt->durable, NULL, err);
 	/* The first of all: whoever ends it hard finds a key that is pinned. */
 	if (r == 0 && log.checkpoint.size == 0 && log.latest.size == 0)
 		r = log_sign(&place, &log, s->opt->durable, err);
 	realm_close(&log);
-	s->sealing = r == 0;
 	return r;
+}
+
+static int end_own(struct session *s, const struct digest *root, struct writ_err *err)
+{
+	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
+	const char *path = below(s, "log");
+	scoped_entry e = { 0 };
+	struct realm log;
+	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	begin(&e, s, "session.end");
+	entry_num(&e, "exit", s->exit_code < 0 ? 0 : (uint64_t)s->exit_code);
+	entry_num(&e, "entries", s->log.tree.size);
+	entry_digest(&e, "root", root);
+	r = realm_append(&log, &e, s->opt->durable, NULL, err);
+	if (r == 0)
+		r = log_sign(&place, &log, s->opt->durable, err);
+	realm_close(&log);
+	return r;
+}
+
+/* --- somebody else keeps it --- */
+
+static int tell(void *ctx, struct sv lines, struct writ_err *err)
+{
+	const struct session *s = ctx;
+
+	return signer_tell(s->signer, lines, err);
+}
+
+int seal_start(struct session *s, struct writ_err *err)
+{
+	const struct sv named = environ_get(s->opt->environ, SV("WRIT_SIGNER"));
+	const char *conf = named.n ? arena_str(s->a, named) : NULL;
+	struct signer_about about = { .realm = s->opt->realm,
+				      .session = sv_from(s->id),
+				      .tier = sv_from(plan_tier_name(s->opt->plan->tier)),
+				      .adapter = SV("host"),
+				      .version = SV(WRIT_VERSION),
+				      .plan = crypto_sha256(s->guarantees),
+				      .durable = s->opt->durable };
+	struct signer_install in = { 0 };
+	int r = cap_set_digest(&s->opt->policy->set, &about.policy, err);
+
+	if (r == 0)
+		r = signer_find(conf, &in, err);
+	if (r == 0 && !in.there)
+		r = start_own(s, &about, err);
+	/* SECURITY: who has set it up wants it; there is no other log instead. */
+	else if (r == 0 && signer_begin(&in, &about, &s->signer, err) < 0)
+		r = err->code = WRIT_E_UNENFORCEABLE;
+	if (r < 0)
+		return r;
+	if (s->signer >= 0) {
+		s->log.tell = tell;
+		s->log.ctx = s;
+	}
+	s->sealing = true;
+	return 0;
 }
 
 void seal_end(struct session *s)
 {
-	const char *path = below(s, "log");
 	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const struct digest root = tree_frontier_root(&s->log.tree);
-	scoped_entry e = { 0 };
 	struct writ_err err = { 0 };
-	struct realm log;
 	int r;
 
-	if (!s->sealing || s->log.broken || !path)
+	if (!s->sealing || s->log.broken)
 		return;
-	r = realm_open(&log, path, true, &err);
-	if (r == 0) {
-		begin(&e, s, "session.end");
-		entry_num(&e, "exit", s->exit_code < 0 ? 0 : (uint64_t)s->exit_code);
-		entry_num(&e, "entries", s->log.tree.size);
-		entry_digest(&e, "root", &root);
-		r = realm_append(&log, &e, s->opt->durable, NULL, &err);
-		if (r == 0)
-			r = log_sign(&place, &log, s->opt->durable, &err);
-		realm_close(&log);
-	}
+	if (s->signer >= 0)
+		r = signer_end(s->signer, s->exit_code < 0 ? 0 : (uint64_t)s->exit_code,
+			       s->log.tree.size, &root, &err);
+	else
+		r = end_own(s, &root, &err);
 	if (r < 0)
 		say(s, "the log of this realm cannot be written: %s", err.what);
-	else
+	else if (s->signer < 0)
 		witnessed(s, &place);
 }

@@ -475,12 +475,13 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = session_place_record(s, err);
 	if (r == 0)
+		r = seal_start(s, err);
+	/* Also of one that does not get any further. */
+	if (s->log.fd >= 0)
 		record_start(s);
 	/* SECURITY: nothing runs that is not on record. */
 	if (r == 0 && s->log_failed)
 		r = writ_fail(err, WRIT_E_SYS, 0, "the record cannot be written");
-	if (r == 0)
-		r = seal_start(s, err);
 	if (r == 0)
 		hear_hello(s);
 	if (r == 0 && s->failed)
@@ -639,6 +640,7 @@ static void clear(struct session *s)
 	control_close(s);
 	screen_clear(s);
 	slog_close(&s->log);
+	scope_close(&s->signer);
 	scope_close(&s->feed);
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
@@ -666,6 +668,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .asking_tty = -1,
 			     .early = { -1, -1, -1 },
 			     .listener = -1,
+			     .signer = -1,
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,
@@ -677,6 +680,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 		s.clients[i].fd = -1;
 	screen_init(&s);
 	r = start(&s, err);
+	if (opt->ret_id)
+		memcpy(opt->ret_id, s.id, sizeof(s.id));
 	if (r < 0 && s.jail.session >= 0) {
 		hear_why(&s, err);
 		s.failed = true;

@@ -56,6 +56,7 @@ struct session_options {
 	bool durable;	  /* what is on record is on the disk before it takes effect */
 	bool explain;	  /* say every denial, with all that is known about it */
 	uint32_t fail_at; /* for the fault suite */
+	char *ret_id;	  /* NULL, or room for its id and a NUL */
 	/*
 	 * What is run may be said later: called while the jail is being built, with a
 	 * copy of these options, to set @argv to @program, @stdio, @detach and the like.

@@ -119,6 +119,7 @@ struct session {
 	struct slog log;	    /* what happened */
 	bool log_failed;	    /* it could not be written */
 	bool sealing;		    /* the realm's log knows that it began */
+	int signer;		    /* who keeps that log instead of us; -1: nobody */
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;

@@ -105,6 +105,12 @@ static int set_uid_program(struct ctx *c)
 	return run_raised(c, path("%s/suid", c->root));
 }
 
+/* As writ-signer is: what only its group may read stays closed to who runs it inside. */
+static int set_gid_program(struct ctx *c)
+{
+	return run_raised(c, path("%s/sgid", c->root));
+}
+
 static int file_capabilities(struct ctx *c)
 {
 	return run_raised(c, path("%s/filecap", c->root));
@@ -304,6 +310,7 @@ static const struct row identity[] = {
 	{ "ID-014", "identity", "syscall", "run passwd", system_set_uid, NULL, BY_REPORT, 0, 0, "/usr/bin/passwd", 0, NULL },
 	{ "ID-015", "identity", "syscall", "run sudo", system_set_uid, NULL, BY_REPORT, 0, 0, "/usr/bin/sudo", 0, NULL },
 	{ "ID-016", "identity", "syscall", "run pkexec", system_set_uid, NULL, BY_REPORT, 0, 0, "/usr/bin/pkexec", 0, NULL },
+	{ "ID-017", "identity", "syscall", "run a set-gid program of another group", set_gid_program, NULL, BY_REPORT, 0, ROW_OWN | ROW_ROOT_SETUP, NULL, 0, NULL },
 };
 
 static const struct row launches[] = {

@@ -230,9 +230,11 @@ static int privileged(void)
 
 	(void)read_text("/proc/self/status", status, sizeof(status));
 	const char *caps = strstr(status, "CapEff:");
-	printf("raised uid=%u euid=%u %.23s\n", getuid(), geteuid(), caps ? caps : "");
+	printf("raised uid=%u euid=%u gid=%u egid=%u %.23s\n", getuid(), geteuid(), getgid(),
+	       getegid(), caps ? caps : "");
 	(void)fflush(stdout);
-	return geteuid() != getuid() || (caps && strncmp(caps + 8, "0000000000000000", 16) != 0)
+	return geteuid() != getuid() || getegid() != getgid() ||
+			       (caps && strncmp(caps + 8, "0000000000000000", 16) != 0)
 		       ? 0
 		       : 1;
 }
@@ -242,7 +244,7 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 	const struct row *row = argc > 2 ? row_find(argv[2]) : NULL;
 
-	if (geteuid() != getuid() || !strcmp(verb, "whoami"))
+	if (geteuid() != getuid() || getegid() != getgid() || !strcmp(verb, "whoami"))
 		return privileged();
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (!strcmp(verb, "setup") && argc > 2)

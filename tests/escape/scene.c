@@ -280,8 +280,11 @@ int scene_setup_root(const char *dir)
 	if (work < 0 || fchdir(work) < 0)
 		return 99;
 	const int suid = copy_self("suid");
+	const int sgid = copy_self("sgid");
 	const int filecap = copy_self("filecap");
 	if (suid < 0 || fchown(suid, 0, 0) < 0 || fchmod(suid, 04755) < 0)
+		return 99;
+	if (sgid < 0 || fchown(sgid, 0, 1) < 0 || fchmod(sgid, 02755) < 0)
 		return 99;
 	if (filecap < 0 || fchown(filecap, 0, 0) < 0 ||
 	    fsetxattr(filecap, "security.capability", &caps, XATTR_CAPS_SZ_2, 0) < 0)

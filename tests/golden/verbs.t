@@ -221,6 +221,8 @@ Help says what to type.
     audit       what happened, and is the record of it whole?
     key         the keys that sign logs and tokens
     witness     remember what logs of others have shown, or have yours remembered
+    attest      which boundaries of a session held, and who says so
+    signer      let another user's program hold the keys and the log
     check       is this policy right, and do its tests pass?
     caps        the policy as canonical capabilities
     explain     what enforces each line on this machine, and what cannot be

@@ -1,0 +1,201 @@
+#include "attest/check.h"
+
+#include <string.h>
+
+#include "attest/manifest.h"
+#include "attest/prove.h"
+#include "attest/statement.h"
+#include "tlog/proof.h"
+
+#include "base/banned.h"
+
+/* Says in which file it went wrong. */
+static enum attest_answer no(const struct attest_file *f, struct writ_err *err)
+{
+	struct writ_err why = *err;
+
+	(void)!writ_fail(err, why.code, why.sys, "%.40s: %.76s", f->name, why.what);
+	return ATTEST_NO;
+}
+
+static enum attest_answer no_lit(const struct attest_file *f, const char *what,
+				 struct writ_err *err)
+{
+	(void)!writ_fail(err, WRIT_E_DENIED, 0, "%s", what);
+	return no(f, err);
+}
+
+/* Two steps: the entry is in a log we know, as its quorum says. */
+static enum attest_answer check_proof(struct arena *a, const struct attest_file *file,
+				      const struct attest_trust *t, struct proof_facts *ret,
+				      struct writ_err *err)
+{
+	enum proof_verdict v;
+	struct sv entry;
+
+	if (attest_proof_entry(a, file->bytes, &entry, err) < 0)
+		return no(file, err);
+	if (!t->policy || t->policy->logs_n == 0) {
+		(void)!writ_fail(err, WRIT_E_DENIED, 0, "signer not pinned: no key of a log");
+		return ATTEST_UNPINNED;
+	}
+	v = proof_verify(file->bytes, entry, t->policy, ret, err);
+	if (v == PROOF_HOLDS)
+		return ATTEST_YES;
+	(void)no(file, err);
+	return v == PROOF_UNKNOWN_LOG ? ATTEST_UNPINNED : ATTEST_NO;
+}
+
+static bool signed_by(struct sv proof, const struct note_key *key)
+{
+	struct writ_err none = { 0 };
+	struct checkpoint c;
+	struct note note;
+	struct proof p;
+
+	return proof_parse(proof, &p, &none) == 0 &&
+	       checkpoint_open(p.checkpoint, key, &note, &c, &none) == 0;
+}
+
+static enum attest_answer check_log(struct arena *a, const struct attest_evidence *ev,
+				    const struct attest_trust *t, struct attest_checked *c,
+				    struct writ_err *err)
+{
+	struct proof_facts start, end;
+	enum attest_answer r = check_proof(a, &ev->start, t, &start, err);
+
+	if (r == ATTEST_YES)
+		r = check_proof(a, &ev->end, t, &end, err);
+	if (r != ATTEST_YES)
+		return r;
+	if (attest_read_proofs(a, ev->start.bytes, ev->end.bytes, &c->facts, &c->log, err) < 0)
+		return no(&ev->end, err);
+	/* SECURITY: whoever holds the key cannot say that somebody else does. */
+	if (t->own && c->facts.of.custody != CUSTODY_SAME_UID && signed_by(ev->end.bytes, t->own))
+		return no_lit(&ev->end, "it says another user holds the key, and this one does",
+			      err);
+	c->cosigned = (unsigned)__builtin_popcount(end.cosigned);
+	return ATTEST_YES;
+}
+
+static void judge(void *ctx, const json_t *entry)
+{
+	judge_entry(ctx, entry);
+}
+
+static enum attest_answer check_signature(struct arena *a, const struct attest_evidence *ev,
+					  const struct attest_trust *t, struct bundle *ret,
+					  struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(ATTEST_TEXT_MAX + 256);
+	const struct attest_key *key = NULL;
+	int r;
+
+	if (bundle_parse(a, ev->bundle.bytes, ret, err) < 0)
+		return no(&ev->bundle, err);
+	for (size_t i = 0; i < t->keys_n; i++)
+		if (digest_eq(&t->keys[i].id, &ret->key))
+			key = &t->keys[i];
+	if (!key) {
+		scoped_buf id = BUF_INIT(80);
+
+		digest_hex(&ret->key, &id);
+		(void)!writ_fail(err, WRIT_E_DENIED, 0, "%.30s: signer not pinned: key %s",
+				 ev->bundle.name, id.p ? id.p : "?");
+		return ATTEST_UNPINNED;
+	}
+	bundle_signed(ret->payload, &b);
+	r = buf_check(&b, err);
+	if (r == 0)
+		r = t->verify(t->ctx, key, buf_view(&b), ret->sig, err);
+	return r == 0 ? ATTEST_YES : no(&ev->bundle, err);
+}
+
+static const char *statement_differs(const struct statement *s, const struct attest_checked *c)
+{
+	const struct attest_session *a = &s->of, *b = &c->facts.of;
+	const struct {
+		const char *what;
+		bool same;
+	} members[] = {
+		{ "the statement is of another session", sv_eq(a->id, b->id) },
+		{ "the statement is of another realm", sv_eq(a->realm, b->realm) },
+		{ "the statement has another custody than the log", a->custody == b->custody },
+		{ "the statement has other times than the log",
+		  a->started == b->started && a->finished == b->finished },
+		{ "the statement has another exit than the log", a->exit == b->exit },
+		{ "the statement has other entries than the log",
+		  a->entries == b->entries && digest_eq(&a->root, &b->root) },
+		{ "the statement is of another log", sv_eq(s->log.origin, c->log.origin) },
+		{ "the statement is of another checkpoint",
+		  s->log.size == c->log.size && digest_eq(&s->log.root, &c->log.root) },
+		{ "the statement has other indices than the proofs",
+		  s->log.start == c->log.start && s->log.end == c->log.end },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (!members[i].same)
+			return members[i].what;
+	return NULL;
+}
+
+static enum attest_answer check_statement(struct arena *a, const struct attest_evidence *ev,
+					  struct sv payload, const struct attest_checked *c,
+					  struct writ_err *err)
+{
+	const struct digest manifest = crypto_sha256(ev->manifest.bytes);
+	const struct digest entries = crypto_sha256(ev->entries.bytes);
+	struct attest_facts said;
+	struct statement s;
+	const char *what;
+
+	if (statement_parse(a, payload, &s, err) < 0)
+		return no(&ev->bundle, err);
+	if (!digest_eq(&s.manifest, &manifest))
+		return no_lit(&ev->manifest, "it is not the file that was signed", err);
+	if (!digest_eq(&s.entries, &entries))
+		return no_lit(&ev->entries, "it is not the file that was signed", err);
+	what = statement_differs(&s, c);
+	if (what)
+		return no_lit(&ev->bundle, what, err);
+	if (manifest_parse(a, ev->manifest.bytes, &said, err) < 0)
+		return no(&ev->manifest, err);
+	what = manifest_differs(&said, &c->facts);
+	if (what) {
+		(void)!writ_fail(err, WRIT_E_DENIED, 0, "member %s is not what the log says", what);
+		return no(&ev->manifest, err);
+	}
+	return ATTEST_YES;
+}
+
+enum attest_answer attest_check(struct arena *a, const struct attest_evidence *ev,
+				const struct attest_trust *trust, struct attest_checked *ret,
+				struct writ_err *err)
+{
+	struct attest_checked c = { 0 };
+	struct bundle bundle = { 0 };
+	const bool has_bundle = ev->bundle.name || ev->manifest.name;
+	enum attest_answer r = ATTEST_YES;
+
+	if (has_bundle)
+		r = check_signature(a, ev, trust, &bundle, err);
+	if (r == ATTEST_YES)
+		r = check_log(a, ev, trust, &c, err);
+	if (r != ATTEST_YES)
+		return r;
+	if (attest_read_entries(a, ev->entries.bytes, !ev->lines, &c.facts, judge, &c.judgement,
+				err) < 0)
+		return no(&ev->entries, err);
+	if (has_bundle) {
+		r = check_statement(a, ev, bundle.payload, &c, err);
+		if (r == ATTEST_YES && !c.facts.whole)
+			return no_lit(&ev->bundle, "a session that was cut off has no statement",
+				      err);
+		c.key = bundle.key;
+	}
+	if (r != ATTEST_YES)
+		return r;
+	judge_end(&c.judgement);
+	*ret = c;
+	return c.facts.whole ? ATTEST_YES : ATTEST_CUT;
+}

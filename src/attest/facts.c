@@ -1,0 +1,211 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "attest/attest.h"
+#include "audit/entry.h"
+#include "codec/json.h"
+#include "crypto/crypto.h"
+
+#include "base/banned.h"
+
+static const struct {
+	const char *name, *words;
+} custodies[] = {
+	[CUSTODY_NONE] = { "none", "nobody knows who holds the key" },
+	[CUSTODY_SAME_UID] = { "same-uid", "self-attested (same user holds the key)" },
+	[CUSTODY_OTHER_UID] = { "other-uid",
+				"signed by writ-signer (this user cannot read the key)" },
+};
+
+const char *custody_name(enum custody c)
+{
+	return custodies[c].name;
+}
+
+const char *custody_words(enum custody c)
+{
+	return custodies[c].words;
+}
+
+bool custody_parse(struct sv s, enum custody *ret)
+{
+	for (enum custody c = CUSTODY_SAME_UID; c <= CUSTODY_OTHER_UID; c++)
+		if (sv_is(s, custodies[c].name)) {
+			*ret = c;
+			return true;
+		}
+	return false;
+}
+
+bool attest_is_word(struct sv s)
+{
+	if (s.n == 0 || s.n > ATTEST_ID_MAX || s.p[0] == '.' || s.p[0] == '-')
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = s.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    c != '.' && c != '-')
+			return false;
+	}
+	return true;
+}
+
+struct sv attest_realm(struct sv origin)
+{
+	const struct sv realm = sv_skip(origin, sizeof("writ/log/") - 1);
+
+	return sv_starts(origin, SV("writ/log/")) && attest_is_word(realm) ? realm : SV("");
+}
+
+/* The entry's own form is checked; tools keep entries with members they do not know. */
+static int open_entry(struct sv entry, json_t **ret, struct writ_err *err)
+{
+	if (entry.n > ENTRY_PUBLIC_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long");
+	return cj_decode(entry, ret, err);
+}
+
+int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
+		      struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	int r = open_entry(entry, &o, err);
+
+	if (r < 0)
+		return r;
+	in = fields_of(o, a, err);
+	field_is(&in, "event", SV("session.start"));
+	f->of.started = field_number(&in, "time");
+	f->of.id = field_word(&in, "session");
+	f->of.custody = field_custody(&in, "custody");
+	f->policy = field_digest(&in, "policy");
+	f->guarantees = field_digest(&in, "plan");
+	f->tier = field_word(&in, "tier");
+	f->adapter = field_word(&in, "adapter");
+	f->version = field_word(&in, "version");
+	return in.failed;
+}
+
+int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	int r = open_entry(entry, &o, err);
+
+	if (r < 0)
+		return r;
+	in = fields_of(o, a, err);
+	f->whole = sv_is(entry_event(entry), "session.end");
+	field_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
+	f->of.finished = field_number(&in, "time");
+	if (!sv_eq(field_word(&in, "session"), f->of.id) && in.failed == 0)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another session than the start");
+	f->of.entries = field_number(&in, "entries");
+	f->of.root = field_digest(&in, "root");
+	f->of.exit = f->whole ? field_number(&in, "exit") : 0;
+	return in.failed;
+}
+
+/* --- the session's own log --- */
+
+static int in_line(uint64_t n, struct writ_err *err)
+{
+	struct writ_err why = *err;
+
+	return writ_fail(err, why.code, why.sys, "line %llu: %.90s", (unsigned long long)n + 1,
+			 why.what);
+}
+
+/* The line's leaf; with @open it has to be its own public form. */
+static int leaf_of(struct sv line, bool open, struct digest *ret, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(ENTRY_LINE_MAX);
+	const int r = entry_public(line, &b, err);
+
+	if (r == 0 && open && !sv_eq(line, buf_view(&b)))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "it is not a public form");
+	if (r == 0)
+		*ret = tree_leaf(buf_view(&b));
+	return r;
+}
+
+static int look(struct arena *a, struct sv line, uint64_t n, struct attest_facts *f,
+		void (*each)(void *ctx, const json_t *entry), void *ctx, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	const char *program;
+	int r = cj_decode(line, &o, err);
+
+	if (r < 0)
+		return r;
+	if (n == 0 &&
+	    (!sv_is(entry_event(line), "start") || !sv_eq(entry_text(o, "session", a), f->of.id)))
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the start of this session");
+	program = json_string_value(json_object_get(o, "executable"));
+	if (program && f->executable.n == 0 && !arena_sv(a, sv_from(program), &f->executable))
+		return writ_nomem(err);
+	if (each)
+		each(ctx, o);
+	if (f->whole && n + 1 == f->of.entries &&
+	    (!sv_is(entry_event(line), "end") ||
+	     json_integer_value(json_object_get(o, "exit")) != (json_int_t)f->of.exit))
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the end of this session");
+	return 0;
+}
+
+int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct attest_facts *f,
+			void (*each)(void *ctx, const json_t *entry), void *ctx,
+			struct writ_err *err)
+{
+	struct tree_frontier tree = { 0 };
+	struct digest leaf, root;
+	int r = 0;
+
+	while (bytes.n && (f->whole || tree.size < f->of.entries)) {
+		const size_t end = sv_find(bytes, '\n');
+		const struct sv line = sv_sub(bytes, 0, end);
+
+		if (end == SIZE_MAX)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "it has no end");
+		if (r == 0)
+			r = leaf_of(line, open, &leaf, err);
+		if (r == 0)
+			r = look(a, line, tree.size, f, each, ctx, err);
+		if (r < 0)
+			return in_line(tree.size, err);
+		r = tree_append(&tree, &leaf, NULL, err);
+		if (r < 0)
+			return r;
+		bytes = sv_skip(bytes, line.n + 1);
+	}
+	if (tree.size != f->of.entries)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it has %llu lines, and had %llu",
+				 (unsigned long long)tree.size, (unsigned long long)f->of.entries);
+	root = tree_frontier_root(&tree);
+	if (!digest_eq(&root, &f->of.root))
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "lines 1 to %llu are not those that were signed: another root",
+				 (unsigned long long)tree.size);
+	return 0;
+}
+
+int attest_open_entries(struct sv bytes, struct buf *b, struct writ_err *err)
+{
+	uint64_t n = 0;
+
+	for (; bytes.n; n++) {
+		const size_t end = sv_find(bytes, '\n');
+		const struct sv line = sv_sub(bytes, 0, end);
+
+		if (end == SIZE_MAX)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "line %llu has no end",
+					 (unsigned long long)n + 1);
+		if (entry_public(line, b, err) < 0)
+			return in_line(n, err);
+		buf_ch(b, '\n');
+		bytes = sv_skip(bytes, line.n + 1);
+	}
+	return buf_check(b, err);
+}

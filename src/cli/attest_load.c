@@ -1,0 +1,346 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attest/pin.h"
+#include "attest/prove.h"
+#include "base/fd.h"
+#include "cli/attest.h"
+#include "keys/keys.h"
+#include "session/session.h"
+#include "tlog/proof.h"
+
+#include "base/banned.h"
+
+int attest_load_init(struct args *a, struct attest_loaded *l, struct writ_err *err)
+{
+	*l = (struct attest_loaded){ .a = a->arena,
+				     .id = SV(""),
+				     .entries = BUF_INIT(ATTEST_ENTRIES_MAX),
+				     .start = BUF_INIT(PROOF_MAX),
+				     .end = BUF_INIT(PROOF_MAX),
+				     .manifest = BUF_INIT(ATTEST_TEXT_MAX),
+				     .bundle = BUF_INIT(2 * ATTEST_TEXT_MAX),
+				     .policy_text = BUF_INIT(TLOG_POLICY_MAX),
+				     .vkey = BUF_INIT(4096),
+				     .pem = BUF_INIT(64 << 10) };
+	if (where_find(a->arena, NULL, false, &l->where, err) < 0)
+		return err->code;
+	return signer_find(getenv("WRIT_SIGNER"), &l->signer, err);
+}
+
+void attest_load_clear(struct attest_loaded *l)
+{
+	struct buf *const all[] = { &l->entries, &l->start,	  &l->end,  &l->manifest,
+				    &l->bundle,	 &l->policy_text, &l->vkey, &l->pem };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		buf_clear(all[i]);
+}
+
+/* --- the record of a session --- */
+
+static bool is_record(const char *name)
+{
+	const struct sv s = sv_from(name);
+
+	return s.n == SESSION_ID + 6 && sv_ends(s, SV(".jsonl"));
+}
+
+/* The one that begins with @id, or the newest. */
+static size_t find_record(DIR *d, struct sv id, char ret[static SESSION_ID + 1])
+{
+	struct timespec newest = { 0 };
+	const struct dirent *e;
+	struct stat st;
+	size_t found = 0;
+
+	while ((e = readdir(d))) {
+		if (!is_record(e->d_name) || !sv_starts(sv_from(e->d_name), id) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		found++;
+		if (found > 1 &&
+		    (st.st_mtim.tv_sec < newest.tv_sec ||
+		     (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
+			continue;
+		newest = st.st_mtim;
+		memcpy(ret, e->d_name, SESSION_ID);
+		ret[SESSION_ID] = 0;
+	}
+	return found;
+}
+
+int attest_load_record(struct attest_loaded *l, struct sv id, struct writ_err *err)
+{
+	char *path = arena_fmt(l->a, SV_FMT "/sessions", SV_ARG(l->where.state));
+	char *name = arena_alloc(l->a, 1, SESSION_ID + 1);
+	DIR *d = path ? opendir(path) : NULL;
+	scoped_fd fd = -1;
+	size_t found;
+
+	if (!path || !name) {
+		if (d)
+			closedir(d);
+		return writ_nomem(err);
+	}
+	found = d ? find_record(d, id, name) : 0;
+	if (d)
+		closedir(d);
+	if (found == 0 || (found > 1 && id.n))
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 found	? "more than one session begins with \"" SV_FMT "\""
+				 : id.n ? "there is no record of a session \"" SV_FMT "\""
+					: "there is no record of a session" SV_FMT,
+				 SV_ARG(id));
+	path = arena_fmt(l->a, "%s/%s.jsonl", path, name);
+	l->ev.entries.name = arena_fmt(l->a, "sessions/%s.jsonl", name);
+	if (!path || !l->ev.entries.name)
+		return writ_nomem(err);
+	l->id = sv_from(name);
+	l->ev.lines = true;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", l->ev.entries.name);
+	return fd_read_all(fd, &l->entries, err);
+}
+
+/* --- the log of the realm --- */
+
+static int from_signer(struct attest_loaded *l, struct writ_err *err)
+{
+	struct signer_answer w;
+	int r;
+
+	signer_answer_init(&w);
+	r = signer_attest(&l->signer, l->where.realm, l->id, -1, &w, err);
+	if (r == 0) {
+		buf_sv(&l->start, buf_view(&w.start));
+		buf_sv(&l->end, buf_view(&w.end));
+		buf_sv(&l->vkey, buf_view(&w.vkey));
+		buf_sv(&l->pem, buf_view(&w.pem));
+		l->open = !w.ended;
+	}
+	signer_answer_clear(&w);
+	return r;
+}
+
+static int from_own(struct attest_loaded *l, const char *path, struct writ_err *err)
+{
+	struct attest_found found = { 0 };
+	struct attest_made m;
+	struct realm log;
+	int r = path ? realm_open(&log, path, false, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	attest_made_init(&m);
+	r = attest_find(&log, l->id, &found, err);
+	l->open = !found.started || !found.ended;
+	if (r == 0 && !l->open)
+		r = attest_prove(&log, &found, &m, err);
+	if (r == 0) {
+		buf_sv(&l->start, buf_view(&m.start));
+		buf_sv(&l->end, buf_view(&m.end));
+	}
+	realm_close(&log);
+	attest_made_clear(&m);
+	return r;
+}
+
+int attest_load_log(struct attest_loaded *l, struct writ_err *err)
+{
+	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
+	int r;
+
+	l->ev.start.name = l->ev.end.name = "the realm's log";
+	l->open = true;
+	if (l->signer.there) {
+		r = from_signer(l, err);
+		l->ev.start.name = l->ev.end.name = "writ-signer's log";
+		/* One that began before there was a signer is in the user's own, if there is one.
+		 */
+		if (r < 0 || !l->open || !path || access(path, F_OK) < 0)
+			return r;
+	}
+	return from_own(l, path, err);
+}
+
+/* --- files from elsewhere --- */
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int load_one(struct attest_loaded *l, const char *path, struct writ_err *err)
+{
+	const struct {
+		const char *name;
+		struct buf *to;
+		struct attest_file *file;
+	} known[] = {
+		{ "entries.jsonl", &l->entries, &l->ev.entries },
+		{ "session.json", &l->manifest, &l->ev.manifest },
+		{ "session.sigstore.json", &l->bundle, &l->ev.bundle },
+		{ "start.tlog-proof", &l->start, &l->ev.start },
+		{ "end.tlog-proof", &l->end, &l->ev.end },
+	};
+	const char *name = base_of(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (strcmp(known[i].name, name) != 0)
+			continue;
+		known[i].file->name = known[i].name;
+		buf_clear(known[i].to);
+		return fd_read_file(path, known[i].to, err);
+	}
+	/* Keys that come along are hints: they say which ones to ask for, and count for nothing. */
+	return strcmp(name, "log.vkey") == 0 || strcmp(name, "attest.pub.pem") == 0
+		       ? 0
+		       : writ_fail(err, WRIT_E_SYNTAX, 0,
+				   "%.60s is none of the files of a statement", path);
+}
+
+int attest_load_files(struct attest_loaded *l, char *const *names, size_t n, struct writ_err *err)
+{
+	static const char *const wanted[] = { "entries.jsonl", "session.json",
+					      "session.sigstore.json", "start.tlog-proof",
+					      "end.tlog-proof" };
+	const struct attest_file *const files[] = { &l->ev.entries, &l->ev.manifest, &l->ev.bundle,
+						    &l->ev.start, &l->ev.end };
+	struct stat st;
+	int r = 0;
+
+	l->foreign = true;
+	if (n == 1 && stat(names[0], &st) == 0 && S_ISDIR(st.st_mode)) {
+		for (size_t i = 0; r == 0 && i < ARRAY_LEN(wanted); i++) {
+			const char *path = arena_fmt(l->a, "%s/%s", names[0], wanted[i]);
+
+			r = path ? load_one(l, path, err) : writ_nomem(err);
+		}
+		return r;
+	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = load_one(l, names[i], err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
+		if (!files[i]->name)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is missing", wanted[i]);
+	return r;
+}
+
+/* --- whose word counts --- */
+
+static int verify(void *ctx, const struct attest_key *key, struct sv bytes, struct sv sig,
+		  struct writ_err *err)
+{
+	(void)ctx;
+	return signer_verify(key, bytes, sig, err);
+}
+
+/* Appends @path if it is there; with @must it has to be. */
+static int add_file(const char *path, bool must, struct buf *b, struct writ_err *err)
+{
+	struct writ_err why = { 0 };
+	const int r = path ? fd_read_file(path, b, &why) : writ_nomem(&why);
+
+	if (r == 0 || (!must && why.sys == ENOENT))
+		return 0;
+	*err = why;
+	return r;
+}
+
+static int load_policy_pins(struct attest_loaded *l, const char *path, struct writ_err *err)
+{
+	scoped_buf own = BUF_INIT(TLOG_POLICY_MAX);
+	struct sv vkey = buf_view(&l->vkey);
+	const struct sv key = sv_cut(&vkey, '\n');
+	int r = add_file(path ? path
+			      : arena_fmt(l->a, SV_FMT "/log.policy", SV_ARG(l->where.config)),
+			 path != NULL, &own, err);
+
+	if (r < 0)
+		return r;
+	/* What the installed signer says of itself counts: root has put it there. */
+	if (!path && key.n && !(own.n && memmem(own.p, own.n, key.p, key.n)))
+		buf_fmt(&l->policy_text, "log " SV_FMT "\n", SV_ARG(key));
+	buf_sv(&l->policy_text, own.n ? buf_view(&own) : SV("quorum none\n"));
+	if (!own.n && l->policy_text.n == SV("quorum none\n").n)
+		return 0;
+	r = buf_check(&l->policy_text, err);
+	if (r == 0)
+		r = tlog_policy_parse(buf_view(&l->policy_text), &l->policy, err);
+	if (r == 0)
+		l->trust.policy = &l->policy;
+	return r;
+}
+
+static int load_key_pins(struct attest_loaded *l, const char *path, struct writ_err *err)
+{
+	scoped_buf pem = BUF_INIT(64 << 10);
+	size_t n = 0, m = 0;
+	int r = add_file(path ? path
+			      : arena_fmt(l->a, SV_FMT "/attest.pub.pem", SV_ARG(l->where.config)),
+			 path != NULL, &pem, err);
+
+	if (r == 0)
+		r = attest_keys_parse(buf_view(&pem), l->keys, &n, err);
+	if (r == 0 && path && n == 0)
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no public key", path);
+	if (r == 0 && !path)
+		r = attest_keys_parse(buf_view(&l->pem), l->keys + n, &m, err);
+	l->trust.keys = l->keys;
+	l->trust.keys_n = n + m;
+	return r;
+}
+
+/* The key that this user holds: what it signs is self-attested, whatever it says. */
+static void load_own(struct attest_loaded *l)
+{
+	const char *dir = arena_fmt(l->a, SV_FMT "/keys", SV_ARG(l->where.state));
+	const char *origin = arena_fmt(l->a, "writ/log/" SV_FMT, SV_ARG(l->where.realm));
+	struct writ_err none = { 0 };
+	struct key_pair pair;
+
+	if (!dir || !origin || keys_load(dir, KEY_LOG, false, &pair, &none) < 0)
+		return;
+	if (note_key_init(&l->own, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, &none) == 0)
+		l->trust.own = &l->own;
+	crypto_wipe(&pair, sizeof(pair));
+}
+
+int attest_load_pins(struct attest_loaded *l, const char *policy, const char *keys,
+		     struct writ_err *err)
+{
+	struct writ_err none = { 0 };
+	int r;
+
+	l->trust.verify = verify;
+	/* Its keys are known already if it was asked for the log. */
+	if (l->foreign && l->signer.there && l->vkey.n == 0) {
+		struct signer_answer w;
+
+		signer_answer_init(&w);
+		if (signer_attest(&l->signer, l->where.realm, SV(""), -1, &w, &none) == 0) {
+			buf_sv(&l->vkey, buf_view(&w.vkey));
+			buf_sv(&l->pem, buf_view(&w.pem));
+		}
+		signer_answer_clear(&w);
+	}
+	r = load_policy_pins(l, policy, err);
+	if (r == 0)
+		r = load_key_pins(l, keys, err);
+	load_own(l);
+	l->ev.entries.bytes = buf_view(&l->entries);
+	l->ev.start.bytes = buf_view(&l->start);
+	l->ev.end.bytes = buf_view(&l->end);
+	l->ev.manifest.bytes = buf_view(&l->manifest);
+	l->ev.bundle.bytes = buf_view(&l->bundle);
+	return r;
+}

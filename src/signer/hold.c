@@ -1,0 +1,401 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attest/prove.h"
+#include "base/fd.h"
+#include "codec/json.h"
+#include "keys/keys.h"
+#include "signer/signer_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * The log that the user cannot rewrite. Below the current directory, which belongs to
+ * whoever called us and which only our group leads to:
+ *
+ *	REALM/log	as audit/realm.h
+ *	REALM/keys	log.pem, attest.pem
+ *	REALM/sessions	an empty file for each session there ever was
+ *
+ * Lines of a session are counted and hashed as they come; nobody can bring one later.
+ */
+
+struct held {
+	struct arena *a;
+	struct sv realm, id;
+	char path[3][ATTEST_ID_MAX + 16]; /* log, keys, sessions */
+	struct tree_frontier tree;
+	bool durable;
+};
+
+enum { LOG, KEYS, SESSIONS };
+
+static void set_paths(struct held *h)
+{
+	static const char *const names[] = { "log", "keys", "sessions" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		(void)snprintf(h->path[i], sizeof(h->path[i]), SV_FMT "/%s", SV_ARG(h->realm),
+			       names[i]);
+}
+
+static int make_place(struct held *h, struct writ_err *err)
+{
+	char realm[ATTEST_ID_MAX + 1];
+
+	(void)snprintf(realm, sizeof(realm), SV_FMT, SV_ARG(h->realm));
+	if ((mkdir(realm, 0700) < 0 && errno != EEXIST) ||
+	    (mkdir(h->path[KEYS], 0700) < 0 && errno != EEXIST) ||
+	    (mkdir(h->path[SESSIONS], 0700) < 0 && errno != EEXIST))
+		return writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory");
+	return 0;
+}
+
+/* An id is used once: whoever comes later cannot add to what is there. */
+static int take_id(const struct held *h, struct writ_err *err)
+{
+	char path[2 * ATTEST_ID_MAX + 32];
+	scoped_fd fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/" SV_FMT, h->path[SESSIONS], SV_ARG(h->id));
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno == EEXIST)
+		return writ_fail(err, WRIT_E_DENIED, 0, "there was a session of this id already");
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory") : 0;
+}
+
+static void begin(struct entry *e, const struct held *h, const char *event)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_str(e, "session", h->id);
+}
+
+/* --- the keys --- */
+
+static int log_key(const struct held *h, const char *origin, struct key_pair *pair,
+		   struct note_key *ret, struct writ_err *err)
+{
+	const int r = keys_load(h->path[KEYS], KEY_LOG, true, pair, err);
+
+	return r == 0 ? note_key_init(ret, NOTE_KEY_ED25519, sv_from(origin), &pair->pub, err) : r;
+}
+
+static const char *origin_of(const struct held *h)
+{
+	return arena_fmt(h->a, "writ/log/" SV_FMT, SV_ARG(h->realm));
+}
+
+static int sign_log(const struct held *h, struct realm *log, bool sync, struct writ_err *err)
+{
+	const char *origin = origin_of(h);
+	struct key_pair pair;
+	struct note_key key;
+	int r = origin ? log_key(h, origin, &pair, &key, err) : writ_nomem(err);
+
+	if (r == 0)
+		r = realm_sign(log, &key, &pair.sec, sync, err);
+	crypto_wipe(&pair, sizeof(pair));
+	return r;
+}
+
+/* --- a session --- */
+
+static int append(const struct held *h, const struct entry *e, bool sign, struct writ_err *err)
+{
+	struct realm log;
+	int r = realm_open(&log, h->path[LOG], true, err);
+
+	if (r < 0)
+		return r;
+	r = realm_append(&log, e, h->durable, NULL, err);
+	if (r == 0 && sign)
+		r = sign_log(h, &log, h->durable, err);
+	realm_close(&log);
+	return r;
+}
+
+static int start_session(struct held *h, struct sv message, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	scoped_entry e = { 0 };
+	struct digest policy, plan;
+	struct sv tier, adapter, version;
+	struct fields in;
+	int r = cj_decode(message, &o, err);
+
+	if (r < 0)
+		return r;
+	in = fields_of(o, h->a, err);
+	h->realm = field_word(&in, "realm");
+	h->id = field_word(&in, "session");
+	policy = field_digest(&in, "policy");
+	plan = field_digest(&in, "plan");
+	tier = field_word(&in, "tier");
+	adapter = field_word(&in, "adapter");
+	version = field_word(&in, "version");
+	h->durable = field_bool(&in, "durable");
+	r = fields_end(&in);
+	if (r < 0)
+		return r;
+	set_paths(h);
+	r = make_place(h, err);
+	if (r == 0)
+		r = take_id(h, err);
+	if (r < 0)
+		return r;
+	begin(&e, h, "session.start");
+	entry_str(&e, "custody", sv_from(custody_name(CUSTODY_OTHER_UID)));
+	entry_digest(&e, "plan", &plan);
+	entry_digest(&e, "policy", &policy);
+	entry_str(&e, "tier", tier);
+	entry_str(&e, "adapter", adapter);
+	entry_str(&e, "version", version);
+	return append(h, &e, false, err);
+}
+
+static int add_lines(struct held *h, struct sv lines, struct writ_err *err)
+{
+	int r = 0;
+
+	while (r == 0 && lines.n) {
+		const size_t end = sv_find(lines, '\n');
+		struct digest leaf;
+
+		if (end == SIZE_MAX || end == 0 || end > ENTRY_PUBLIC_MAX)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "a line is none");
+		leaf = tree_leaf(sv_sub(lines, 0, end));
+		r = tree_append(&h->tree, &leaf, NULL, err);
+		lines = sv_skip(lines, end + 1);
+	}
+	return r;
+}
+
+static int end_session(struct held *h, struct sv message, struct writ_err *err)
+{
+	const struct digest root = tree_frontier_root(&h->tree);
+	scoped_json *o = NULL;
+	scoped_entry e = { 0 };
+	struct digest said;
+	uint64_t exit, entries;
+	struct fields in;
+	int r = cj_decode(message, &o, err);
+
+	if (r < 0)
+		return r;
+	in = fields_of(o, h->a, err);
+	exit = field_number(&in, "exit");
+	entries = field_number(&in, "entries");
+	said = field_digest(&in, "root");
+	r = fields_end(&in);
+	if (r == 0 && (entries != h->tree.size || !digest_eq(&said, &root)))
+		r = writ_fail(err, WRIT_E_DENIED, 0, "these are not the lines that came");
+	if (r < 0)
+		return r;
+	begin(&e, h, "session.end");
+	entry_num(&e, "exit", exit);
+	entry_num(&e, "entries", entries);
+	entry_digest(&e, "root", &root);
+	return append(h, &e, true, err);
+}
+
+/* The connection ended, or what came over it was not right, before the end was said. */
+static int cut_session(struct held *h, struct writ_err *err)
+{
+	const struct digest root = tree_frontier_root(&h->tree);
+	scoped_entry e = { 0 };
+
+	begin(&e, h, "session.cut");
+	entry_num(&e, "entries", h->tree.size);
+	entry_digest(&e, "root", &root);
+	return append(h, &e, true, err);
+}
+
+int hold_session(int fd, struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct held h = { .a = &a };
+	struct writ_err ignored = { 0 };
+	char letter = 0;
+	int r = signer_receive(fd, &b, &letter, err);
+
+	if (r == 0 && letter != SIGNER_START)
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "a session has to start first");
+	if (r == 0)
+		r = start_session(&h, buf_view(&b), err);
+	if (r < 0)
+		return r;
+	r = signer_send(fd, SIGNER_DONE, SV(""), err);
+	while (r == 0) {
+		r = signer_receive(fd, &b, &letter, err);
+		if (r < 0 || letter != SIGNER_LINES)
+			break;
+		r = add_lines(&h, buf_view(&b), err);
+	}
+	if (r == 0 && letter == SIGNER_END)
+		r = end_session(&h, buf_view(&b), err);
+	else if (r == 0)
+		r = writ_fail(err, WRIT_E_SYS, 0, "the connection ended before the session");
+	if (r < 0)
+		(void)!cut_session(&h, &ignored);
+	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
+}
+
+/* --- a statement --- */
+
+static int send_file(int fd, const char *name, struct sv bytes, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	int r;
+
+	buf_fmt(&b, "%s\n", name);
+	buf_sv(&b, bytes);
+	r = buf_check(&b, err);
+	return r == 0 ? signer_send(fd, SIGNER_FILE, buf_view(&b), err) : r;
+}
+
+static int send_keys(const struct held *h, int fd, const struct p256 *k, struct writ_err *err)
+{
+	scoped_buf vkey = BUF_INIT(NOTE_VKEY_MAX + 2), pem = BUF_INIT(1024);
+	const char *origin = origin_of(h);
+	struct attest_key pub;
+	struct key_pair pair;
+	struct note_key key;
+	int r = origin ? log_key(h, origin, &pair, &key, err) : writ_nomem(err);
+
+	if (r == 0) {
+		note_key_print(&key, &vkey);
+		buf_ch(&vkey, '\n');
+		r = send_file(fd, "log.vkey", buf_view(&vkey), err);
+	}
+	crypto_wipe(&pair, sizeof(pair));
+	if (r == 0)
+		r = p256_public(k, &pub, err);
+	if (r == 0)
+		attest_key_print(&pub, &pem);
+	return r == 0 ? send_file(fd, "attest.pub.pem", buf_view(&pem), err) : r;
+}
+
+/* 1: proofs of a session that has ended; 0: there is none. */
+static int prove(const struct held *h, struct attest_made *m, struct writ_err *err)
+{
+	struct attest_found found = { 0 };
+	struct realm log;
+	int r = realm_open(&log, h->path[LOG], true, err);
+
+	if (r < 0)
+		return r;
+	r = attest_find(&log, h->id, &found, err);
+	if (r == 0 && found.started && found.ended) {
+		r = sign_log(h, &log, true, err);
+		if (r == 0)
+			r = attest_prove(&log, &found, m, err);
+		r = r == 0 ? 1 : r;
+	}
+	realm_close(&log);
+	return r;
+}
+
+/*
+ * SECURITY: nothing is signed that the caller made. The statement is of entries that have
+ * the root we counted ourselves, and everything else in it is from our own log.
+ */
+static int sign_statement(const struct held *h, int fd, const struct p256 *k, struct attest_made *m,
+			  struct writ_err *err)
+{
+	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX), bytes = BUF_INIT(2 * ATTEST_TEXT_MAX);
+	scoped_buf sig = BUF_INIT(ATTEST_SIG_MAX), text = BUF_INIT(2 * ATTEST_TEXT_MAX);
+	struct attest_key pub;
+	struct bundle u;
+	int r = fd_read_all(SIGNER_GIVEN, &entries, err);
+
+	if (r == 0)
+		r = attest_make(h->a, buf_view(&entries), m, err);
+	if (r == 0)
+		r = p256_public(k, &pub, err);
+	bundle_signed(buf_view(&m->payload), &bytes);
+	if (r == 0)
+		r = p256_sign(k, buf_view(&bytes), &sig, err);
+	if (r < 0)
+		return r;
+	u = (struct bundle){ .key = pub.id,
+			     .payload = buf_view(&m->payload),
+			     .sig = buf_view(&sig) };
+	r = bundle_print(&u, &text, err);
+	if (r == 0)
+		r = send_file(fd, "session.json", buf_view(&m->manifest), err);
+	return r == 0 ? send_file(fd, "session.sigstore.json", buf_view(&text), err) : r;
+}
+
+static int serve(struct held *h, int fd, bool sign, const struct p256 *k, struct writ_err *err)
+{
+	struct attest_made m;
+	int r = send_keys(h, fd, k, err), ended;
+
+	if (r < 0 || h->id.n == 0)
+		return r < 0 ? r : signer_send(fd, SIGNER_NONE, SV(""), err);
+	attest_made_init(&m);
+	ended = prove(h, &m, err);
+	r = ended < 0 ? ended : 0;
+	if (ended == 0)
+		r = signer_send(fd, SIGNER_NONE, SV(""), err);
+	if (ended > 0)
+		r = send_file(fd, "start.tlog-proof", buf_view(&m.start), err);
+	if (ended > 0 && r == 0)
+		r = send_file(fd, "end.tlog-proof", buf_view(&m.end), err);
+	if (ended > 0 && r == 0 && sign)
+		r = sign_statement(h, fd, k, &m, err);
+	if (ended > 0 && r == 0)
+		r = signer_send(fd, SIGNER_DONE, SV(""), err);
+	attest_made_clear(&m);
+	return r;
+}
+
+int hold_attest(int fd, struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT(4 << 20);
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct held h = { .a = &a };
+	scoped_json *o = NULL;
+	struct p256 *k = NULL;
+	scoped_fd keys = -1;
+	struct fields in;
+	char letter = 0;
+	bool sign;
+	int r = signer_receive(fd, &b, &letter, err);
+
+	if (r == 0 && letter != SIGNER_ATTEST)
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no question");
+	if (r == 0)
+		r = cj_decode(buf_view(&b), &o, err);
+	if (r < 0)
+		return r;
+	in = fields_of(o, &a, err);
+	h.realm = field_word(&in, "realm");
+	h.id = field_text(&in, "session");
+	sign = field_bool(&in, "sign");
+	r = fields_end(&in);
+	if (r == 0 && h.id.n && !attest_is_word(h.id))
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");
+	if (r < 0)
+		return r;
+	set_paths(&h);
+	r = make_place(&h, err);
+	if (r == 0) {
+		keys = open(h.path[KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		r = keys < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory")
+			     : p256_load(keys, &k, err);
+	}
+	if (r == 0)
+		r = serve(&h, fd, sign, k, err);
+	p256_free(k);
+	return r;
+}
