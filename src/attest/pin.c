@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "crypto/crypto.h"
 
 #include "base/banned.h"
 
