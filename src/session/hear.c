@@ -22,6 +22,7 @@ struct heard {
 	int fds[JAIL_SOCKETS_MAX];
 	size_t fds_n;
 	pid_t pid;
+	struct jail_probed probed;
 };
 
 static void on_hello(struct session *s, struct heard *h)
@@ -120,7 +121,9 @@ static void on_listener(struct session *s, struct heard *h)
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);
+		return;
 	}
+	probe_listener(s, h->m.id);
 }
 
 static void on_failed(struct session *s, struct heard *h)
@@ -149,6 +152,7 @@ static void on_exited(struct session *s, struct heard *h)
 	int status = exit_of((int)h->m.value);
 	struct entry entry = { 0 };
 
+	probe_shut(s, h->m.id);
 	if (more)
 		status = more_exited(s, h->m.id, status);
 	record_begin(s, &entry, "exited");
@@ -176,6 +180,11 @@ static void on_empty(struct session *s, struct heard *h)
 	s->state = SESSION_ENDED;
 }
 
+static void on_probed(struct session *s, struct heard *h)
+{
+	probe_heard(s, &h->m, &h->probed, h->pid);
+}
+
 static void on_nothing(struct session *s, struct heard *h)
 {
 	(void)s, (void)h;
@@ -189,12 +198,12 @@ static void on_sockets(struct session *s, struct heard *h)
 enum { HEARD_FIRST = JAIL_HELLO, HEARD_COUNT = JAIL_EMPTY - JAIL_HELLO + 1 };
 
 /* clang-format off */
-/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
+/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, PROBED, EMPTY. A hole ends the session. */
 static void (*const table[][HEARD_COUNT])(struct session *s, struct heard *h) = {
-	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
-	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
+	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL,       NULL },
+	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_probed,  on_empty },
+	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_probed,  on_empty },
+	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
 };
 /* clang-format on */
 
@@ -202,7 +211,8 @@ void hear_message(struct session *s)
 {
 	struct heard h = { .fd = -1 };
 	struct writ_err err = { 0 };
-	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &err);
+	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &h.probed,
+					&err);
 	const uint32_t at = h.m.type - HEARD_FIRST;
 
 	if (r <= 0) {
