@@ -317,9 +317,16 @@ static void release(struct session *s, struct probe_gate *g)
 {
 	const struct jail_probed *p = &s->probing.start;
 	const uint32_t id = g->id;
-	const bool taken = bait_taken(s);
 	struct readback r;
+	bool taken;
 
+	/* Others that came before that was known wait as well; it is on record once. */
+	if (s->probing.released) {
+		(void)!write(g->fd, "g", 1);
+		probe_shut(s, id);
+		return;
+	}
+	taken = bait_taken(s);
 	readback_take(s, g->pid, p, &r);
 	record_gather(s);
 	for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++) {
@@ -372,7 +379,8 @@ void probe_heard(struct session *s, const struct jail_message *m, const struct j
 	if (!g || s->state != SESSION_RUNNING)
 		return;
 	g->pid = pid;
-	s->probing.start = *p;
+	if (!s->probing.released)
+		s->probing.start = *p;
 	if (!s->view.traps)
 		release(s, g);
 }
