@@ -242,6 +242,8 @@ static int put_process(struct compile *c, const struct jail_head *head)
 		{ HOST_PROCESS, "signal.outside", .here = c->a_tier ? pid > PIDS_INSIDE : (head->landlock_scope & 2) != 0,
 		  .try = CALL(kill, (uint64_t)pid, 0) },
 		{ HOST_PROCESS, "unshare", .here = !nested, .try = CALL(unshare, CLONE_NEWUSER) },
+		/* A number that no kernel knows: it says that only to who has the right. */
+		{ HOST_PROCESS, "capability", .here = !nested, .try = CALL(prctl, 24 /* PR_CAPBSET_DROP */, 63) },
 		{ HOST_PROCESS, "mount", .here = !nested, .try = CALL(mount, 0, 0, 0, 0) },
 		{ HOST_PROCESS, "setns", .here = !nested, .try = CALL(setns, (uint64_t)-1, 0) },
 		/* Options that no kernel knows: it would not be done even if it were allowed. */

@@ -244,7 +244,7 @@ static void record_applied(struct session *s, enum host_boundary b, const struct
 			continue;
 		line(row->said ? &said : &read, "%s", row->text);
 		if (row->read && !row->agrees)
-			note_hole(s, b, row->text, "(wanted, found)");
+			note_hole(s, b, row->text, "(wanted and found)");
 	}
 	record_begin(s, &e, "applied");
 	record_str(&e, "boundary", sv_from(boundary_names[b]));
