@@ -83,6 +83,7 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_num(&entry, "steps", h->m.value);
 	record_end(s, &entry);
 	watch_mounts(s);
+	readback_sealed(s, &s->probing.read);
 	if (s->opt->ready_fd > 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
 	if (s->opt->named)

@@ -317,7 +317,7 @@ static void release(struct session *s, struct probe_gate *g)
 {
 	const struct jail_probed *p = &s->probing.start;
 	const uint32_t id = g->id;
-	struct readback r;
+	struct readback *r = &s->probing.read;
 	bool taken;
 
 	/* Others that came before that was known wait as well; it is on record once. */
@@ -327,10 +327,10 @@ static void release(struct session *s, struct probe_gate *g)
 		return;
 	}
 	taken = bait_taken(s);
-	readback_take(s, g->pid, p, &r);
+	readback_take(s, g->pid, p, r);
 	record_gather(s);
 	for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++) {
-		record_applied(s, b, &r);
+		record_applied(s, b, r);
 		record_probed(s, b, false, p, taken);
 	}
 	if (s->probing.open && probe_refuses()) {
@@ -342,7 +342,7 @@ static void release(struct session *s, struct probe_gate *g)
 		session_end(s, NULL, SESSION_FAILED);
 		return;
 	}
-	record_release(s, id, &r);
+	record_release(s, id, r);
 	record_flush(s);
 	s->probing.released = true;
 	if (!s->log_failed)

@@ -154,24 +154,31 @@ static void read_devices(const struct session *s, pid_t pid, struct buf *b, stru
 	row_number(r, HOST_NETWORK, "devices-outside", 0, devices > 0, others);
 }
 
+/* The number of the mount that a line of a list begins with. */
+static struct sv first_mount(struct sv list)
+{
+	return sv_cut(&list, ' ');
+}
+
 static void read_mounts(const struct session *s, pid_t pid, struct buf *b, struct readback *r)
 {
-	struct buf own = BUF_INIT(PROC_MAX);
+	char own[32];
+	scoped_fd fd = -1;
+	ssize_t n;
 
 	if (!s->view.own_mounts)
 		return;
-	r->mounts_known = read_proc(pid, "mountinfo", b);
+	/* Numbers of mounts are given once: the first of ours cannot be the first there. */
+	fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, own, sizeof(own));
+	r->mounts_known = read_proc(pid, "mountinfo", b) && b->n && n > 0;
 	if (r->mounts_known)
 		r->mounts = crypto_sha256(buf_view(b));
-	if (r->mounts_known && b->n)
-		row(r, HOST_FILESYSTEM, "mounts", "own",
-		    read_at(AT_FDCWD, "/proc/self/mountinfo", &own) &&
-				    sv_eq(buf_view(&own), buf_view(b))
-			    ? SV("shared")
-			    : SV("own"));
-	else
-		row(r, HOST_FILESYSTEM, "mounts", "own", SV("?"));
-	buf_clear(&own);
+	row(r, HOST_FILESYSTEM, "mounts", "own",
+	    !r->mounts_known ? SV("?")
+	    : sv_eq(first_mount(buf_view(b)), first_mount((struct sv){ own, (size_t)n }))
+		    ? SV("shared")
+		    : SV("own"));
 }
 
 /* --- limits --- */
@@ -252,23 +259,47 @@ static const enum host_boundary space_of[JAIL_SPACES] = {
 	[JAIL_SPACE_UTS] = HOST_PROCESS,
 };
 
+static void read_own_spaces(const struct session *s, struct readback *r)
+{
+	scoped_fd dir = -1;
+
+	if (!s->view.own_mounts)
+		return;
+	dir = open("/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < JAIL_SPACES; i++) {
+		struct stat st;
+
+		if (fstatat(dir, space_names[i], &st, 0) == 0)
+			r->own[i] = st.st_ino;
+	}
+}
+
 static void compare_spaces(const struct session *s, const struct jail_probed *p, struct readback *r)
 {
 	for (size_t i = 0; i < JAIL_SPACES && s->view.own_mounts; i++) {
-		char path[32], name[32];
-		struct stat st;
-		const bool ok = p->spaces[i] &&
-				(snprintf(path, sizeof(path), "/proc/self/ns/%s", space_names[i]),
-				 stat(path, &st) == 0);
+		char name[32];
 
 		snprintf(name, sizeof(name), "ns-%s", space_names[i]);
 		row(r, space_of[i], name, "own",
-		    !ok				? SV("?")
-		    : st.st_ino == p->spaces[i] ? SV("shared")
+		    !p->spaces[i] || !r->own[i] ? SV("?")
+		    : p->spaces[i] == r->own[i] ? SV("shared")
 						: SV("own"));
 		snprintf(r->spaces[i], sizeof(r->spaces[i]), "%s %llu", space_names[i],
 			 (unsigned long long)p->spaces[i]);
 	}
+}
+
+void readback_sealed(const struct session *s, struct readback *r)
+{
+	struct buf b = BUF_INIT(PROC_MAX);
+
+	*r = (struct readback){ .n = 0 };
+	read_own_spaces(s, r);
+	read_ids(s, s->jail.init, &b, r);
+	read_devices(s, s->jail.init, &b, r);
+	read_mounts(s, s->jail.init, &b, r);
+	read_cgroup(s, s->jail.init, &b, r);
+	buf_clear(&b);
 }
 
 void readback_take(const struct session *s, pid_t pid, const struct jail_probed *p,
@@ -276,16 +307,11 @@ void readback_take(const struct session *s, pid_t pid, const struct jail_probed 
 {
 	struct buf b = BUF_INIT(PROC_MAX);
 
-	*r = (struct readback){ .n = 0 };
 	compare_spaces(s, p, r);
 	if (s->view.landlock)
 		row(r, HOST_FILESYSTEM, "landlock", "restricted",
 		    p->landlock ? SV("restricted") : SV("no"));
 	read_status(s, pid, &b, r);
-	read_ids(s, pid, &b, r);
-	read_devices(s, pid, &b, r);
-	read_mounts(s, pid, &b, r);
-	read_cgroup(s, pid, &b, r);
 	read_rlimits(s, pid, r);
 	buf_clear(&b);
 }

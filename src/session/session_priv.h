@@ -107,6 +107,21 @@ struct burst {
 	uint64_t since_ms, more;
 };
 
+/* One thing that the kernel says about the jail: "NAME WANTED FOUND". */
+struct readback {
+	size_t n;
+	struct readback_row {
+		enum host_boundary boundary;
+		bool read, agrees;
+		bool said; /* by writ-init: the kernel does not tell */
+		char text[80];
+	} rows[READBACK_MAX];
+	uint64_t own[JAIL_SPACES]; /* our own namespaces */
+	char spaces[JAIL_SPACES][32];
+	bool mounts_known;
+	struct digest mounts; /* of the list */
+};
+
 /* What is known of the jail before anything runs in it. */
 struct probing {
 	struct host_bait bait;
@@ -122,20 +137,7 @@ struct probing {
 	bool open;	     /* a boundary was seen open; @err says which */
 	struct writ_err err;
 	struct jail_probed start;
-};
-
-/* One thing that the kernel says about the jail: "NAME WANTED FOUND". */
-struct readback {
-	size_t n;
-	struct readback_row {
-		enum host_boundary boundary;
-		bool read, agrees;
-		bool said; /* by writ-init: the kernel does not tell */
-		char text[80];
-	} rows[READBACK_MAX];
-	char spaces[JAIL_SPACES][32];
-	bool mounts_known;
-	struct digest mounts; /* of the list */
+	struct readback read;
 };
 
 struct session {
@@ -260,7 +262,12 @@ void probe_clear(struct session *s);
 /* refuse.c: is a session ended where a boundary was seen open? */
 bool probe_refuses(void);
 
-/* readback.c: what the kernel says about @pid; @p is what that process said itself */
+/*
+ * readback.c: what the kernel says. First about pid 1, as soon as its jail is closed and
+ * while the first command is being made; then about @pid, the process that becomes it.
+ * @p is what that process said itself.
+ */
+void readback_sealed(const struct session *s, struct readback *r);
 void readback_take(const struct session *s, pid_t pid, const struct jail_probed *p,
 		   struct readback *r);
 

@@ -101,22 +101,23 @@ static long try_one(const struct jail_head *p, const struct jail_probe *t,
 
 static void look_at_spaces(uint64_t *ret)
 {
-	static const char names[JAIL_SPACES][24] = {
-		[JAIL_SPACE_CGROUP] = "/proc/self/ns/cgroup",
-		[JAIL_SPACE_IPC] = "/proc/self/ns/ipc",
-		[JAIL_SPACE_MNT] = "/proc/self/ns/mnt",
-		[JAIL_SPACE_NET] = "/proc/self/ns/net",
-		[JAIL_SPACE_PID] = "/proc/self/ns/pid",
-		[JAIL_SPACE_USER] = "/proc/self/ns/user",
-		[JAIL_SPACE_UTS] = "/proc/self/ns/uts",
+	static const char names[JAIL_SPACES][8] = {
+		[JAIL_SPACE_CGROUP] = "cgroup", [JAIL_SPACE_IPC] = "ipc",
+		[JAIL_SPACE_MNT] = "mnt",	[JAIL_SPACE_NET] = "net",
+		[JAIL_SPACE_PID] = "pid",	[JAIL_SPACE_USER] = "user",
+		[JAIL_SPACE_UTS] = "uts",
 	};
+	const long dir =
+		sys(openat, AT_FDCWD, "/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 
-	for (size_t i = 0; i < JAIL_SPACES; i++) {
+	for (size_t i = 0; dir >= 0 && i < JAIL_SPACES; i++) {
 		struct stat st;
 
-		if (sys(newfstatat, AT_FDCWD, names[i], &st, 0) == 0)
+		if (sys(newfstatat, dir, names[i], &st, 0) == 0)
 			ret[i] = st.st_ino;
 	}
+	if (dir >= 0)
+		(void)sys(close, dir);
 }
 
 int probe_run(const struct jail_head *p, enum jail_phase phase, uint32_t id, bool landlock)
@@ -134,7 +135,8 @@ int probe_run(const struct jail_head *p, enum jail_phase phase, uint32_t id, boo
 	say.m.value = phase;
 	say.p.n = p->probes.n;
 	say.p.landlock = landlock;
-	look_at_spaces(say.p.spaces);
+	if (phase == JAIL_PHASE_START)
+		look_at_spaces(say.p.spaces);
 	for (uint32_t i = 0; i < p->probes.n; i++) {
 		r = try_one(p, &v[i], &say.p.of[i]);
 		say.p.of[i].error = r < 0 ? (int32_t)-r : 0;
