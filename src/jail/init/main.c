@@ -227,7 +227,7 @@ _Noreturn static void end(struct init *in, const struct jail_message *last)
 			(void)sys(nanosleep, pause, 0);
 		}
 	}
-	if (alone && in->ran)
+	if (alone && in->ran && in->p->probes.n)
 		probe_end(in);
 	if (last)
 		(void)message_send(JAIL_FD_SESSION, last, -1);
