@@ -63,6 +63,7 @@ struct host_probe {
 	bool identity;	  /* opening something else of that name is as good as a refusal */
 	bool outside;	  /* the same must be there outside, or nothing was shown */
 	bool canary;	  /* the listener outside must not have heard of it */
+	bool once;	  /* at the start only: what it is about may go away by right */
 	struct sv path;
 };
 

@@ -1,6 +1,6 @@
 #include "adapter/host_priv.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -24,7 +24,7 @@ enum { PIDS_INSIDE = 16 /* numbers that processes of the session may have by the
 struct row {
 	enum host_boundary boundary;
 	const char *name;
-	bool works, identity, outside, canary;
+	bool works, identity, outside, canary, once;
 	bool here; /* in this session */
 	struct sv path;
 	struct jail_probe try;
@@ -46,6 +46,7 @@ static int put(struct compile *c, const struct row *r)
 				  .identity = r->identity,
 				  .outside = r->outside,
 				  .canary = r->canary,
+				  .once = r->once,
 				  .path = r->path };
 	return 0;
 }
@@ -136,6 +137,28 @@ static bool workspace_is(const struct compile *c, bool writable)
 	return false;
 }
 
+/*
+ * A file that the user can write and the agent only through the mediator; empty: none. Of
+ * the first names in the workspace: it may be large.
+ */
+static int writable_file(struct compile *c, struct sv *ret)
+{
+	DIR *d = c->mediate && workspace_is(c, true) ? opendir(c->place->workspace.p) : NULL;
+	const struct dirent *e;
+	const char *path = "";
+
+	for (int i = 0; d && i < 32 && (e = readdir(d)); i++)
+		if (e->d_type == DT_REG && faccessat(dirfd(d), e->d_name, W_OK, AT_EACCESS) == 0) {
+			path = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(c->place->workspace),
+					 e->d_name);
+			break;
+		}
+	if (d)
+		closedir(d);
+	*ret = sv_from(path ? path : "");
+	return path ? 0 : writ_nomem(c->err);
+}
+
 #define OPEN(flags)                                                                                \
 	{                                                                                          \
 		.op = JAIL_PROBE_OPEN, .arg = {(flags) | O_NOCTTY | O_NONBLOCK }                   \
@@ -145,11 +168,13 @@ static int put_files(struct compile *c, const struct jail_head *head)
 {
 	const struct host_bait *bait = c->place->bait;
 	const bool locked = (head->flags & JAIL_LANDLOCK) != 0;
-	struct sv above, denied;
+	struct sv above, denied, writable;
 	int r = neighbour(c, &above);
 
 	if (r == 0)
 		r = denied_path(c, &denied);
+	if (r == 0)
+		r = writable_file(c, &writable);
 	if (r < 0)
 		return r;
 	/* clang-format off */
@@ -163,8 +188,8 @@ static int put_files(struct compile *c, const struct jail_head *head)
 		{ HOST_FILESYSTEM, "neighbour.read", .outside = true, .identity = true,
 		  .here = above.n > 1 && is_shut(c, head, above), .path = above, .try = OPEN(O_RDONLY | O_DIRECTORY) },
 		/* With the mediator it alone writes: what it is not asked for, Landlock refuses. */
-		{ HOST_FILESYSTEM, "write.unmediated", .here = c->mediate && locked && workspace_is(c, true),
-		  .path = c->place->workspace, .try = OPEN(O_WRONLY | O_TMPFILE) },
+		{ HOST_FILESYSTEM, "write.unmediated", .outside = true, .once = true, .here = locked && writable.n,
+		  .path = writable, .try = OPEN(O_WRONLY) },
 		{ HOST_FILESYSTEM, "denied.read",   .outside = true, .identity = true, .here = c->a_tier && denied.n,
 		  .path = denied, .try = OPEN(O_RDONLY) },
 		{ HOST_FILESYSTEM, "base.write",    .here = c->a_tier && access("/usr", W_OK) == 0 && !granted(c, SV("/")),

@@ -180,11 +180,12 @@ struct jail_probed {
 /* --- a command --- */
 
 enum jail_command_flag {
+	JAIL_COMMAND_PROBE = 1u << 0, /* it is the first: what is to be tried inside is tried */
 	/*
-	 * It is the first: before it runs, what is tried inside is tried, and it waits for a
-	 * byte from the descriptor that is given last. The end of file means that it may not.
+	 * Then it waits for a byte from the descriptor that is given last; the end of file
+	 * means that it may not run. Where its exec is mediated, that is what it waits for.
 	 */
-	JAIL_COMMAND_PROBE = 1u << 0,
+	JAIL_COMMAND_GATE = 1u << 1,
 };
 
 struct jail_command {

@@ -225,8 +225,8 @@ int command_send(struct session *s, const struct command_ask *ask, struct writ_e
 	scoped_fd fd = -1, gate = -1;
 	int r = probe_gate(s, ask->id, &gate, err);
 
-	if (gate >= 0)
-		c.flags |= JAIL_COMMAND_PROBE;
+	c.flags = (s->probing.released ? 0 : JAIL_COMMAND_PROBE) |
+		  (gate >= 0 ? JAIL_COMMAND_GATE : 0);
 	c.path = jail_put(&w, path.n ? path : sv_from(default_path));
 	c.cwd = jail_put(&w, find_cwd(s, ask->cwd));
 	c.program = jail_put(&w, ask->program.n ? ask->program : SV(""));

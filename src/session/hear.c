@@ -118,13 +118,15 @@ static void on_listener(struct session *s, struct heard *h)
 {
 	struct writ_err err = { 0 };
 
+	/* SECURITY: before anybody can answer its exec. */
+	probe_listener(s, h->m.id);
+	if (s->state != SESSION_RUNNING)
+		return;
 	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), h->m.id == 1, &err) < 0) {
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);
-		return;
 	}
-	probe_listener(s, h->m.id);
 }
 
 static void on_failed(struct session *s, struct heard *h)
@@ -212,8 +214,8 @@ void hear_message(struct session *s)
 {
 	struct heard h = { .fd = -1 };
 	struct writ_err err = { 0 };
-	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &h.probed,
-					&err);
+	const int r =
+		jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &h.probed, &err);
 	const uint32_t at = h.m.type - HEARD_FIRST;
 
 	if (r <= 0) {

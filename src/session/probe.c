@@ -175,33 +175,25 @@ static void record_probed(struct session *s, enum host_boundary b, bool end,
 			  const struct jail_probed *p, bool taken)
 {
 	struct lines tried = { .n = 0 };
-	char *where[JAIL_PROBES_MAX + 1] = { NULL };
 	struct entry e = { 0 };
-	size_t where_n = 0;
 
 	for (size_t i = 0; i < s->view.probes.n && i < p->n; i++) {
 		const struct host_probe *probe = &s->view.probes.v[i];
 		struct seen seen;
 
-		if (probe->boundary != b)
+		if (probe->boundary != b || (end && probe->once))
 			continue;
 		seen = look(s, probe, &p->of[i], taken);
 		line(&tried, "%s %s %s %s", probe->name, probe->works ? "works" : "refused",
 		     seen.got, seen.outside);
 		if (seen.open)
 			note_hole(s, b, probe->name, "worked inside");
-		if (probe->path.n && !end)
-			where[where_n++] = (char *)(uintptr_t)probe->path.p;
 	}
 	record_begin(s, &e, "probed");
 	record_str(&e, "boundary", sv_from(boundary_names[b]));
 	record_str(&e, "phase", end ? SV("end") : SV("start"));
 	entry_list(&e, "probes", tried.v, TEXT_MAX);
 	record_num(&e, "known", s->view.probes_known[b]);
-	if (where_n) {
-		entry_list(&e, "objects", where, TEXT_MAX);
-		entry_hide(&e);
-	}
 	record_end(s, &e);
 }
 
@@ -263,9 +255,9 @@ static void record_applied(struct session *s, enum host_boundary b, const struct
 
 static void record_release(struct session *s, uint32_t id, const struct readback *r)
 {
-	char *spaces[JAIL_SPACES + 1] = { NULL };
+	char *spaces[JAIL_SPACES + 1] = { NULL }, *where[JAIL_PROBES_MAX + 1] = { NULL };
 	struct entry e = { 0 };
-	size_t n = 0;
+	size_t n = 0, k = 0;
 
 	for (size_t i = 0; i < JAIL_SPACES; i++)
 		if (r->spaces[i][0])
@@ -273,6 +265,12 @@ static void record_release(struct session *s, uint32_t id, const struct readback
 	record_begin(s, &e, "release");
 	record_num(&e, "command", id);
 	entry_list(&e, "namespaces", spaces, TEXT_MAX);
+	/* What the probes of files were about, in their order. */
+	for (size_t i = 0; i < s->view.probes.n; i++)
+		if (s->view.probes.v[i].path.n)
+			where[k++] = (char *)(uintptr_t)s->view.probes.v[i].path.p;
+	entry_list(&e, "objects", where, TEXT_MAX);
+	entry_hide(&e);
 	record_end(s, &e);
 }
 
@@ -287,6 +285,11 @@ int probe_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err
 		return 0;
 	if (p->gates_n == GATES_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "too many commands before the first runs");
+	/* Who answers its exec lets it go; that is us, or whom we give that to. */
+	if (s->view.traps) {
+		p->gates[p->gates_n++] = (struct probe_gate){ .id = id, .fd = -1 };
+		return 0;
+	}
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "pipe");
 	p->gates[p->gates_n++] = (struct probe_gate){ .id = id, .fd = ends[1] };
@@ -308,8 +311,15 @@ void probe_shut(struct session *s, uint32_t id)
 
 	if (!g)
 		return;
-	close(g->fd);
+	scope_close(&g->fd);
 	*g = s->probing.gates[--s->probing.gates_n];
+}
+
+static void let_go(struct session *s, const struct probe_gate *g)
+{
+	if (g->fd >= 0 && !s->log_failed)
+		(void)!write(g->fd, "g", 1);
+	probe_shut(s, g->id);
 }
 
 /* SECURITY: it hears that it may go on when the record says what it goes on under. */
@@ -322,8 +332,7 @@ static void release(struct session *s, struct probe_gate *g)
 
 	/* Others that came before that was known wait as well; it is on record once. */
 	if (s->probing.released) {
-		(void)!write(g->fd, "g", 1);
-		probe_shut(s, id);
+		let_go(s, g);
 		return;
 	}
 	taken = bait_taken(s);
@@ -345,9 +354,7 @@ static void release(struct session *s, struct probe_gate *g)
 	record_release(s, id, r);
 	record_flush(s);
 	s->probing.released = true;
-	if (!s->log_failed)
-		(void)!write(g->fd, "g", 1);
-	probe_shut(s, id);
+	let_go(s, g);
 }
 
 static void hear_end(struct session *s, const struct jail_probed *p)

@@ -73,11 +73,25 @@ static struct sv status_of(struct sv text, const char *key)
 	return SV("?");
 }
 
+/* "none" if every set is empty, else the first that is not. */
+static struct sv caps_left(const struct session *s, struct sv text)
+{
+	static const char *const sets[] = { "CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd" };
+
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+		const struct sv v = status_of(text, sets[i]);
+
+		/* An ordinary user in the host's namespaces cannot empty its bounding set. */
+		if (i == 4 && !s->view.own_mounts && geteuid() != 0)
+			continue;
+		if (!sv_is(v, "0000000000000000"))
+			return sv_is(v, "?") ? v : sv_from(sets[i]);
+	}
+	return SV("none");
+}
+
 static void read_status(const struct session *s, pid_t pid, struct buf *b, struct readback *r)
 {
-	static const char *const caps[] = { "CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd" };
-	static const char *const names[] = { "cap-effective", "cap-permitted", "cap-inheritable",
-					     "cap-ambient", "cap-bounding" };
 	const struct sv text = read_proc(pid, "status", b) ? buf_view(b) : SV("");
 	struct sv nested = status_of(text, "NSpid");
 	uint64_t levels = 0;
@@ -90,15 +104,8 @@ static void read_status(const struct session *s, pid_t pid, struct buf *b, struc
 		row(r, HOST_PROCESS, "seccomp-filters", "2", status_of(text, "Seccomp_filters"));
 		row(r, HOST_FILESYSTEM, "seccomp-filters", "2", status_of(text, "Seccomp_filters"));
 	}
-	/* An ordinary user in the host's namespaces cannot empty its bounding set. */
-	for (size_t i = 0; i < ARRAY_LEN(caps); i++)
-		if (i < 4 || s->view.own_mounts || geteuid() == 0) {
-			row(r, HOST_PROCESS, names[i], "0000000000000000",
-			    status_of(text, caps[i]));
-			if (i == 0)
-				row(r, HOST_CREDENTIALS, names[i], "0000000000000000",
-				    status_of(text, caps[i]));
-		}
+	row(r, HOST_PROCESS, "capabilities", "none", caps_left(s, text));
+	row(r, HOST_CREDENTIALS, "capabilities", "none", caps_left(s, text));
 	while (nested.n && !sv_is(nested, "?"))
 		levels += sv_cut(&nested, '\t').n != 0;
 	if (s->view.own_mounts)

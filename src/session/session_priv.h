@@ -129,7 +129,7 @@ struct probing {
 	struct digest names;  /* of the environment's names */
 	struct probe_gate {   /* commands that wait until all is on record */
 		uint32_t id;
-		int fd;
+		int fd;	   /* -1: it waits in its exec */
 		pid_t pid; /* once it has tried what is to be tried */
 	} gates[GATES_MAX];
 	size_t gates_n;
@@ -251,11 +251,11 @@ void seal_end(struct session *s);
 
 /* probe.c: what is tried inside, and what comes of it */
 must_check int probe_open(struct session *s, struct writ_err *err);
-/* *@ret_fd is what command @id waits at; untouched if it need not wait. */
+/* *@ret_fd is what command @id waits at; untouched if its exec does, or it need not wait. */
 must_check int probe_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
 void probe_heard(struct session *s, const struct jail_message *m, const struct jail_probed *p,
 		 pid_t pid);
-void probe_listener(struct session *s, uint32_t id); /* its calls are mediated now */
+void probe_listener(struct session *s, uint32_t id); /* before its calls are */
 void probe_shut(struct session *s, uint32_t id);     /* it will not go on */
 void probe_clear(struct session *s);
 

@@ -188,9 +188,12 @@ static bool make_world(void)
 	snprintf(keys, sizeof(keys), "%s/.ssh", home);
 	snprintf(sentinel, sizeof(sentinel), "%s/ran", ws);
 	snprintf(records, sizeof(records), "%s/.local/state/writ/sessions", home);
-	return mkdir(ws, 0755) == 0 && mkdir(home, 0755) == 0 && mkdir(keys, 0700) == 0 &&
-	       chdir(ws) == 0 && setenv("HOME", home, 1) == 0 && unsetenv("XDG_STATE_HOME") == 0 &&
-	       unsetenv("XDG_CONFIG_HOME") == 0;
+	if (mkdir(ws, 0755) < 0 || chdir(ws) < 0)
+		return false;
+	/* Something that only the mediator would write. */
+	close(open("notes", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	return mkdir(home, 0755) == 0 && mkdir(keys, 0700) == 0 && setenv("HOME", home, 1) == 0 &&
+	       unsetenv("XDG_STATE_HOME") == 0 && unsetenv("XDG_CONFIG_HOME") == 0;
 }
 
 static int open_one(const char *path, const struct stat *st, int type, struct FTW *at)

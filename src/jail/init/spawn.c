@@ -76,7 +76,7 @@ static void set_descriptors(const struct start *s)
 			from[i] = (int)i; /* pid 1's own: /dev/null */
 	}
 	/* Out of the way: the numbers it may stand on are needed. */
-	if (s->c->flags & JAIL_COMMAND_PROBE && next < s->given_n) {
+	if (s->c->flags & JAIL_COMMAND_GATE && next < s->given_n) {
 		r = sys(fcntl, s->given[next], F_DUPFD_CLOEXEC, GATE + 1);
 		gate = (int)r;
 	}
@@ -368,7 +368,7 @@ _Noreturn static void child_main(const struct start *s)
 		probe(s);
 	if (s->in->p->flags & JAIL_TRAPS)
 		install_traps(s);
-	if (s->c->flags & JAIL_COMMAND_PROBE)
+	if (s->c->flags & JAIL_COMMAND_GATE)
 		wait_for_gate();
 	if (s->in->p->fail_at == STEP_EXEC)
 		give_up(s->id, -ECANCELED, "failed on purpose", NULL);
