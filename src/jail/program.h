@@ -152,13 +152,10 @@ enum jail_phase { JAIL_PHASE_START = 0, JAIL_PHASE_END };
 
 /* Of the prober, as inode numbers; 0: not to be seen. */
 enum jail_space {
-	JAIL_SPACE_CGROUP = 0,
-	JAIL_SPACE_IPC,
-	JAIL_SPACE_MNT,
+	JAIL_SPACE_MNT = 0,
 	JAIL_SPACE_NET,
 	JAIL_SPACE_PID,
 	JAIL_SPACE_USER,
-	JAIL_SPACE_UTS,
 	/* keep last */
 	JAIL_SPACES
 };

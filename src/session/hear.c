@@ -120,8 +120,11 @@ static void on_listener(struct session *s, struct heard *h)
 
 	/* SECURITY: before anybody can answer its exec. */
 	probe_listener(s, h->m.id);
-	if (s->state != SESSION_RUNNING)
+	/* It stands still until it is killed. */
+	if (s->state != SESSION_RUNNING && s->listener < 0) {
+		s->listener = take_fd(&h->fd);
 		return;
+	}
 	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), h->m.id == 1, &err) < 0) {
 		s->err = err;
 		s->failed = true;

@@ -328,20 +328,14 @@ static void release(struct session *s, struct probe_gate *g)
 	const struct jail_probed *p = &s->probing.start;
 	const uint32_t id = g->id;
 	struct readback *r = &s->probing.read;
-	bool taken;
 
-	/* Others that came before that was known wait as well; it is on record once. */
 	if (s->probing.released) {
 		let_go(s, g);
 		return;
 	}
-	taken = bait_taken(s);
 	readback_take(s, g->pid, p, r);
-	record_gather(s);
-	for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++) {
+	for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++)
 		record_applied(s, b, r);
-		record_probed(s, b, false, p, taken);
-	}
 	if (s->probing.open && probe_refuses()) {
 		record_flush(s);
 		s->err = s->probing.err;
@@ -386,8 +380,16 @@ void probe_heard(struct session *s, const struct jail_message *m, const struct j
 	if (!g || s->state != SESSION_RUNNING)
 		return;
 	g->pid = pid;
-	if (!s->probing.released)
+	/* Others that come before that is known wait as well; it is on record once. */
+	if (!s->probing.tried) {
+		const bool taken = bait_taken(s);
+
+		s->probing.tried = true;
 		s->probing.start = *p;
+		record_gather(s);
+		for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++)
+			record_probed(s, b, false, p, taken);
+	}
 	if (!s->view.traps)
 		release(s, g);
 }

@@ -254,16 +254,17 @@ static void read_rlimits(const struct session *s, pid_t pid, struct readback *r)
 /* --- namespaces, as the prober saw them --- */
 
 static const char *const space_names[JAIL_SPACES] = {
-	[JAIL_SPACE_CGROUP] = "cgroup", [JAIL_SPACE_IPC] = "ipc", [JAIL_SPACE_MNT] = "mnt",
-	[JAIL_SPACE_NET] = "net",	[JAIL_SPACE_PID] = "pid", [JAIL_SPACE_USER] = "user",
-	[JAIL_SPACE_UTS] = "uts",
+	[JAIL_SPACE_MNT] = "mnt",
+	[JAIL_SPACE_NET] = "net",
+	[JAIL_SPACE_PID] = "pid",
+	[JAIL_SPACE_USER] = "user",
 };
 
 static const enum host_boundary space_of[JAIL_SPACES] = {
-	[JAIL_SPACE_CGROUP] = HOST_RESOURCES, [JAIL_SPACE_IPC] = HOST_PROCESS,
-	[JAIL_SPACE_MNT] = HOST_FILESYSTEM,   [JAIL_SPACE_NET] = HOST_NETWORK,
-	[JAIL_SPACE_PID] = HOST_PROCESS,      [JAIL_SPACE_USER] = HOST_CREDENTIALS,
-	[JAIL_SPACE_UTS] = HOST_PROCESS,
+	[JAIL_SPACE_MNT] = HOST_FILESYSTEM,
+	[JAIL_SPACE_NET] = HOST_NETWORK,
+	[JAIL_SPACE_PID] = HOST_PROCESS,
+	[JAIL_SPACE_USER] = HOST_CREDENTIALS,
 };
 
 static void read_own_spaces(const struct session *s, struct readback *r)

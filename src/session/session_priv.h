@@ -133,6 +133,7 @@ struct probing {
 		pid_t pid; /* once it has tried what is to be tried */
 	} gates[GATES_MAX];
 	size_t gates_n;
+	bool tried;	     /* what one tried is on record, or about to be */
 	bool released;	     /* one was let go */
 	bool open;	     /* a boundary was seen open; @err says which */
 	struct writ_err err;

@@ -102,10 +102,10 @@ static long try_one(const struct jail_head *p, const struct jail_probe *t,
 static void look_at_spaces(uint64_t *ret)
 {
 	static const char names[JAIL_SPACES][8] = {
-		[JAIL_SPACE_CGROUP] = "cgroup", [JAIL_SPACE_IPC] = "ipc",
-		[JAIL_SPACE_MNT] = "mnt",	[JAIL_SPACE_NET] = "net",
-		[JAIL_SPACE_PID] = "pid",	[JAIL_SPACE_USER] = "user",
-		[JAIL_SPACE_UTS] = "uts",
+		[JAIL_SPACE_MNT] = "mnt",
+		[JAIL_SPACE_NET] = "net",
+		[JAIL_SPACE_PID] = "pid",
+		[JAIL_SPACE_USER] = "user",
 	};
 	const long dir =
 		sys(openat, AT_FDCWD, "/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
