@@ -313,6 +313,8 @@ void probe_shut(struct session *s, uint32_t id)
 		return;
 	scope_close(&g->fd);
 	*g = s->probing.gates[--s->probing.gates_n];
+	/* What it tried may have waited to be written with what was still to come. */
+	record_flush(s);
 }
 
 static void let_go(struct session *s, const struct probe_gate *g)
@@ -346,6 +348,7 @@ static void release(struct session *s, struct probe_gate *g)
 		return;
 	}
 	record_release(s, id, r);
+	/* Before it goes on: what was gathered is written. */
 	record_flush(s);
 	s->probing.released = true;
 	let_go(s, g);

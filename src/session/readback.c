@@ -323,3 +323,46 @@ void readback_take(const struct session *s, pid_t pid, const struct jail_probed 
 	read_rlimits(s, pid, r);
 	buf_clear(&b);
 }
+
+/* --- what the session begins under --- */
+
+static void describe_boot(struct entry *e)
+{
+	struct buf b = BUF_INIT(64);
+
+	if (read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &b) && b.n)
+		record_str(e, "boot", sv_sub(buf_view(&b), 0, b.n - 1));
+	buf_clear(&b);
+}
+
+void probe_describe(const struct session *s, struct entry *e)
+{
+	static const char *const where[] = { "host", "container", "vm", "wsl1", "wsl2" };
+	const struct plan *p = s->opt->plan;
+	const struct host_facts *f = p->facts;
+	const struct digest plan = crypto_sha256(s->guarantees);
+	struct digest prober, policy;
+	struct writ_err err = { 0 };
+
+	memcpy(prober.b, jail_init_program_sha256, sizeof(prober.b));
+	record_str(e, "tier", sv_from(plan_tier_name(p->tier)));
+	record_str(e, "adapter", sv_from(plan_adapter_name(p->opt.adapter)));
+	record_str(e, "kernel", sv_from(f->kernel));
+	record_num(e, "landlock", (int64_t)f->landlock_abi);
+	entry_digest(e, "plan", &plan);
+	if (cap_set_digest(&s->opt->policy->set, &policy, &err) == 0)
+		entry_digest(e, "policy", &policy);
+	entry_digest(e, "prober", &prober);
+	record_num(e, "uid", geteuid());
+	record_num(e, "gid", getegid());
+	record_str(e, "nesting", sv_from(f->where < ARRAY_LEN(where) ? where[f->where] : "?"));
+	entry_bool(e, "sandboxed", f->sandboxed);
+	record_num(e, "yama", (int64_t)f->yama);
+	entry_bool(e, "userns", f->ns_user);
+	record_str(e, "durability", s->log.sync ? SV("power") : SV("process"));
+	record_num(e, "uptime_ms", (int64_t)clock_ms());
+	/* What only the kernel refuses, nobody here sees. */
+	record_str(e, "observability",
+		   s->view.traps && s->view.read_roots.n ? SV("full") : SV("partial"));
+	describe_boot(e);
+}

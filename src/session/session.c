@@ -211,6 +211,7 @@ static void record_start(struct session *s)
 	entry_list(&entry, "command", s->opt->argv, COMMAND_KEPT);
 	entry_hide(&entry);
 	record_str(&entry, "guarantees", s->guarantees);
+	probe_describe(s, &entry);
 	record_end(s, &entry);
 }
 

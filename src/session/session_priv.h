@@ -252,6 +252,8 @@ void seal_end(struct session *s);
 
 /* probe.c: what is tried inside, and what comes of it */
 must_check int probe_open(struct session *s, struct writ_err *err);
+/* What the session begins under, for its first entry. */
+void probe_describe(const struct session *s, struct entry *e);
 /* *@ret_fd is what command @id waits at; untouched if its exec does, or it need not wait. */
 must_check int probe_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
 void probe_heard(struct session *s, const struct jail_message *m, const struct jail_probed *p,
