@@ -88,26 +88,29 @@ static void judge_record(struct outcome *ret)
 		closedir(d);
 }
 
-/* What `writ run --tier TIER -- touch SENTINEL` does, without a step. */
-static bool attempt(char tier, unsigned without, struct outcome *ret)
+/* What `writ run --tier TIER -- sh -c SCRIPT` does, without a step. */
+static bool attempt(char tier, unsigned without, const char *script, struct outcome *ret)
 {
 	scoped_arena arena = ARENA_INIT(POLICY_ARENA_MAX);
-	char option[] = "--tier", which[2] = { tier, 0 }, end[] = "--", touch[] = "touch";
-	char *words[] = { option, which, end, touch, sentinel, NULL };
-	char *argv[] = { touch, sentinel, NULL };
+	char option[] = "--tier", which[2] = { tier, 0 }, end[] = "--", sh[] = "sh";
+	char dash_c[] = "-c", text[512];
+	char *words[] = { option, which, end, sh, dash_c, text, NULL };
+	char *argv[] = { sh, dash_c, text, NULL };
 	struct args args = { .arena = &arena };
 	struct find_where where;
 	struct host_facts facts;
 	struct loaded l;
 	struct plan *p;
 	struct session_options opt = { .argv = argv, .environ = environ, .status_fd = -1 };
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC), quiet[] = { null, null, null };
 	struct stat st;
 
 	*ret = (struct outcome){ .exit = EXIT_FAILED };
-	if (opts_parse(verb_get(SV("run")), 5, words, &args, &ret->err) < 0 ||
+	snprintf(text, sizeof(text), "%s", script);
+	if (opts_parse(verb_get(SV("run")), 6, words, &args, &ret->err) < 0 ||
 	    where_find(&arena, NULL, true, &where, &ret->err) < 0 ||
 	    load_facts_kept(&args, where.state, &facts) != 0 ||
-	    load_policy_for(&args, NULL, false, "touch", &l) != 0 ||
+	    load_policy_for(&args, NULL, false, "sh", &l) != 0 ||
 	    load_plan(&args, &l, &l.policy->set, &facts, &p) != 0 || p->refused)
 		return false;
 	opt.fail_at = without ? PLANT | without : 0;
@@ -121,8 +124,10 @@ static bool attempt(char tier, unsigned without, struct outcome *ret)
 	opt.home = l.in.where.home;
 	opt.program = l.in.program;
 	opt.ready_fd = -1;
+	opt.stdio = quiet;
 	opt.quiet = true;
 	ret->code = session_run(&arena, &opt, &ret->exit, &ret->err);
+	close(null);
 	ret->ran = stat(sentinel, &st) == 0;
 	(void)unlink(sentinel);
 	judge_record(ret);
@@ -135,7 +140,7 @@ static void whole(char tier)
 {
 	struct outcome o;
 
-	if (!ok(attempt(tier, 0, &o), "tier %c: a session: %s", tier, o.err.what))
+	if (!ok(attempt(tier, 0, "touch ran", &o), "tier %c: a session: %s", tier, o.err.what))
 		return;
 	ok(o.code == 0 && o.exit == 0 && o.ran, "tier %c: it runs: %s", tier, o.err.what);
 	for (int i = 0; i < BOUNDARIES; i++) {
@@ -157,7 +162,7 @@ static void plant(char tier, enum boundary b, enum jail_step step)
 	struct outcome o;
 
 	refuses = true;
-	if (!ok(attempt(tier, step, &o), "tier %c without %s: a session", tier, name))
+	if (!ok(attempt(tier, step, "touch ran", &o), "tier %c without %s: a session", tier, name))
 		return;
 	ok(o.code < 0 && !o.ran, "tier %c without %s: nothing runs", tier, name);
 	ok(strstr(o.err.what, "boundary does not hold"), "tier %c without %s: it says why: %s",
@@ -165,7 +170,7 @@ static void plant(char tier, enum boundary b, enum jail_step step)
 	ok(o.j.of[b].verdict == VERDICT_VIOLATED, "tier %c without %s: %s was %s (%s)", tier, name,
 	   boundary, verdict_name(o.j.of[b].verdict), o.j.of[b].why);
 	refuses = false;
-	if (!ok(attempt(tier, step, &o), "tier %c without %s: a session", tier, name))
+	if (!ok(attempt(tier, step, "touch ran", &o), "tier %c without %s: a session", tier, name))
 		return;
 	ok(o.ran, "tier %c without %s: it would have run: %s", tier, name, o.err.what);
 	/* By an attempt that worked, whatever else the kernel said. */
@@ -175,6 +180,59 @@ static void plant(char tier, enum boundary b, enum jail_step step)
 	ok(o.monotonic, "tier %c without %s: no entry taken away makes a finding better", tier,
 	   name);
 	refuses = true;
+}
+
+static int open_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)at;
+	return type == FTW_DNR && chmod(path, 0700) < 0 ? -1 : 0;
+}
+
+/*
+ * What an agent may do to what is tried at the end. It can take away what a control needs,
+ * and then nobody knows; it can neither hide an open boundary nor make one up.
+ */
+static void agents(char tier)
+{
+	/* clang-format off */
+	static const struct { const char *name, *script; int vague; /* a boundary, or -1 */ } rows[] = {
+		{ "stays alive", "for i in 1 2 3 4 5; do (trap '' HUP TERM INT; exec setsid sleep 60) & done; touch ran", -1 },
+		{ "removes what was tried", "rm notes; mkdir notes; touch ran", -1 },
+		{ "attacks pid 1", "kill -STOP 1; kill -KILL 1; (exec 3</proc/1/mem); (echo 1 >/proc/1/oom_score_adj); touch ran", -1 },
+		{ "renames what it can", "mv \"$PWD\" ../elsewhere; mv / /x; rmdir /tmp \"$HOME\"; touch ran", -1 },
+		{ "shuts its temporary directory", "touch ran; chmod 0 \"$TMPDIR\"", BOUNDARY_FILESYSTEM },
+		{ "shuts its home", "touch ran; chmod 0 \"$HOME\"", BOUNDARY_CREDENTIALS },
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome o;
+		bool good = true;
+
+		if (!ok(attempt(tier, 0, rows[i].script, &o), "tier %c: an agent", tier))
+			continue;
+		ok(o.code == 0 && o.ran, "tier %c: an agent that %s runs, and ends (%d)", tier,
+		   rows[i].name, o.exit);
+		for (int b = 0; b < BOUNDARIES; b++) {
+			const enum verdict v = o.j.of[b].verdict;
+
+			good &= b == rows[i].vague ? v == VERDICT_UNKNOWN
+				: b == BOUNDARY_RESOURCES
+					? v == VERDICT_HELD || v == VERDICT_NOT_ENFORCED
+					: v == VERDICT_HELD;
+			if (!good) {
+				tap_note("%s: %s (%s)", boundary_name((enum boundary)b),
+					 verdict_name(v), o.j.of[b].why);
+				break;
+			}
+		}
+		ok(good, "tier %c: an agent that %s changes no verdict but to unknown", tier,
+		   rows[i].name);
+		if (rows[i].vague >= 0)
+			(void)nftw(top, open_one, 16, FTW_PHYS);
+		(void)rmdir("notes");
+		close(open("notes", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	}
 }
 
 static bool make_world(void)
@@ -196,12 +254,6 @@ static bool make_world(void)
 	       unsetenv("XDG_STATE_HOME") == 0 && unsetenv("XDG_CONFIG_HOME") == 0;
 }
 
-static int open_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st, (void)at;
-	return type == FTW_DNR && chmod(path, 0700) < 0 ? -1 : 0;
-}
-
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)type, (void)ftw;
@@ -221,6 +273,7 @@ int main(void)
 	refuses = true;
 	for (const char *tier = "AB"; *tier; tier++) {
 		whole(*tier);
+		agents(*tier);
 		plant(*tier, BOUNDARY_FILESYSTEM, STEP_LANDLOCK);
 		plant(*tier, BOUNDARY_NETWORK, *tier == 'A' ? STEP_NETWORK : STEP_LANDLOCK);
 		plant(*tier, BOUNDARY_PROCESS, STEP_SECCOMP);
