@@ -91,7 +91,7 @@ int main(void)
 		const struct judgement j = judged(entries, n, NULL);
 
 		check(name ? name : "?", json_object_get(test, "expect"), &j);
-		good &= removals_hold(entries, n, i == 0 ? 20000 : 200);
+		good &= removals_hold(entries, n, i == 0 ? 5000 : 100);
 		if (i == 0)
 			test_words(entries, n);
 	}
