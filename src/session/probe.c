@@ -137,8 +137,8 @@ static struct seen look(const struct session *s, const struct host_probe *p,
 	}
 	if (p->identity && r->error == 0 && !same)
 		v.got = "other";
-	v.open = !p->works && (taken ? p->canary : false);
-	v.open |= !p->works && is_reached(r->error) && strcmp(v.got, "other") != 0;
+	v.open = !p->works &&
+		 ((p->canary && taken) || (is_reached(r->error) && strcmp(v.got, "other") != 0));
 	return v;
 }
 
@@ -165,7 +165,7 @@ printf_like(2, 3) static void line(struct lines *l, const char *fmt, ...)
 	if (l->n == JAIL_PROBES_MAX)
 		return;
 	va_start(args, fmt);
-	vsnprintf(l->room[l->n], sizeof(l->room[0]), fmt, args);
+	(void)vsnprintf(l->room[l->n], sizeof(l->room[0]), fmt, args);
 	va_end(args);
 	l->v[l->n] = l->room[l->n];
 	l->v[++l->n] = NULL;

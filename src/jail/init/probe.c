@@ -19,7 +19,7 @@ static long probe_open(const struct jail_head *p, const struct jail_probe *t,
 {
 	struct stat st;
 	const long fd = sys(openat, AT_FDCWD, span_at(p, t->path), t->arg[0] | O_CLOEXEC, 0);
-	long r = fd;
+	long r;
 
 	if (fd < 0)
 		return fd;
