@@ -212,6 +212,7 @@ static void record_start(struct session *s)
 	entry_hide(&entry);
 	record_str(&entry, "guarantees", s->guarantees);
 	probe_describe(s, &entry);
+	executable_record(s, &entry);
 	record_end(s, &entry);
 }
 

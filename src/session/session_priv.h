@@ -262,6 +262,9 @@ void probe_listener(struct session *s, uint32_t id); /* before its calls are */
 void probe_shut(struct session *s, uint32_t id);     /* it will not go on */
 void probe_clear(struct session *s);
 
+/* executable.c: which program it is made for, by its bytes */
+void executable_record(const struct session *s, struct entry *e);
+
 /* refuse.c: is a session ended where a boundary was seen open? */
 bool probe_refuses(void);
 
