@@ -71,6 +71,16 @@ static bool granted(const struct compile *c, struct sv path)
 	return false;
 }
 
+/* Or anything below it. */
+static bool grants_write(const struct compile *c, struct sv path)
+{
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (c->roots.v[i].write &&
+		    (path_below(path, c->roots.v[i].path) || path_below(c->roots.v[i].path, path)))
+			return true;
+	return false;
+}
+
 /* Closed by more than the mediator, which is not asked yet. */
 static bool is_shut(const struct compile *c, const struct jail_head *head, struct sv path)
 {
@@ -192,7 +202,7 @@ static int put_files(struct compile *c, const struct jail_head *head)
 		  .path = writable, .try = OPEN(O_WRONLY) },
 		{ HOST_FILESYSTEM, "denied.read",   .outside = true, .identity = true, .here = c->a_tier && denied.n,
 		  .path = denied, .try = OPEN(O_RDONLY) },
-		{ HOST_FILESYSTEM, "base.write",    .here = c->a_tier && access("/usr", W_OK) == 0 && !granted(c, SV("/")),
+		{ HOST_FILESYSTEM, "base.write",    .here = c->a_tier && !grants_write(c, SV("/usr")) && access("/usr", W_OK) == 0,
 		  .path = SV("/usr"), .try = OPEN(O_WRONLY | O_TMPFILE) },
 		{ HOST_FILESYSTEM, "tmp.read",      .works = true, .here = true,
 		  .path = c->view->tmp, .try = OPEN(O_RDONLY | O_DIRECTORY) },
@@ -223,6 +233,15 @@ static uint16_t next_port(const struct compile *c, uint32_t *ret_address)
 	return 0;
 }
 
+/* The host's own ports may be opened by name: then somebody listens there inside. */
+static bool is_opened(const struct compile *c, uint16_t port)
+{
+	for (size_t i = 0; i < c->view->listeners.n; i++)
+		if (c->view->listeners.v[i].port == port)
+			return true;
+	return false;
+}
+
 static int put_net(struct compile *c, const struct jail_head *head)
 {
 	const struct host_bait *bait = c->place->bait;
@@ -231,7 +250,7 @@ static int put_net(struct compile *c, const struct jail_head *head)
 	const uint16_t next = next_port(c, &address);
 	/* clang-format off */
 	const struct row rows[] = {
-		{ HOST_NETWORK, "loopback.connect", .outside = true, .canary = true, .here = tcp && bait->port,
+		{ HOST_NETWORK, "loopback.connect", .outside = true, .canary = true, .here = tcp && bait->port && !is_opened(c, bait->port),
 		  .try = { JAIL_PROBE_CONNECT, .number = SOCK_STREAM,
 			   .arg = { INADDR_LOOPBACK, bait->port, bait->nonce[0], bait->nonce[1] } } },
 		/* An address that leads nowhere, and of a datagram: nothing is sent. */

@@ -136,31 +136,6 @@ static void read_ids(const struct session *s, pid_t pid, struct buf *b, struct r
 	row_number(r, HOST_CREDENTIALS, "id-outside", geteuid(), true, outside);
 }
 
-/* A network of its own has one device, and it leads nowhere. */
-static void read_devices(const struct session *s, pid_t pid, struct buf *b, struct readback *r)
-{
-	struct sv text;
-	uint64_t devices = 0, others = 0;
-
-	if (!s->view.own_mounts)
-		return;
-	if (!read_proc(pid, "net/dev", b)) {
-		row_number(r, HOST_NETWORK, "devices-outside", 0, false, 0);
-		return;
-	}
-	text = buf_view(b);
-	while (text.n) {
-		struct sv line = sv_cut(&text, '\n');
-		const struct sv name = sv_trim(sv_cut(&line, ':'));
-
-		if (line.n == 0 || sv_find(name, '|') != SIZE_MAX)
-			continue;
-		devices++;
-		others += !sv_is(name, "lo");
-	}
-	row_number(r, HOST_NETWORK, "devices-outside", 0, devices > 0, others);
-}
-
 /* The number of the mount that a line of a list begins with. */
 static struct sv first_mount(struct sv list)
 {
@@ -175,7 +150,7 @@ static void read_mounts(const struct session *s, pid_t pid, struct buf *b, struc
 
 	if (!s->view.own_mounts)
 		return;
-	/* Numbers of mounts are given once: the first of ours cannot be the first there. */
+	/* No two mounts have one number: the first of ours cannot be the first there. */
 	fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, own, sizeof(own));
 	r->mounts_known = read_proc(pid, "mountinfo", b) && b->n && n > 0;
@@ -304,7 +279,6 @@ void readback_sealed(const struct session *s, struct readback *r)
 	*r = (struct readback){ .n = 0 };
 	read_own_spaces(s, r);
 	read_ids(s, s->jail.init, &b, r);
-	read_devices(s, s->jail.init, &b, r);
 	read_mounts(s, s->jail.init, &b, r);
 	read_cgroup(s, s->jail.init, &b, r);
 	buf_clear(&b);
