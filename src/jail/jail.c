@@ -103,10 +103,17 @@ static int open_init(int *ret_fd, struct writ_err *err)
 	return r;
 }
 
+/* For the suite that plants holes; what people install always closes. */
+#ifdef WRIT_PLANT
+#define LEAKY(fail_at) ((fail_at) == (0x100 | STEP_CLOSE_FDS))
+#else
+#define LEAKY(fail_at) false
+#endif
+
 /* Everything the child needs, made before there is a child. */
 struct launch {
 	int init, session, keeper;
-	bool leaky; /* for the suite that plants holes; never set in a release */
+	unsigned fail_at;
 	char *argv[4];
 };
 
@@ -131,7 +138,7 @@ __attribute__((no_sanitize("address"))) static int launch_child(void *arg)
 	if (session >= 0 && keeper >= 0 && init >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
 	    dup2(null, 2) >= 0 && dup2(session, JAIL_FD_SESSION) >= 0 &&
 	    dup2(keeper, JAIL_FD_KEEPER) >= 0 &&
-	    (l->leaky ||
+	    (LEAKY(l->fail_at) ||
 	     syscall(SYS_close_range, JAIL_FD_KEEPER + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0))
 		syscall(SYS_execveat, init, "", l->argv, env, AT_EMPTY_PATH);
 	_exit(errno == 0 ? 1 : errno > 125 ? 125 : errno);
@@ -171,9 +178,7 @@ int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct w
 		tier[0] = 'J';
 	snprintf(number, sizeof(number), "%u", fail_at);
 	l.init = init;
-#ifdef WRIT_PLANT
-	l.leaky = fail_at == (0x100 | STEP_CLOSE_FDS);
-#endif
+	l.fail_at = fail_at;
 	l.session = session[1];
 	l.keeper = keeper[1];
 	pid = clone(launch_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &l);
