@@ -112,7 +112,7 @@ static const char *error_name(int error)
 /* The kernel looked at what it was given: the call was not refused as such. */
 static bool is_reached(int error)
 {
-	return error == 0 || error == EINVAL || error == EFAULT || error == EBADF || error == EIO;
+	return error == 0 || error == EINVAL || error == EFAULT || error == EBADF;
 }
 
 struct seen {
@@ -133,7 +133,8 @@ static struct seen look(const struct session *s, const struct host_probe *p,
 		const bool there = stat(p->path.p, &st) == 0;
 
 		v.outside = there ? "there" : "gone";
-		same = !there || (st.st_dev == r->dev && st.st_ino == r->ino);
+		/* In a root of its own, what was opened need not be what was there. */
+		same = there ? st.st_dev == r->dev && st.st_ino == r->ino : !s->view.own_mounts;
 	}
 	if (p->identity && r->error == 0 && !same)
 		v.got = "other";

@@ -240,7 +240,8 @@ def _(log):
 
 for text, why in (("a.b refused EPERM", "three words"), ("a.b refused EPERM - -", "five words"), ("a.b  EPERM -", "an empty word"),
                   ("a.b perhaps EPERM -", "an expectation nobody knows"), ("a.b refused failed -", "an error that shows nothing"),
-                  ("a.b refused ENOMEM -", "an error that is no refusal"), ("a.b refused EPERM gone", "what it was to find is gone"),
+                  ("a.b refused ENOMEM -", "an error that is no refusal"), ("a.b refused EPERM gone", "what it was to find is gone"), ("a.b refused other gone", "something else, and nothing outside"),
+                  ("a.b refused EIO -", "a broken disk"),
                   ("a.b refused EPERM perhaps", "a word about outside that nobody knows"), ("a.b works other -", "a control that found something else")):
     @case(f"a probe with {why}")
     def _(log, text=text):
@@ -248,7 +249,7 @@ for text, why in (("a.b refused EPERM", "three words"), ("a.b refused EPERM - -"
         log.want("credentials", "unknown", 1)
 
 for text, why in (("EINVAL", "the kernel looked at what it was given"), ("EFAULT", "the kernel followed a pointer"),
-                  ("EBADF", "the kernel looked for a descriptor"), ("EIO", "the kernel looked at options")):
+                  ("EBADF", "the kernel looked for a descriptor")):
     @case(f"a call that was not refused as such: {why}")
     def _(log, text=text):
         log.get("probed", "process", "start")["probes"][0] = f"unshare refused {text} -"
