@@ -250,9 +250,11 @@ static int put_net(struct compile *c, const struct jail_head *head)
 	const uint16_t next = next_port(c, &address);
 	/* clang-format off */
 	const struct row rows[] = {
-		{ HOST_NETWORK, "loopback.connect", .outside = true, .canary = true, .here = tcp && bait->port && !is_opened(c, bait->port),
+		{ HOST_NETWORK, "loopback.connect", .outside = true, .canary = true, .once = true, .here = tcp && bait->port && !is_opened(c, bait->port),
 		  .try = { JAIL_PROBE_CONNECT, .number = SOCK_STREAM,
 			   .arg = { INADDR_LOOPBACK, bait->port, bait->nonce[0], bait->nonce[1] } } },
+		{ HOST_NETWORK, "namespace.net", .outside = true, .identity = true, .here = c->a_tier,
+		  .path = SV("/proc/self/ns/net"), .try = OPEN(O_RDONLY) },
 		/* An address that leads nowhere, and of a datagram: nothing is sent. */
 		{ HOST_NETWORK, "route.outside", .here = c->a_tier,
 		  .try = { JAIL_PROBE_CONNECT, .number = SOCK_DGRAM, .arg = { 0xc0000201, 9 } } },

@@ -45,7 +45,8 @@ static int bait_listener(struct session *s)
 	socklen_t n = sizeof(at);
 	scoped_fd fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&at, n) < 0 || listen(fd, 4) < 0 ||
+	/* A port of its own; nobody can come in until the first command is made. */
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&at, n) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&at, &n) < 0)
 		return -1;
 	s->probing.bait.port = ntohs(at.sin_port);
@@ -68,6 +69,12 @@ int probe_open(struct session *s, struct writ_err *err)
 	/* Where nobody can listen there is one probe less, and that is on record. */
 	s->probing.listener = bait_listener(s);
 	return 0;
+}
+
+static void bait_away(struct session *s)
+{
+	scope_close(&s->probing.listener);
+	s->probing.listener = -1;
 }
 
 /* Did a probe arrive? Others may knock there, and say nothing that we know. */
@@ -284,6 +291,8 @@ int probe_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err
 
 	if (p->released)
 		return 0;
+	if (p->listener >= 0 && listen(p->listener, 4) < 0)
+		bait_away(s);
 	if (p->gates_n == GATES_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "too many commands before the first runs");
 	/* Who answers its exec lets it go; that is us, or whom we give that to. */
@@ -352,6 +361,8 @@ static void release(struct session *s, struct probe_gate *g)
 	/* Before it goes on: what was gathered is written. */
 	record_flush(s);
 	s->probing.released = true;
+	/* A session listens on nothing of the host. */
+	bait_away(s);
 	let_go(s, g);
 }
 
@@ -410,6 +421,5 @@ void probe_clear(struct session *s)
 {
 	while (s->probing.gates_n)
 		probe_shut(s, s->probing.gates[0].id);
-	scope_close(&s->probing.listener);
-	s->probing.listener = -1;
+	bait_away(s);
 }
