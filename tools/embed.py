@@ -2,9 +2,10 @@
 """Turns files into C: embed.py OUT.c SYMBOL=FILE ...
 
 Each SYMBOL becomes `const unsigned char SYMBOL[]` with a NUL after the last
-byte and `const size_t SYMBOL_len` without it. A user declares the two as
-extern. The output depends on nothing but the bytes and the order given.
+byte, `const size_t SYMBOL_len` without it, and `const unsigned char
+SYMBOL_sha256[32]`. A user declares what it needs as extern. The output depends on nothing but the bytes and the order given.
 """
+import hashlib
 import re
 import sys
 
@@ -20,6 +21,10 @@ def emit(symbol, data):
         yield "\t" + " ".join(f"{b}," for b in data_nul[at:at + PER_LINE])
     yield "};"
     yield f"const size_t {symbol}_len = {len(data)};"
+    yield f"extern const unsigned char {symbol}_sha256[32];"
+    yield f"const unsigned char {symbol}_sha256[32] = {{"
+    yield "\t" + " ".join(f"{b}," for b in hashlib.sha256(data).digest())
+    yield "};"
 
 
 def main(argv):

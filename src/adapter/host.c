@@ -435,9 +435,14 @@ static int put_rlimits(struct compile *c)
 	struct rlimit_row rows[RLIMIT_ROWS];
 	const size_t n = rlimit_make(f, &ask, rows);
 
-	for (size_t i = 0; i < n; i++)
-		if (!jail_put_rlimit(&c->w, (unsigned)rows[i].resource, rows[i].value))
+	for (size_t i = 0; i < n; i++) {
+		struct jail_rlimit *kept = vec_push(c->a, &c->view->rlimits);
+
+		if (!kept || !jail_put_rlimit(&c->w, (unsigned)rows[i].resource, rows[i].value))
 			return writ_nomem(c->err);
+		*kept = (struct jail_rlimit){ .resource = (uint32_t)rows[i].resource,
+					      .value = rows[i].value };
+	}
 	return 0;
 }
 
@@ -549,6 +554,9 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);
 	}
+	view.landlock = (head.flags & JAIL_LANDLOCK) != 0;
+	if (r == 0 && place->bait)
+		r = probes_put(&c, &head);
 	head.hostname = jail_put(&c.w, c.a_tier ? SV("agent") : SV(""));
 	base = filter_base(switches(&c));
 	if (view.traps)

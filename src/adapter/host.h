@@ -29,7 +29,42 @@ struct host_place {
 	struct sv java;	  /* the person's JDK, if they name one; with a NUL behind it */
 	struct sv git_name, git_email; /* the person's, for commits; empty: not known */
 	struct sv own[2]; /* where writ keeps state and policies; never shown */
+	const struct host_bait *bait; /* what probes look for; NULL: nothing is tried */
 	bool prepared;	  /* writ-init has what host_prepare() made */
+};
+
+/* --- probes.c: what is tried inside, at the start and at the end --- */
+
+enum host_boundary {
+	HOST_FILESYSTEM = 0,
+	HOST_NETWORK,
+	HOST_PROCESS,
+	HOST_RESOURCES,
+	HOST_CREDENTIALS,
+	/* keep last */
+	HOST_BOUNDARIES
+};
+
+/* What stands outside, for probes to find. */
+struct host_bait {
+	struct sv record;  /* the session's own record: a file nobody inside can know or open */
+	struct sv person;  /* the HOME of whoever runs it; may be empty */
+	struct sv cgroup;  /* directory with the session's limits; may be empty */
+	uint16_t port;	   /* on the host's loopback somebody listens; 0: nobody */
+	uint64_t nonce[2]; /* what a probe says there */
+	int32_t pid;	   /* of the supervisor */
+};
+
+/* One row per probe of the program, in its order. */
+struct host_probe {
+	enum host_boundary boundary;
+	const char *name; /* a kind, never what it is called here */
+	bool works;	  /* a control: it must work. Else it must be refused */
+	bool identity;	  /* opening something else of that name is as good as a refusal */
+	bool outside;	  /* the same must be there outside, or nothing was shown */
+	bool canary;	  /* the listener outside must not have heard of it */
+	bool once;	  /* at the start only: what it is about may go away by right */
+	struct sv path;
 };
 
 /* What the rest of a session needs to know about the jail that was made. */
@@ -48,6 +83,10 @@ struct host_view {
 	reach_listeners listeners; /* in the order of the program's table; none: no network */
 	bool git; /* in tier A one listener more than @listeners: the last, for git */
 	uint32_t traps;		   /* enum filter_trap; 0: nothing is mediated */
+	VEC(struct host_probe) probes;
+	uint32_t probes_known[HOST_BOUNDARIES]; /* how many there are, wherever it runs */
+	VEC(struct jail_rlimit) rlimits;
+	bool landlock;
 	bool own_mounts;
 };
 

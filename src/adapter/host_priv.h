@@ -68,6 +68,9 @@ must_check int trust_put(struct compile *c);
 /* Does a place of ours lie at or below it? */
 bool trust_holds(const struct compile *c, struct sv path);
 
+/* probes.c: last, when all that is granted is known */
+must_check int probes_put(struct compile *c, const struct jail_head *head);
+
 /* landlock.c */
 must_check int landlock_put(struct compile *c, struct jail_head *head);
 

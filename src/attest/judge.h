@@ -7,7 +7,7 @@
  *
  * Whoever ran the session says what was tried and what came of it; the verdict is drawn
  * here, by whoever checks. What is missing is unknown, never held: taking an entry away
- * cannot make a finding better.
+ * cannot make a finding better. The rules are those of docs/protocol/evidence.md.
  */
 #ifndef WRIT_ATTEST_JUDGE_H
 #define WRIT_ATTEST_JUDGE_H
@@ -40,13 +40,28 @@ struct finding {
 	enum strength strength;
 	uint64_t denials;
 	uint64_t entry; /* where the log shows a violation */
+	uint64_t tried, known; /* attempts that were refused at the start; that there could be */
 	char why[160];	/* for people: what it rests on, or what is missing */
+};
+
+/* What was said of a boundary so far; for judge.c alone. */
+struct judge_seen {
+	bool applied, read, unread, late; /* late: after something was let run */
+	bool start, end;		  /* something was tried */
+	bool start_vague, end_vague;	  /* a control failed, or an attempt showed nothing */
+	bool violated;
+	enum strength by; /* of the violation */
+	char none[64], partial[64], unasked[64];
+	char what[48]; /* of the violation, or of what showed nothing */
 };
 
 struct judgement {
 	bool started, ended;
 	uint64_t entries;
 	struct finding of[BOUNDARIES];
+	/* Of judge.c */
+	bool released, early, counted;
+	struct judge_seen seen[BOUNDARIES];
 };
 
 const char *boundary_name(enum boundary b); /* filesystem */

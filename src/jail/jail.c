@@ -103,9 +103,17 @@ static int open_init(int *ret_fd, struct writ_err *err)
 	return r;
 }
 
+/* For the suite that plants holes; what people install always closes. */
+#ifdef WRIT_PLANT
+#define LEAKY(fail_at) ((fail_at) == (0x100 | STEP_CLOSE_FDS))
+#else
+#define LEAKY(fail_at) false
+#endif
+
 /* Everything the child needs, made before there is a child. */
 struct launch {
 	int init, session, keeper;
+	unsigned fail_at;
 	char *argv[4];
 };
 
@@ -130,7 +138,8 @@ __attribute__((no_sanitize("address"))) static int launch_child(void *arg)
 	if (session >= 0 && keeper >= 0 && init >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
 	    dup2(null, 2) >= 0 && dup2(session, JAIL_FD_SESSION) >= 0 &&
 	    dup2(keeper, JAIL_FD_KEEPER) >= 0 &&
-	    syscall(SYS_close_range, JAIL_FD_KEEPER + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0)
+	    (LEAKY(l->fail_at) ||
+	     syscall(SYS_close_range, JAIL_FD_KEEPER + 1, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0))
 		syscall(SYS_execveat, init, "", l->argv, env, AT_EMPTY_PATH);
 	_exit(errno == 0 ? 1 : errno > 125 ? 125 : errno);
 }
@@ -169,6 +178,7 @@ int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret, struct w
 		tier[0] = 'J';
 	snprintf(number, sizeof(number), "%u", fail_at);
 	l.init = init;
+	l.fail_at = fail_at;
 	l.session = session[1];
 	l.keeper = keeper[1];
 	pid = clone(launch_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &l);
@@ -220,7 +230,7 @@ void jail_leave(struct jail *j)
 	*j = (struct jail)JAIL_INIT;
 }
 
-enum { SEND_FDS = 4 };
+enum { SEND_FDS = 5 };
 
 int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
 	      struct sv text, struct writ_err *err)
@@ -282,17 +292,19 @@ static void close_all(const int *fds, size_t n)
 }
 
 int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t *ret_n,
-		      pid_t *ret_pid, struct writ_err *err)
+		      pid_t *ret_pid, struct jail_probed *ret_probed, struct writ_err *err)
 {
 	struct jail_message m;
-	struct iovec iov = { &m, sizeof(m) };
+	struct jail_probed probed;
+	struct iovec iov[2] = { { &m, sizeof(m) }, { &probed, sizeof(probed) } };
+	size_t want;
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(JAIL_SOCKETS_MAX * sizeof(int)) +
 			  CMSG_SPACE(sizeof(struct ucred))];
 	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
+	struct msghdr msg = { .msg_iov = iov,
+			      .msg_iovlen = 2,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
 	struct control got = { .fds_n = 0 };
@@ -310,7 +322,10 @@ int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t
 		return writ_fail(err, WRIT_E_SYS, errno, "hear from writ-init");
 	if (n > 0)
 		take_control(&msg, &got);
-	if (n > 0 && (size_t)n != sizeof(m)) {
+	want = (size_t)n >= sizeof(m) && m.type == JAIL_PROBED && ret_probed
+		       ? sizeof(m) + sizeof(probed)
+		       : sizeof(m);
+	if (n > 0 && (size_t)n != want) {
 		close_all(got.fds, got.fds_n);
 		return writ_fail(err, WRIT_E_BUG, 0, "a message of %zd bytes from writ-init", n);
 	}
@@ -319,6 +334,8 @@ int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t
 	/* SECURITY: text from the other side ends where it should. */
 	m.err.what[sizeof(m.err.what) - 1] = 0;
 	*ret = m;
+	if (want > sizeof(m))
+		*ret_probed = probed;
 	memcpy(ret_fds, got.fds, got.fds_n * sizeof(int));
 	*ret_n = got.fds_n;
 	*ret_pid = got.pid;
@@ -330,7 +347,7 @@ int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_p
 {
 	int fds[JAIL_SOCKETS_MAX];
 	size_t n = 0;
-	const int r = jail_receive_many(socket, ret, fds, &n, ret_pid, err);
+	const int r = jail_receive_many(socket, ret, fds, &n, ret_pid, NULL, err);
 
 	if (r > 0) {
 		*ret_fd = n ? fds[0] : -1;

@@ -60,9 +60,13 @@ must_check int jail_send(int socket, const struct jail_message *m, const int *fd
 must_check int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
 			    struct writ_err *err);
 
-/* The same with up to JAIL_SOCKETS_MAX descriptors, *@ret_n of them; all are the caller's. */
+/*
+ * The same with up to JAIL_SOCKETS_MAX descriptors, *@ret_n of them; all are the caller's.
+ * @ret_probed is filled if the message is PROBED.
+ */
 must_check int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds,
-				 size_t *ret_n, pid_t *ret_pid, struct writ_err *err);
+				 size_t *ret_n, pid_t *ret_pid, struct jail_probed *ret_probed,
+				 struct writ_err *err);
 
 /* --- write.c: bytes without pointers --- */
 
@@ -73,6 +77,7 @@ struct jail_writer {
 	VEC(struct jail_rule) rules;
 	VEC(struct jail_rlimit) rlimits;
 	VEC(struct jail_listen) listens;
+	VEC(struct jail_probe) probes;
 	VEC(struct jail_span) args, env;
 	struct buf pool; /* strings, each with a NUL behind it; offsets are into it until sealed */
 };
@@ -88,6 +93,7 @@ must_check bool jail_put_rule(struct jail_writer *w, struct sv path, uint64_t ac
 			      unsigned flags);
 must_check bool jail_put_rlimit(struct jail_writer *w, unsigned resource, uint64_t value);
 must_check bool jail_put_listen(struct jail_writer *w, const struct jail_listen *l);
+must_check bool jail_put_probe(struct jail_writer *w, const struct jail_probe *p, struct sv path);
 must_check bool jail_put_arg(struct jail_writer *w, struct sv s);
 must_check bool jail_put_env(struct jail_writer *w, struct sv name, struct sv value);
 
@@ -107,6 +113,9 @@ must_check int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 must_check int jail_seal_command(struct jail_writer *w, struct jail_command *c, int *ret_fd,
 				 struct writ_err *err);
 void jail_writer_clear(struct jail_writer *w);
+
+/* SHA-256 of writ-init, made when it was built. */
+extern const unsigned char jail_init_program_sha256[32];
 
 /* "namespaces", "landlock": as plan and explain call the step. */
 const char *jail_step_name(enum jail_step step);

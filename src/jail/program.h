@@ -119,13 +119,71 @@ struct jail_head {
 	struct jail_span base;	  /* struct jail_instruction: the allow-list */
 	struct jail_span traps;	  /* struct jail_instruction: what is mediated */
 	struct jail_span keeper;  /* struct jail_instruction: what the keeper may still do */
+	struct jail_span probes;  /* struct jail_probe: what is tried inside, at start and end */
 	struct jail_span hostname;
 	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled */
 	uint32_t landlock_abi;
 	uint32_t fail_at; /* enum jail_step that fails on purpose; 0: none. For the fault suite */
 };
 
+/* --- probes: attempts from inside that show what holds --- */
+
+enum jail_probe_op {
+	JAIL_PROBE_NONE = 0,
+	JAIL_PROBE_OPEN,      /* @path with flags @arg[0]: which file it was, or the error */
+	JAIL_PROBE_CALL,      /* system call @number with @arg; none of them is a pointer */
+	JAIL_PROBE_SOCKET,    /* socket(@arg[0], @arg[1], @arg[2]) */
+	JAIL_PROBE_CONNECT,   /* IPv4 @arg[0], port @arg[1], socket type @number; says @arg[2..3] */
+	JAIL_PROBE_RLIMIT,    /* raises limit @arg[0] above @arg[1] */
+	JAIL_PROBE_INHERITED, /* finds a descriptor that would go through an exec */
+	/* keep last */
+	JAIL_PROBE_COUNT
+};
+
+struct jail_probe {
+	uint16_t op; /* enum jail_probe_op */
+	uint16_t number;
+	uint32_t pad;
+	struct jail_span path;
+	uint64_t arg[4];
+};
+
+enum jail_phase { JAIL_PHASE_START = 0, JAIL_PHASE_END };
+
+/* Of the prober, as inode numbers; 0: not to be seen. */
+enum jail_space {
+	JAIL_SPACE_MNT = 0,
+	JAIL_SPACE_NET,
+	JAIL_SPACE_PID,
+	JAIL_SPACE_USER,
+	/* keep last */
+	JAIL_SPACES
+};
+
+enum { JAIL_PROBES_MAX = 48 };
+
+/* What follows a message of PROBED, whole. */
+struct jail_probed {
+	uint32_t n;
+	uint32_t landlock; /* 1: the prober restricted itself */
+	uint64_t spaces[JAIL_SPACES];
+	struct jail_probe_result {
+		uint64_t dev, ino; /* of what was opened */
+		int32_t error;	   /* an errno; 0: it worked */
+		uint32_t pad;
+	} of[JAIL_PROBES_MAX];
+};
+
 /* --- a command --- */
+
+enum jail_command_flag {
+	JAIL_COMMAND_PROBE = 1u << 0, /* it is the first: what is to be tried inside is tried */
+	/*
+	 * Then it waits for a byte from the descriptor that is given last; the end of file
+	 * means that it may not run. Where its exec is mediated, that is what it waits for.
+	 */
+	JAIL_COMMAND_GATE = 1u << 1,
+};
 
 struct jail_command {
 	uint32_t magic, version, size, flags;
@@ -184,6 +242,7 @@ enum jail_type {
 	JAIL_FAILED,   /* @step, and the error says what */
 	JAIL_EXITED,   /* command @id with wait status @value */
 	JAIL_STOPPED,  /* command @id stopped itself; SIGCONT lets it go on */
+	JAIL_PROBED,   /* a struct jail_probed follows; @value is the phase, @id the command */
 	JAIL_EMPTY,    /* nothing but pid 1 is left */
 	/* between supervisor and keeper */
 	JAIL_KEEPER, /* it is ready */

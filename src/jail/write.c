@@ -62,6 +62,17 @@ bool jail_put_listen(struct jail_writer *w, const struct jail_listen *l)
 	return to != NULL;
 }
 
+bool jail_put_probe(struct jail_writer *w, const struct jail_probe *p, struct sv path)
+{
+	struct jail_probe *to = vec_push(w->arena, &w->probes);
+
+	if (!to)
+		return false;
+	*to = *p;
+	to->path = jail_put(w, path);
+	return true;
+}
+
 bool jail_put_arg(struct jail_writer *w, struct sv s)
 {
 	struct jail_span *a = vec_push(w->arena, &w->args);
@@ -144,6 +155,8 @@ int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 	}
 	for (size_t i = 0; i < w->rules.n; i++)
 		move_span(&w->rules.v[i].path, strings);
+	for (size_t i = 0; i < w->probes.n; i++)
+		move_span(&w->probes.v[i].path, strings);
 	move_span(&head->hostname, strings);
 	buf_add(&b, head, sizeof(*head));
 	buf_add(&b, w->pool.p, w->pool.n);
@@ -153,6 +166,7 @@ int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 	head->rules = add_table(&b, w->rules.v, w->rules.n, sizeof(w->rules.v[0]));
 	head->rlimits = add_table(&b, w->rlimits.v, w->rlimits.n, sizeof(w->rlimits.v[0]));
 	head->listens = add_table(&b, w->listens.v, w->listens.n, sizeof(w->listens.v[0]));
+	head->probes = add_table(&b, w->probes.v, w->probes.n, sizeof(w->probes.v[0]));
 	head->base = add_filter(&b, filters->base);
 	head->traps = add_filter(&b, filters->traps);
 	head->keeper = add_filter(&b, filters->keeper);

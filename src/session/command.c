@@ -113,6 +113,19 @@ static bool put_identity(struct session *s, struct jail_writer *w, struct names 
 				 put_env(s, w, seen, SV("GIT_COMMITTER_EMAIL"), email)));
 }
 
+/* For the record: what there was, not what it said. */
+static void note_names(struct session *s, const struct names *seen)
+{
+	struct buf b = BUF_INIT(1 << 20);
+
+	for (size_t i = 0; i < seen->v.n; i++) {
+		buf_sv(&b, seen->v.v[i]);
+		buf_ch(&b, '\n');
+	}
+	s->probing.names = crypto_sha256(buf_view(&b));
+	buf_clear(&b);
+}
+
 /* What the session itself decides, then what a person wrote, then what profiles bring. */
 static bool put_environment(struct session *s, struct jail_writer *w, char *const *envp)
 {
@@ -153,7 +166,10 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 		}
 	if (ok && !s->view.own_mounts)
 		ok = put_identity(s, w, &seen);
-	return ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));
+	ok = ok && put_env(s, w, &seen, SV("PATH"), sv_from(default_path));
+	if (ok && !s->probing.released)
+		note_names(s, &seen);
+	return ok;
 }
 
 /* --- where it starts --- */
@@ -204,11 +220,13 @@ int command_send(struct session *s, const struct command_ask *ask, struct writ_e
 				  .cols = ask->cols };
 	const struct jail_message m = { .type = JAIL_SPAWN, .id = ask->id, .value = ask->last };
 	const struct sv path = environ_get(ask->environ, SV("PATH"));
-	int fds[4] = { -1 };
+	int fds[5] = { -1 };
 	size_t n = 1;
-	scoped_fd fd = -1;
-	int r = 0;
+	scoped_fd fd = -1, gate = -1;
+	int r = probe_gate(s, ask->id, &gate, err);
 
+	c.flags = (s->probing.released ? 0 : JAIL_COMMAND_PROBE) |
+		  (gate >= 0 ? JAIL_COMMAND_GATE : 0);
 	c.path = jail_put(&w, path.n ? path : sv_from(default_path));
 	c.cwd = jail_put(&w, find_cwd(s, ask->cwd));
 	c.program = jail_put(&w, ask->program.n ? ask->program : SV(""));
@@ -224,5 +242,11 @@ int command_send(struct session *s, const struct command_ask *ask, struct writ_e
 	for (int i = 0; i < 3; i++)
 		if (ask->given & 1u << i)
 			fds[n++] = ask->fds[i];
-	return r < 0 ? r : jail_send(s->jail.session, &m, fds, n, SV(""), err);
+	if (gate >= 0)
+		fds[n++] = gate;
+	if (r == 0)
+		r = jail_send(s->jail.session, &m, fds, n, SV(""), err);
+	if (r < 0)
+		probe_shut(s, ask->id);
+	return r;
 }

@@ -22,6 +22,7 @@ struct heard {
 	int fds[JAIL_SOCKETS_MAX];
 	size_t fds_n;
 	pid_t pid;
+	struct jail_probed probed;
 };
 
 static void on_hello(struct session *s, struct heard *h)
@@ -82,6 +83,7 @@ static void on_sealed(struct session *s, struct heard *h)
 	record_num(&entry, "steps", h->m.value);
 	record_end(s, &entry);
 	watch_mounts(s);
+	readback_sealed(s, &s->probing.read);
 	if (s->opt->ready_fd > 0)
 		(void)!write(s->opt->ready_fd, s->id, SESSION_ID);
 	if (s->opt->named)
@@ -116,6 +118,13 @@ static void on_listener(struct session *s, struct heard *h)
 {
 	struct writ_err err = { 0 };
 
+	/* SECURITY: before anybody can answer its exec. */
+	probe_listener(s, h->m.id);
+	/* It stands still until it is killed. */
+	if (s->state != SESSION_RUNNING && s->listener < 0) {
+		s->listener = take_fd(&h->fd);
+		return;
+	}
 	if (h->fd < 0 || watch_listener(s, take_fd(&h->fd), h->m.id == 1, &err) < 0) {
 		s->err = err;
 		s->failed = true;
@@ -149,6 +158,7 @@ static void on_exited(struct session *s, struct heard *h)
 	int status = exit_of((int)h->m.value);
 	struct entry entry = { 0 };
 
+	probe_shut(s, h->m.id);
 	if (more)
 		status = more_exited(s, h->m.id, status);
 	record_begin(s, &entry, "exited");
@@ -176,6 +186,11 @@ static void on_empty(struct session *s, struct heard *h)
 	s->state = SESSION_ENDED;
 }
 
+static void on_probed(struct session *s, struct heard *h)
+{
+	probe_heard(s, &h->m, &h->probed, h->pid);
+}
+
 static void on_nothing(struct session *s, struct heard *h)
 {
 	(void)s, (void)h;
@@ -189,12 +204,12 @@ static void on_sockets(struct session *s, struct heard *h)
 enum { HEARD_FIRST = JAIL_HELLO, HEARD_COUNT = JAIL_EMPTY - JAIL_HELLO + 1 };
 
 /* clang-format off */
-/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, EMPTY. A hole ends the session. */
+/* HELLO, SOCKETS, SEALED, LISTENER, STARTED, FAILED, EXITED, STOPPED, PROBED, EMPTY. A hole ends the session. */
 static void (*const table[][HEARD_COUNT])(struct session *s, struct heard *h) = {
-	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_empty },
-	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
+	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL,       NULL },
+	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_probed,  on_empty },
+	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_probed,  on_empty },
+	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
 };
 /* clang-format on */
 
@@ -202,7 +217,8 @@ void hear_message(struct session *s)
 {
 	struct heard h = { .fd = -1 };
 	struct writ_err err = { 0 };
-	const int r = jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &err);
+	const int r =
+		jail_receive_many(s->jail.session, &h.m, h.fds, &h.fds_n, &h.pid, &h.probed, &err);
 	const uint32_t at = h.m.type - HEARD_FIRST;
 
 	if (r <= 0) {

@@ -212,6 +212,8 @@ static void record_start(struct session *s)
 	entry_list(&entry, "command", s->opt->argv, COMMAND_KEPT);
 	entry_hide(&entry);
 	record_str(&entry, "guarantees", s->guarantees);
+	probe_describe(s, &entry);
+	executable_record(s, &entry);
 	record_end(s, &entry);
 }
 
@@ -412,6 +414,8 @@ static int start(struct session *s, struct writ_err *err)
 		r = open_cgroup(s, err);
 	if (r == 0 && s->opt->early)
 		join_cgroup(&s->cgroup, s->opt->early);
+	if (r == 0)
+		r = probe_open(s, err);
 	s->reads = read_needed(s);
 	if (r == 0 && s->reads)
 		r = read_prepare(s, err);
@@ -430,7 +434,8 @@ static int start(struct session *s, struct writ_err *err)
 				     .java = real_java(s),
 				     .git_name = sv_from(s->identity.name),
 				     .git_email = sv_from(s->identity.email),
-				     .own = { s->opt->state, s->opt->config } };
+				     .own = { s->opt->state, s->opt->config },
+				     .bait = &s->probing.bait };
 	if (r == 0)
 		r = host_compile(s->a, s->opt->plan, s->opt->policy, &place, s->opt->fail_at,
 				 &s->view, &program, err);
@@ -607,6 +612,7 @@ static void finish(struct session *s)
 	record_num(&entry, "exit", s->exit_code);
 	record_num(&entry, "denials", (int64_t)s->denials.n);
 	record_num(&entry, "not_recorded", (int64_t)s->dropped);
+	record_num(&entry, "entries", (int64_t)s->log.tree.size);
 	record_end(s, &entry);
 	seal_end(s);
 	report_status(s);
@@ -627,6 +633,7 @@ static void clear(struct session *s)
 		while (!leave && waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	probe_clear(s);
 	net_clear(s);
 	gitnet_clear(s);
 	secrets_wipe(s);
@@ -656,6 +663,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	struct session s = { .a = a,
 			     .opt = opt,
 			     .log = SLOG_INIT,
+			     .probing = { .listener = -1 },
 			     .feed = -1,
 			     .jail = JAIL_INIT,
 			     .mediator = -1,

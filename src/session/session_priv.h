@@ -33,7 +33,7 @@ enum session_state {
 };
 
 enum { EARLY_MAX = 3 /* names twice, and the proxy */, PORTS_MAX = 64, QUESTIONS_MAX = 64 };
-enum { BURSTS_MAX = 64 };
+enum { BURSTS_MAX = 64, GATES_MAX = 64, READBACK_MAX = 48 };
 
 enum { DENIALS_MAX = 512, CLIENTS_MAX = 32, GRANTS_MAX = 256, COMMANDS_MAX = 256 };
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 }; /* terminals; bytes shown to who attaches */
@@ -107,6 +107,40 @@ struct burst {
 	uint64_t since_ms, more;
 };
 
+/* One thing that the kernel says about the jail: "NAME WANTED FOUND". */
+struct readback {
+	size_t n;
+	struct readback_row {
+		enum host_boundary boundary;
+		bool read, agrees;
+		bool said; /* by writ-init: the kernel does not tell */
+		char text[80];
+	} rows[READBACK_MAX];
+	uint64_t own[JAIL_SPACES]; /* our own namespaces */
+	char spaces[JAIL_SPACES][32];
+	bool mounts_known;
+	struct digest mounts; /* of the list */
+};
+
+/* What is known of the jail before anything runs in it. */
+struct probing {
+	struct host_bait bait;
+	int listener;	      /* the bait on the host's loopback; -1: none */
+	struct digest names;  /* of the environment's names */
+	struct probe_gate {   /* commands that wait until all is on record */
+		uint32_t id;
+		int fd;	   /* -1: it waits in its exec */
+		pid_t pid; /* once it has tried what is to be tried */
+	} gates[GATES_MAX];
+	size_t gates_n;
+	bool tried;	     /* what one tried is on record, or about to be */
+	bool released;	     /* one was let go */
+	bool open;	     /* a boundary was seen open; @err says which */
+	struct writ_err err;
+	struct jail_probed start;
+	struct readback read;
+};
+
 struct session {
 	struct arena *a;
 	const struct session_options *opt;
@@ -117,6 +151,7 @@ struct session {
 	struct sv guarantees;	    /* the plan as JSON */
 	uint64_t dropped;	    /* events that were too many */
 	struct slog log;	    /* what happened */
+	struct probing probing;
 	bool log_failed;	    /* it could not be written */
 	bool sealing;		    /* the realm's log knows that it began */
 	int signer;		    /* who keeps that log instead of us; -1: nobody */
@@ -219,6 +254,33 @@ void seal_end(struct session *s);
 /* witnessed.c: the witnesses of the realm's log are asked, if there are any */
 struct log_place;
 void witnessed(struct session *s, const struct log_place *place);
+
+/* probe.c: what is tried inside, and what comes of it */
+must_check int probe_open(struct session *s, struct writ_err *err);
+/* What the session begins under, for its first entry. */
+void probe_describe(const struct session *s, struct entry *e);
+/* *@ret_fd is what command @id waits at; untouched if its exec does, or it need not wait. */
+must_check int probe_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
+void probe_heard(struct session *s, const struct jail_message *m, const struct jail_probed *p,
+		 pid_t pid);
+void probe_listener(struct session *s, uint32_t id); /* before its calls are */
+void probe_shut(struct session *s, uint32_t id);     /* it will not go on */
+void probe_clear(struct session *s);
+
+/* executable.c: which program it is made for, by its bytes */
+void executable_record(const struct session *s, struct entry *e);
+
+/* refuse.c: is a session ended where a boundary was seen open? */
+bool probe_refuses(void);
+
+/*
+ * readback.c: what the kernel says. First about pid 1, as soon as its jail is closed and
+ * while the first command is being made; then about @pid, the process that becomes it.
+ * @p is what that process said itself.
+ */
+void readback_sealed(const struct session *s, struct readback *r);
+void readback_take(const struct session *s, pid_t pid, const struct jail_probed *p,
+		   struct readback *r);
 
 /* command.c */
 struct command_ask {

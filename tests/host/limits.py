@@ -89,7 +89,7 @@ def _(w):
              f"record {i} begins with start and ends with end", kinds)
         times = [e["time"] for e in r]
         w.ok(times == sorted(times) and all(isinstance(t, int) for t in times), f"record {i}: in order of time", times)
-        w.ok(set(kinds) <= {"start", "sealed", "exec", "denied", "failed", "exited", "limit", "allow", "revoke", "end"},
+        w.ok(set(kinds) <= {"start", "sealed", "probed", "applied", "release", "exec", "denied", "failed", "exited", "limit", "allow", "revoke", "end"},
              f"record {i}: only known events", kinds)
     start = records[0][0]
     w.same((start["command"], start["workspace"]), (["sh", "-c", "exit 3"], str(w.ws)), "start: the command and the workspace")

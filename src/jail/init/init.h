@@ -30,6 +30,7 @@ struct init {
 	int ruleset;  /* Landlock, or -1 */
 	int children; /* signalfd for SIGCHLD */
 	bool ending;
+	bool ran;      /* a command was started */
 	uint32_t last; /* the session ends with this command; 0: with none */
 	uint32_t commands_n;
 	struct {
@@ -76,6 +77,9 @@ int lock_verify(struct init *in, struct writ_err *err);
 
 /* spawn.c: in pid 1, starts a command; returns its pid or a negative errno. */
 int spawn_command(struct init *in, uint32_t id, int command, const int *fds, uint32_t fds_n);
+
+/* probe.c: tries what the program lists, and says what came of it. */
+int probe_run(const struct jail_head *p, enum jail_phase phase, uint32_t id, bool landlock);
 
 /* message.c */
 int message_send(int socket, const struct jail_message *m, int fd);

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-enum { GIVEN_MAX = 4 };
+enum { GIVEN_MAX = 5 };
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n)
 {
@@ -192,13 +192,25 @@ static void kill_children(void)
 	(void)sys(close, fd);
 }
 
+/*
+ * By pid 1, which the agent could never reach, once nobody of the agent's is alive: what
+ * holds now held for them. From here on it is restricted like a command was.
+ */
+static void probe_end(const struct init *in)
+{
+	if (in->ruleset >= 0 && sys(landlock_restrict_self, in->ruleset, 0) < 0)
+		return;
+	(void)probe_run(in->p, JAIL_PHASE_END, 0, in->ruleset >= 0);
+}
+
 /* Nothing survives the session. @last is sent when all are dead; may be NULL. */
 _Noreturn static void end(struct init *in, const struct jail_message *last)
 {
 	struct jail_message m = { .type = JAIL_EMPTY };
+	bool alone = false;
 
 	in->ending = true;
-	for (int i = 0; i < 2000 && !reap(in); i++) {
+	for (int i = 0; i < 2000 && !(alone = reap(in)); i++) {
 		const int64_t pause[2] = { 0, i < 50 ? 100000 : 1000000 };
 		int status = 0;
 
@@ -215,6 +227,8 @@ _Noreturn static void end(struct init *in, const struct jail_message *last)
 			(void)sys(nanosleep, pause, 0);
 		}
 	}
+	if (alone && in->ran && in->p->probes.n)
+		probe_end(in);
 	if (last)
 		(void)message_send(JAIL_FD_SESSION, last, -1);
 	(void)message_send(JAIL_FD_SESSION, &m, -1);
@@ -239,6 +253,7 @@ static void spawn(struct init *in, const struct jail_message *ask, const int *fd
 		(void)message_send(JAIL_FD_SESSION, &m, -1);
 		return;
 	}
+	in->ran = true;
 	in->commands[in->commands_n].pid = pid;
 	in->commands[in->commands_n++].id = ask->id;
 	if (ask->value)

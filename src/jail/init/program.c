@@ -84,6 +84,20 @@ static bool mounts_fit(const struct jail_head *p, uint32_t size)
 	return true;
 }
 
+static bool probes_fit(const struct jail_head *p, uint32_t size)
+{
+	const struct jail_probe *v = span_at(p, p->probes);
+
+	if (p->probes.n > JAIL_PROBES_MAX ||
+	    !table_fits(p->probes, size, sizeof(*v), _Alignof(struct jail_probe)))
+		return false;
+	for (uint32_t i = 0; i < p->probes.n; i++)
+		if (v[i].op == JAIL_PROBE_NONE || v[i].op >= JAIL_PROBE_COUNT ||
+		    !string_fits(p, size, v[i].path))
+			return false;
+	return true;
+}
+
 int program_check(const struct jail_head *p, uint32_t size)
 {
 	const struct jail_rule *rules = span_at(p, p->rules);
@@ -99,6 +113,8 @@ int program_check(const struct jail_head *p, uint32_t size)
 	    !table_fits(p->base, size, sizeof(struct jail_instruction), 4) ||
 	    !table_fits(p->traps, size, sizeof(struct jail_instruction), 4) ||
 	    !table_fits(p->keeper, size, sizeof(struct jail_instruction), 4))
+		return -EINVAL;
+	if (!probes_fit(p, size))
 		return -EINVAL;
 	if (p->base.n == 0 || p->base.n > 4096 || p->traps.n > 4096 || p->keeper.n > 4096)
 		return -EINVAL;

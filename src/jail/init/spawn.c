@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { STDIO = 3 };
+enum { STDIO = 3, GATE = JAIL_FD_SESSION + 2 };
 
 /* Everything a command needs between fork and exec. */
 struct start {
@@ -61,7 +61,7 @@ static int open_terminal(const struct start *s)
  */
 static void set_descriptors(const struct start *s)
 {
-	int from[STDIO], terminal = -1;
+	int from[STDIO], terminal = -1, gate = -1;
 	uint32_t next = 0;
 	long r = 0;
 
@@ -75,6 +75,11 @@ static void set_descriptors(const struct start *s)
 		else
 			from[i] = (int)i; /* pid 1's own: /dev/null */
 	}
+	/* Out of the way: the numbers it may stand on are needed. */
+	if (s->c->flags & JAIL_COMMAND_GATE && next < s->given_n) {
+		r = sys(fcntl, s->given[next], F_DUPFD_CLOEXEC, GATE + 1);
+		gate = (int)r;
+	}
 	for (uint32_t i = 0; r >= 0 && i < STDIO; i++) {
 		if (from[i] == (int)i)
 			r = sys(fcntl, from[i], F_SETFD, 0);
@@ -83,14 +88,18 @@ static void set_descriptors(const struct start *s)
 	}
 	if (r < 0)
 		give_up(s->id, r, "standard descriptors", NULL);
-	/* The ruleset is all we still need besides the socket. Both close on exec. */
+	/* The ruleset and the gate are all we still need besides the socket. All close on exec. */
 	if (s->in->ruleset >= 0) {
 		r = sys(dup3, s->in->ruleset, JAIL_FD_SESSION + 1, O_CLOEXEC);
 		if (s->in->ruleset == JAIL_FD_SESSION + 1)
 			r = 0;
+	} else {
+		(void)sys(close, JAIL_FD_SESSION + 1);
 	}
-	if (r >= 0)
-		r = sys(close_range, JAIL_FD_SESSION + (s->in->ruleset >= 0 ? 2 : 1), ~0u, 0);
+	if (r >= 0 && gate >= 0)
+		r = sys(dup3, gate, GATE, O_CLOEXEC);
+	if (r >= 0 && !PLANTED(s->in->p->fail_at, STEP_CLOSE_FDS))
+		r = sys(close_range, GATE + (gate >= 0), ~0u, 0);
 	if (r < 0)
 		give_up(s->id, r, "close descriptors", NULL);
 }
@@ -118,6 +127,29 @@ _Noreturn static void hand_over(uint32_t id, int from)
 	if (sys(read, from, &fd, sizeof(fd)) != (long)sizeof(fd) || fd < 0)
 		sys_exit(1);
 	sys_exit(message_send(JAIL_FD_SESSION, &m, fd) < 0);
+}
+
+/* The first command: what holds is tried, as it will hold for what is run. */
+static void probe(const struct start *s)
+{
+	const int r = probe_run(s->in->p, JAIL_PHASE_START, s->id, s->in->ruleset >= 0);
+
+	if (r < 0)
+		give_up(s->id, r, "say what was tried", NULL);
+}
+
+/* SECURITY: it goes on when all that is known of its jail is on record, and is as it should be. */
+static void wait_for_gate(void)
+{
+	char go = 0;
+	long r;
+
+	do {
+		r = sys(read, GATE, &go, 1);
+	} while (r == -EINTR);
+	if (r != 1)
+		sys_exit(126);
+	(void)sys(close, GATE);
 }
 
 /* The new listener's descriptor, or a negative errno. */
@@ -332,8 +364,12 @@ _Noreturn static void child_main(const struct start *s)
 			give_up(s->id, r, "Landlock", NULL);
 		(void)sys(close, JAIL_FD_SESSION + 1);
 	}
+	if (s->c->flags & JAIL_COMMAND_PROBE)
+		probe(s);
 	if (s->in->p->flags & JAIL_TRAPS)
 		install_traps(s);
+	if (s->c->flags & JAIL_COMMAND_GATE)
+		wait_for_gate();
 	if (s->in->p->fail_at == STEP_EXEC)
 		give_up(s->id, -ECANCELED, "failed on purpose", NULL);
 	find_and_run(s);

@@ -54,6 +54,17 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 #error "writ-init knows x86-64 and arm64"
 #endif
 
+/*
+ * A test build leaves a step of the jail out, to see that it is noticed. In what people
+ * install there is no such thing: the condition is a constant there.
+ */
+#ifdef WRIT_PLANT
+#define PLANTED(fail_at, step)                                                                     \
+	((fail_at) == (0x100u | (step)) || ((fail_at) > 0x100u && (step) == STEP_SEALED))
+#else
+#define PLANTED(fail_at, step) false
+#endif
+
 #define SYS_ARG(x) ((long)(x))
 #define SYS_N(_1, _2, _3, _4, _5, _6, _7, name, ...) name
 #define SYS1(n) sys6(n, 0, 0, 0, 0, 0, 0)

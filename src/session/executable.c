@@ -1,0 +1,129 @@
+#include "session/session_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+/*
+ * Which program a session was made for, by its bytes. To read all of them takes longer than
+ * to start it, so what was found is kept, and believed as long as the file is the same by
+ * number, size and both times. A large one is known by its size alone.
+ */
+
+enum { HASHED_MAX = 8 << 20, KEPT_MAX = 64 << 10, FRESH_S = 2, HEX = 64 };
+
+/* The file that this name is outside; -1: none. */
+static int open_named(const char *path, struct stat *ret)
+{
+	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd >= 0 && fstat(fd, ret) == 0 && S_ISREG(ret->st_mode) ? take_fd(&fd) : -1;
+}
+
+static int find(const struct session *s, char path[static PATH_MAX], struct stat *ret)
+{
+	const struct sv name = s->opt->program.n ? s->opt->program : sv_from(s->opt->argv[0]);
+	const bool given = sv_find(name, '/') != SIZE_MAX;
+	struct sv dirs = environ_get(s->opt->environ, SV("PATH"));
+	int fd = -1;
+
+	if (given) {
+		(void)snprintf(path, PATH_MAX, SV_FMT "%s" SV_FMT,
+			       SV_ARG(name.p[0] == '/' ? SV("") : s->opt->cwd),
+			       name.p[0] == '/' ? "" : "/", SV_ARG(name));
+		return open_named(path, ret);
+	}
+	while (fd < 0 && dirs.n) {
+		const struct sv dir = sv_cut(&dirs, ':');
+
+		(void)snprintf(path, PATH_MAX, SV_FMT "/" SV_FMT, SV_ARG(dir), SV_ARG(name));
+		if (dir.n && dir.p[0] == '/' && access(path, X_OK) == 0)
+			fd = open_named(path, ret);
+	}
+	return fd;
+}
+
+/* What a file is known by, with a blank behind it. */
+static void put_key(struct buf *b, const struct stat *st)
+{
+	buf_fmt(b, "%llu %llu %llu %lld.%09ld %lld.%09ld ", (unsigned long long)st->st_dev,
+		(unsigned long long)st->st_ino, (unsigned long long)st->st_size,
+		(long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec,
+		st->st_ctim.tv_nsec);
+}
+
+static bool is_kept(struct sv kept, struct sv key, struct digest *ret)
+{
+	while (kept.n) {
+		const struct sv line = sv_cut(&kept, '\n');
+
+		if (line.n == key.n + HEX && sv_starts(line, key))
+			return digest_parse(sv_skip(line, key.n), ret);
+	}
+	return false;
+}
+
+static void keep(const char *path, const struct buf *key, const struct digest *d, bool anew)
+{
+	struct buf line = BUF_INIT(512);
+	struct writ_err err = { 0 };
+	scoped_fd fd = open(
+		path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (anew ? O_TRUNC : 0),
+		0600);
+
+	buf_sv(&line, buf_view(key));
+	digest_hex(d, &line);
+	buf_ch(&line, '\n');
+	/* Not kept: read again the next time. */
+	if (fd >= 0)
+		(void)!fd_write_all(fd, buf_view(&line), &err);
+	buf_clear(&line);
+}
+
+static bool digest_of(const struct session *s, int fd, const struct stat *st, struct digest *ret)
+{
+	struct buf key = BUF_INIT(256), kept = BUF_INIT(2 * KEPT_MAX),
+		   bytes = BUF_INIT(HASHED_MAX + 1);
+	const char *path = arena_fmt(s->a, SV_FMT "/programs", SV_ARG(s->opt->state));
+	struct writ_err err = { 0 };
+	bool known = false;
+
+	if (!path || st->st_size > HASHED_MAX)
+		return false;
+	put_key(&key, st);
+	(void)!fd_read_file(path, &kept, &err);
+	known = !key.failed && is_kept(buf_view(&kept), buf_view(&key), ret);
+	if (!known && fd_read_all(fd, &bytes, &err) == 0) {
+		*ret = crypto_sha256(buf_view(&bytes));
+		known = true;
+		/* Within one tick of its clock it could change once more, and look the same. */
+		if (st->st_ctim.tv_sec + FRESH_S < time(NULL))
+			keep(path, &key, ret, kept.n > KEPT_MAX);
+	}
+	buf_clear(&key);
+	buf_clear(&kept);
+	buf_clear(&bytes);
+	return known;
+}
+
+void executable_record(const struct session *s, struct entry *e)
+{
+	char path[PATH_MAX];
+	struct digest d;
+	struct stat st;
+	scoped_fd fd = s->opt->argv[0] ? find(s, path, &st) : -1;
+
+	if (fd < 0)
+		return;
+	record_str(e, "program", sv_from(path));
+	record_num(e, "executable_bytes", st.st_size);
+	if (digest_of(s, fd, &st, &d))
+		entry_digest(e, "executable", &d);
+}
