@@ -60,6 +60,12 @@ enum opt_id {
 	OPT_DIR,
 	OPT_LIST,
 	OPT_OLDER_THAN,
+	OPT_TOKEN,
+	OPT_FOR,
+	OPT_DEPTH,
+	OPT_SINGLE_USE,
+	OPT_HOLDER,
+	OPT_ORG,
 	/* keep last */
 	OPT_COUNT
 };

@@ -5,8 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "session/session.h"
+#include "cli/token.h"
 
 #include "base/banned.h"
 
@@ -106,11 +105,19 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .neutral = a->given[OPT_NEUTRAL],
 				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
+	struct session_token token;
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
 
 	if (!argv)
 		return EXIT_FAILED;
+	if (l->token) {
+		r = token_begin(l->token, argv, &l->policy->set, p, begun->id);
+		if (r)
+			return r;
+		token = (struct session_token){ &l->token->wallet, &l->token->chain };
+		opt.token = &token;
+	}
 	r = session_run(a->arena, &opt, &code, &err);
 	if (r == WRIT_E_UNENFORCEABLE) {
 		(void)!fail(&err, NULL);
@@ -137,7 +144,7 @@ static int start(struct args *a, const struct wish *wish)
 	int r;
 
 	/* Namespaces take as long as reading the policy: both at once. */
-	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
+	if (!a->given[OPT_TIER] && !a->given[OPT_TOKEN] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
 	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL)
 									    : 0;

@@ -212,6 +212,7 @@ static void record_start(struct session *s)
 	entry_hide(&entry);
 	record_str(&entry, "guarantees", s->guarantees);
 	record_end(s, &entry);
+	token_record(s);
 }
 
 /* A session that stays has a terminal for it, which people may join. */

@@ -21,6 +21,15 @@ enum session_exit {
 	SESSION_SIGNALLED = 128, /* + the number */
 };
 
+struct wallet;
+struct chain;
+
+/* The tokens that a session is opened with: it ends when one of them does. */
+struct session_token {
+	struct wallet *wallet;
+	const struct chain *chain;
+};
+
 enum { SESSION_ID = 8 }; /* letters and digits of an id */
 
 /* What a jail that is made early begins in. Nothing when zero. */
@@ -45,6 +54,7 @@ struct session_options {
 	char *const *environ;
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
 	struct session_begun *begun; /* with it, and taken over, too. May be NULL */
+	const struct session_token *token; /* NULL: none */
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;

@@ -189,6 +189,7 @@ struct session {
 	bool emptied; /* nothing but pid 1 was left */
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
+	uint64_t token_ms; /* when its token ends */
 };
 
 /* place.c */
@@ -214,6 +215,11 @@ uint64_t clock_ms(void);
 /* seal.c: the log of the realm */
 must_check int seal_start(struct session *s, struct writ_err *err);
 void seal_end(struct session *s);
+
+/* token.c: sessions that tokens opened */
+void token_record(struct session *s);
+/* Ends the session if its token has; milliseconds until it looks again, at most @least. */
+int token_timeout(struct session *s, int least);
 
 /* command.c */
 struct command_ask {
