@@ -58,7 +58,7 @@ static int check(struct compile *c)
 
 /* --- switches --- */
 
-static bool has_exec_list(const struct cap_set *set)
+bool has_exec_list(const struct cap_set *set)
 {
 	for (size_t i = 0; i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
@@ -548,6 +548,8 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	if (r == 0 && plan->facts->landlock_abi && !cap_set_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);
+		if (r == 0)
+			r = landlock_hops(&c, &head);
 	}
 	head.hostname = jail_put(&c.w, c.a_tier ? SV("agent") : SV(""));
 	base = filter_base(switches(&c));

@@ -160,6 +160,30 @@ static int meet_last(struct chained *c)
 	return r;
 }
 
+/*
+ * SECURITY: base shows the workspace, which is wherever somebody stands. What of it may be
+ * read is for the tokens to say.
+ */
+static void hide_workspace(struct cap_set *set)
+{
+	struct sv root = set->root.text;
+	size_t kept = 0;
+
+	(void)sv_cut(&root, ':');
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap_entry e = set->caps.v[i];
+		struct sv text = e.cap.text;
+
+		(void)sv_cut(&text, ':');
+		if (root.n && e.cap.action == CAP_FS_READ && set->rules.v[e.rule].built_in &&
+		    sv_eq(text, root))
+			set->rules.v[e.rule].missing = true;
+		else
+			set->caps.v[kept++] = e;
+	}
+	set->caps.n = kept;
+}
+
 /* Every hop allows base, so that each can be asked about everything. */
 static int add_base_to_hops(struct chained *c)
 {
@@ -173,6 +197,7 @@ static int add_base_to_hops(struct chained *c)
 	for (size_t i = 0; r == 0 && i < c->n; i++) {
 		c->hops[i].root = c->l.set->root;
 		r = append_set(c->l.a, &c->hops[i], base.set, c->l.err);
+		hide_workspace(&c->hops[i]);
 		if (r == 0 && !cap_set_index(c->l.a, &c->hops[i]))
 			r = writ_nomem(c->l.err);
 	}
@@ -213,6 +238,8 @@ static int finish(struct chained *c)
 		r = set_root(&c->l, set);
 	if (r == 0)
 		r = add_base(&c->l, set);
+	if (r == 0)
+		hide_workspace(set);
 	if (r == 0)
 		r = add_base_to_hops(c);
 	if (r == 0 && !cap_set_index(c->l.a, set))

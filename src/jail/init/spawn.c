@@ -55,6 +55,11 @@ static int open_terminal(const struct start *s)
 	return (int)slave;
 }
 
+static uint32_t rulesets(const struct init *in)
+{
+	return in->ruleset < 0 ? 0 : 1 + in->p->layers;
+}
+
 /*
  * Standard descriptors, and no others. First above the three, because what was
  * given may stand on any number.
@@ -83,14 +88,18 @@ static void set_descriptors(const struct start *s)
 	}
 	if (r < 0)
 		give_up(s->id, r, "standard descriptors", NULL);
-	/* The ruleset is all we still need besides the socket. Both close on exec. */
-	if (s->in->ruleset >= 0) {
-		r = sys(dup3, s->in->ruleset, JAIL_FD_SESSION + 1, O_CLOEXEC);
-		if (s->in->ruleset == JAIL_FD_SESSION + 1)
-			r = 0;
+	/*
+	 * Rulesets are all we still need besides the socket. All close on exec. They were made
+	 * in this order, so none stands below where it is to go.
+	 */
+	for (uint32_t i = 0; r >= 0 && i < rulesets(s->in); i++) {
+		const int set = i ? s->in->layers[i - 1] : s->in->ruleset;
+		const int to = JAIL_FD_SESSION + 1 + (int)i;
+
+		r = set == to ? 0 : sys(dup3, set, to, O_CLOEXEC);
 	}
 	if (r >= 0)
-		r = sys(close_range, JAIL_FD_SESSION + (s->in->ruleset >= 0 ? 2 : 1), ~0u, 0);
+		r = sys(close_range, JAIL_FD_SESSION + 1 + rulesets(s->in), ~0u, 0);
 	if (r < 0)
 		give_up(s->id, r, "close descriptors", NULL);
 }
@@ -326,11 +335,11 @@ _Noreturn static void child_main(const struct start *s)
 	r = sys(chdir, span_at(s->c, s->c->cwd));
 	if (r < 0)
 		give_up(s->id, r, "enter", span_at(s->c, s->c->cwd));
-	if (s->in->ruleset >= 0) {
-		r = sys(landlock_restrict_self, JAIL_FD_SESSION + 1, 0);
+	for (uint32_t i = 0; i < rulesets(s->in); i++) {
+		r = sys(landlock_restrict_self, JAIL_FD_SESSION + 1 + i, 0);
 		if (r < 0)
 			give_up(s->id, r, "Landlock", NULL);
-		(void)sys(close, JAIL_FD_SESSION + 1);
+		(void)sys(close, JAIL_FD_SESSION + 1 + i);
 	}
 	if (s->in->p->flags & JAIL_TRAPS)
 		install_traps(s);
