@@ -97,6 +97,7 @@ struct paths {
 	struct sv home, tmp, run, info, state, record; /* on the host */
 	struct sv trust;			       /* certificates; empty: none */
 	struct sv rules;			       /* what the agent may do, as text */
+	const char *gate;			       /* of a home that goes with us; NULL: none */
 	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
