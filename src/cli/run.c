@@ -115,7 +115,11 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 		r = token_begin(l->token, argv, &l->policy->set, p, begun->id);
 		if (r)
 			return r;
-		token = (struct session_token){ &l->token->wallet, &l->token->chain };
+		token = (struct session_token){ .wallet = &l->token->wallet,
+						.chain = &l->token->chain };
+		if (wallet_count(&l->token->wallet, &l->token->chain, &l->policy->set,
+				 &token.counters, &token.counters_fd, &err) < 0)
+			return fail(&err, NULL);
 		opt.token = &token;
 	}
 	r = session_run(a->arena, &opt, &code, &err);

@@ -73,8 +73,21 @@ static void hop_text(const struct cli_token *t, size_t at, struct buf *b)
 	buf_str(b, "  until     ");
 	token_put_time(b, hop->exp, t->wallet.now);
 	buf_ch(b, '\n');
-	for (size_t i = 0; i < hop->set.caps.n; i++)
-		put_list(b, i ? "" : at ? "keeps" : "allows", hop->set.caps.v[i].cap.text);
+	for (size_t i = 0; i < hop->set.caps.n; i++) {
+		const struct cap *c = &hop->set.caps.v[i].cap;
+		struct wallet_use use;
+
+		put_list(b, i ? "" : at ? "keeps" : "allows", c->text);
+		if (!wallet_used(&t->wallet, hop, c, &use))
+			continue;
+		if (c->n)
+			buf_fmt(b, "            %llu of %llu uses left\n",
+				(unsigned long long)(c->n > use.uses ? c->n - use.uses : 0),
+				(unsigned long long)c->n);
+		if (c->max_in || c->max_out)
+			buf_fmt(b, "            %llu bytes were sent, %llu received\n",
+				(unsigned long long)use.up, (unsigned long long)use.down);
+	}
 	for (size_t i = 0; before && i < before->caps.n; i++) {
 		const struct cap *c = &before->caps.v[i].cap;
 
@@ -151,6 +164,21 @@ static void hop_json(const struct cli_token *t, size_t at, struct buf *b)
 
 	buf_fmt(b, "{\"caps\":");
 	entries_json(hop->set.caps.v, hop->set.caps.n, b);
+	buf_str(b, ",\"counters\":[");
+	for (size_t i = 0; i < hop->set.caps.n; i++) {
+		struct wallet_use use;
+
+		if (!wallet_used(&t->wallet, hop, &hop->set.caps.v[i].cap, &use))
+			continue;
+		buf_fmt(b, "%s{\"cap\":", any ? "," : "");
+		json_put_str(b, hop->set.caps.v[i].cap.text);
+		buf_fmt(b, ",\"down\":%llu,\"up\":%llu,\"uses\":%llu}",
+			(unsigned long long)use.down, (unsigned long long)use.up,
+			(unsigned long long)use.uses);
+		any = true;
+	}
+	any = false;
+	buf_ch(b, ']');
 	buf_str(b, ",\"dropped\":[");
 	for (size_t i = 0; before && i < before->caps.n; i++)
 		if (!has_within(&before->caps.v[i].cap, &hop->set, true)) {

@@ -226,12 +226,33 @@ static int add_envs(struct lower *l)
 	return 0;
 }
 
+/* A meet keeps what its sides ask for among the prices; of one token alone there was none. */
+static int keep_prices(struct chained *c)
+{
+	struct cap_set *set = c->l.set;
+
+	for (size_t i = 0; c->n == 1 && i < set->caps.n; i++) {
+		const struct cap *cap = &set->caps.v[i].cap;
+		struct cap_entry *e;
+
+		if (!cap->n && !cap->rate_n && !cap->max_in && !cap->max_out)
+			continue;
+		e = vec_push(c->l.a, &set->prices);
+		if (!e)
+			return writ_nomem(c->l.err);
+		*e = set->caps.v[i];
+	}
+	return 0;
+}
+
 /* Base, what it needs, and what holds in every session. */
 static int finish(struct chained *c)
 {
 	struct cap_set *set = c->l.set;
-	int r = add_envs(&c->l);
+	int r = keep_prices(c);
 
+	if (r == 0)
+		r = add_envs(&c->l);
 	if (r == 0)
 		r = protect_own_files(&c->l);
 	if (r == 0)

@@ -12,6 +12,7 @@
 #include "limit/cgroup.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
+#include "reach/quota.h"
 
 /* What a run ends with, besides the command's own status. */
 enum session_exit {
@@ -28,6 +29,8 @@ struct chain;
 struct session_token {
 	struct wallet *wallet;
 	const struct chain *chain;
+	struct quota_shared counters; /* no cells: nothing is counted */
+	int counters_fd;
 };
 
 enum { SESSION_ID = 8 }; /* letters and digits of an id */

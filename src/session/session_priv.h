@@ -221,6 +221,7 @@ void seal_end(struct session *s);
 void token_record(struct session *s);
 /* Ends the session if its token has; milliseconds until it looks again, at most @least. */
 int token_timeout(struct session *s, int least);
+struct quota_shared token_counters(const struct session *s);
 
 /* command.c */
 struct command_ask {

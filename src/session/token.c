@@ -67,3 +67,8 @@ int token_timeout(struct session *s, int least)
 		least = (int)(s->token_ms - now);
 	return least < LOOK_MS ? least : LOOK_MS;
 }
+
+struct quota_shared token_counters(const struct session *s)
+{
+	return s->opt->token ? s->opt->token->counters : (struct quota_shared){ 0 };
+}

@@ -20,6 +20,7 @@
 #ifndef WRIT_WALLET_WALLET_H
 #define WRIT_WALLET_WALLET_H
 
+#include "reach/quota.h"
 #include "token/action.h"
 #include "token/chain.h"
 
@@ -116,6 +117,23 @@ must_check int wallet_spend(const struct wallet *w, const struct chain *c, const
 
 /* Keeps the time, so that it cannot go back. */
 must_check int wallet_tick(const struct wallet *w, struct writ_err *err);
+
+/* --- count.c --- */
+
+/*
+ * Counters for all that @c counts, by the prices of @set, which is what it allows. The
+ * descriptor is of the file that they are in; -1 if nothing is counted.
+ */
+must_check int wallet_count(const struct wallet *w, const struct chain *c,
+			    const struct cap_set *set, struct quota_shared *ret, int *ret_fd,
+			    struct writ_err *err);
+
+struct wallet_use {
+	uint64_t uses, up, down;
+};
+/* What was used of @c of @t so far; false: nobody counts it. */
+bool wallet_used(const struct wallet *w, const struct token *t, const struct cap *c,
+		 struct wallet_use *ret);
 
 /* The lock of everything here, until it is closed. */
 must_check int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err);
