@@ -41,6 +41,7 @@ struct host_view {
 	 * tell these apart, so the mediator writes there.
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
+	size_t mounted; /* of host_roots, the first: those that are there */
 	VEC(struct sv) read_roots; /* every open is mediated */
 	bool read_all; /* and Landlock lets read there: no open for reading is let through */
 	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */
