@@ -162,7 +162,8 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 static bool is_shown(const struct session *s, struct sv cwd)
 {
 	for (size_t i = 0; i < s->view.mounted; i++)
-		if (sv_below(s->view.host_roots.v[i], cwd) || sv_below(cwd, s->view.host_roots.v[i]))
+		if (sv_below(s->view.host_roots.v[i], cwd) ||
+		    sv_below(cwd, s->view.host_roots.v[i]))
 			return true;
 	return !s->opt->token || !s->view.own_mounts;
 }

@@ -276,7 +276,7 @@ static void test_hops(void)
 	ok(ask(&wrong, "fs.write:r:/w/a/x").hop == 2, "a denial of a hop is one");
 	ok(ask(&wrong, "fs.write:r:/w/b/y").answer == CAP_ASK, "and what it asks is asked");
 	v = ask(&wrong, "fs.read:r:/w/a");
-	ok(v.answer == CAP_DENY && v.hop == 1, "what the set itself denies was dropped by somebody");
+	ok(v.answer == CAP_DENY && v.hop == 1, "what the set itself denies somebody dropped");
 }
 
 int main(void)
