@@ -22,6 +22,7 @@ struct host_place {
 	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
 	struct sv info;	 /* tier B: what /run/writ is in tier A; else empty */
 	struct sv rules; /* text for the agent: what it may do */
+	struct sv spawn; /* socket that agents are asked for over; with a NUL; empty: none */
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;

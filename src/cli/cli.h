@@ -103,6 +103,7 @@ int cmd_revoke(struct args *a);
 int cmd_run(struct args *a);
 int cmd_session(struct args *a);
 int cmd_net(struct args *a);
+int cmd_spawn(struct args *a);
 int cmd_stop(struct args *a);
 int cmd_token(struct args *a);
 int cmd_trust(struct args *a);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -165,6 +166,8 @@ static int start(struct args *a, const struct wish *wish)
 	}
 	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
 			    &l);
+	if (r == 0 && session_open_spawn(a->arena, l.policy, l.in.where.realm, &err) < 0)
+		r = fail(&err, NULL);
 	if (r == 0)
 		r = load_plan(a, &l, &l.policy->set, &facts, &p);
 	if (r == 0 && !plan_runs(p)) {
@@ -193,6 +196,25 @@ int cmd_run(struct args *a)
 	}
 	r = parse_status_fd(a, &wish.status_fd);
 	return r ? r : start(a, &wish);
+}
+
+int cmd_spawn(struct args *a)
+{
+	char cwd[PATH_MAX];
+	struct writ_err err = { 0 };
+	/* Options ended at the agent's name, so these dashes are still there. */
+	const bool dashes = a->operands.n > 1 && sv_is(sv_from(a->operands.v[1]), "--");
+	char **argv = command_of(a, dashes ? 2 : 1);
+	int code = EXIT_FAILED;
+
+	if (!argv || !argv[0]) {
+		note("spawn what? as in: %s", a->verb->example);
+		return EXIT_FAILED;
+	}
+	if (session_spawn(sv_from(a->operands.v[0]), argv,
+			  sv_from(getcwd(cwd, sizeof(cwd)) ? cwd : "/"), &code, &err) < 0)
+		return fail(&err, NULL);
+	return code;
 }
 
 /* --- session start, exec, stop --- */

@@ -133,15 +133,21 @@ static const char *tier_dir(const struct session *s, const char *a, const char *
 }
 
 /*
- * SECURITY: who has a token gets a home of its own, and it goes with the session: what
- * others have kept in theirs is not what the token is about.
+ * SECURITY: who has a token, or is the agent of another session, gets a home of its own,
+ * and it goes with the session. What others have kept in theirs is not theirs to read,
+ * and what they leave there would be run by who may do more.
  */
+static bool own_home(const struct session *s)
+{
+	return s->opt->token || s->opt->parent.n;
+}
+
 static const char *home_gate(struct session *s, struct sv workspace)
 {
-	return s->opt->token ? arena_fmt(s->a, SV_FMT "/%s/token-%s", SV_ARG(s->opt->state),
-					 tier_dir(s, "homes", "homes-b"), s->id)
-			     : arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
-					 tier_dir(s, "homes", "homes-b"), SV_ARG(workspace));
+	return own_home(s) ? arena_fmt(s->a, SV_FMT "/%s/own-%s", SV_ARG(s->opt->state),
+				       tier_dir(s, "homes", "homes-b"), s->id)
+			   : arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
+				       tier_dir(s, "homes", "homes-b"), SV_ARG(workspace));
 }
 
 static int make_kept(struct session *s, struct sv workspace, struct writ_err *err)
@@ -156,7 +162,7 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	if (r < 0)
 		return r;
 	s->paths.home = sv_from(path);
-	s->paths.gate = s->opt->token ? home : NULL;
+	s->paths.gate = own_home(s) ? home : NULL;
 	s->paths.state = sv_from(kept);
 	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;

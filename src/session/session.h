@@ -58,6 +58,7 @@ struct session_options {
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
 	struct session_begun *begun; /* with it, and taken over, too. May be NULL */
 	const struct session_token *token; /* NULL: none */
+	struct sv parent, agent; /* the session that started this one, as which agent; or empty */
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
@@ -91,6 +92,17 @@ void session_early_close(struct jail *j, struct session_begun *begun);
  */
 must_check int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
 			   struct writ_err *err);
+
+/* --- spawn.c: agents of a policy --- */
+
+#define SPAWN_SOCKET "/run/writ/spawn"
+
+/* Before it is planned: lets a policy with `allow agent` reach who starts them. */
+must_check int session_open_spawn(struct arena *a, struct policy *p, struct sv realm,
+				  struct writ_err *err);
+/* Inside a session: starts agent @name, with our own standard descriptors, and waits for it. */
+must_check int session_spawn(struct sv name, char *const *argv, struct sv cwd, int *ret_exit,
+			     struct writ_err *err);
 
 /* --- client.c: speaking to running sessions --- */
 

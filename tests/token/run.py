@@ -315,7 +315,7 @@ def own_home(w):
     w.a.run("run", "--", "sh", "-c", "echo secret > ~/kept")
     got = w.a.use(w.a.mint("write:./out/"), "sh", "-c", "cat ~/kept; echo x > ~/mine && cat ~/mine")
     w.ok(got.out == "x\n", "the home of other sessions is not its home", got)
-    w.ok(not list((w.a.kept / "homes").glob("token-*")), "and nothing of its own is left")
+    w.ok(not list((w.a.kept / "homes").glob("own-*")), "and nothing of its own is left")
 
 
 @test
@@ -325,6 +325,46 @@ def both_tiers(w):
         chain = w.a.narrow(w.a.mint("write:./out/"), "--allow", "write:./out/a/")
         got = w.a.use(chain, "sh", "-c", f"echo x > out/a/{tier}; echo x > out/{tier}; cat /etc/shadow", options=("--tier", tier))
         w.ok((w.work / f"out/a/{tier}").exists() and not (w.work / f"out/{tier}").exists(), f"tier {tier}", got)
+
+
+@test
+def agents(w):
+    """`writ spawn` inside: the agent of a policy, in a session of its own."""
+    outs(w)
+    prog = Path(tok.WRIT).parent
+    (w.top / "policy").write_text(f"version 1\nallow write ./out/\nallow read {prog}\nallow agent coder\n"
+                                  f"agent coder\n    allow write ./out/a/\n")
+
+    def run(script):
+        return w.a.run("run", "-p", w.top / "policy", "--", "sh", "-c", script)
+    got = run(f"echo mine > ~/kept; echo hello | {tok.WRIT} spawn coder -- sh -c 'cat; echo x > out/a/x; echo y > out/y; cat ~/kept; exit 7'; echo ended $?")
+    w.ok(got.out == "hello\nended 7\n", "it has our standard descriptors, and we its status", got)
+    w.ok((w.work / "out/a/x").exists() and not (w.work / "out/y").exists(), "the kernel refuses what its block dropped", got)
+    w.ok("out/y: Permission denied" in got.err and "kept" in got.err, "and it has a home of its own", got)
+    logs = {p.stem: [json.loads(x) for x in p.read_text().splitlines()] for p in (w.a.kept / "sessions").glob("*.jsonl")}
+    told = {n: {e["event"]: e for e in log} for n, log in logs.items()}
+    child = next((n for n in told if "parent" in told[n]), None)
+    parent = told[child]["parent"]["session"] if child else None
+    w.ok(child and told[parent]["spawn"]["session"] == child and told[parent]["spawn.end"]["exit"] == 7, "both logs name the other", told.keys())
+    got = run(f"{tok.WRIT} spawn other -- true; echo $?")
+    w.ok(got.out == "125\n" and "no rule lets" in got.err, "another one is not started", got)
+    got = run(f"{tok.WRIT} spawn coder -- {tok.WRIT} spawn coder -- true; echo $?")
+    w.ok(got.out != "0\n", "an agent has no agents", got)
+    begin = time.monotonic()
+    got = run(f"{tok.WRIT} spawn coder -- sh -c 'echo x > out/a/up; sleep 61.5' & while [ ! -e out/a/up ]; do sleep 0.05; done; exit 3")
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x0061.5" in read(p)]
+    w.ok(got.code == 3 and time.monotonic() - begin < 15 and not left, "and ends with who started it", (got, left))
+    got = w.a.run("run", "--tier", "B", "-p", w.top / "policy", "--", "true")
+    w.ok(got.code == 122, "tier B has no way to ask for one", got)
+    w.ok(w.a.run("spawn", "coder", "--", "true").code == 125, "nor has who stands outside")
+    w.ok(not list((w.a.kept / "homes").glob("own-*")) and not list((w.a.kept / "run").iterdir()), "nothing is left")
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 if __name__ == "__main__":
