@@ -144,8 +144,8 @@ static int check_holdable(const struct chain *c, const struct cap_set *met)
 				note("token %zu: " SV_FMT ": a rate is not counted across sessions",
 				     i + 1, SV_ARG(cap->text));
 			else if (cap->action == CAP_AGENT_SPAWN)
-				note("token %zu: " SV_FMT ": a token has no agents of its own", i + 1,
-				     SV_ARG(cap->text));
+				note("token %zu: " SV_FMT ": a token has no agents of its own",
+				     i + 1, SV_ARG(cap->text));
 			else if (cap->action == CAP_SECRET_USE)
 				note("token %zu: " SV_FMT
 				     ": a token does not say where a secret is",
