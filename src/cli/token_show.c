@@ -24,7 +24,7 @@ int token_verify_verb(struct args *a)
 	struct cli_token t = { 0 };
 	const int code = open_operand(a, &t);
 
-	if (code)
+	if (code || !t.chain.issuer)
 		return code;
 	if (a->given[OPT_QUIET])
 		return EXIT_DONE;
@@ -231,7 +231,7 @@ int token_inspect_verb(struct args *a)
 	struct cli_token t = { 0 };
 	const int code = open_operand(a, &t);
 
-	if (code)
+	if (code || !t.chain.issuer)
 		return code;
 	if (a->given[OPT_JSON])
 		chain_json(&t, &b);

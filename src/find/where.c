@@ -91,8 +91,11 @@ static int new_realm(struct arena *a, const char *file, struct writ_err *err)
 	const char *fresh = arena_fmt(a, "%s.%ld", file, (long)getpid());
 	char text[30] = "l-";
 	uint8_t bytes[26];
-	int r = fresh ? crypto_random(bytes, sizeof(bytes), err) : writ_nomem(err);
+	int r;
 
+	if (!fresh)
+		return writ_nomem(err);
+	r = crypto_random(bytes, sizeof(bytes), err);
 	for (size_t i = 0; r == 0 && i < sizeof(bytes); i++)
 		text[2 + i] = digits[bytes[i] & 31];
 	text[28] = '\n';

@@ -64,13 +64,13 @@ static size_t find_slot(const struct wallet *w, struct quota_counter *v, size_t 
 {
 	size_t spare = n;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; v && i < n; i++) {
 		if (memcmp(v[i].key, key->b, sizeof(v[i].key)) == 0)
 			return i;
 		if (spare == n && v[i].exp + 2 * TOKEN_SKEW < w->now)
 			spare = i;
 	}
-	if (spare == n)
+	if (!v || spare == n)
 		return n;
 	memset(&v[spare], 0, sizeof(v[spare]));
 	memcpy(v[spare].key, key->b, sizeof(v[spare].key));

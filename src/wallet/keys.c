@@ -76,8 +76,11 @@ int wallet_holder_new(const struct wallet *w, uint64_t exp, struct jws_pair *ret
 	const char *dir = holders(w), *path;
 	struct jws_pair pair;
 	uint8_t seed[32];
-	int r = dir ? fd_make_dirs(dir, err) : writ_nomem(err);
+	int r;
 
+	if (!dir)
+		return writ_nomem(err);
+	r = fd_make_dirs(dir, err);
 	if (r == 0)
 		r = crypto_random(seed, sizeof(seed), err);
 	if (r < 0)

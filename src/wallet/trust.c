@@ -129,10 +129,11 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 	struct rvk *own = vec_push(a, &lists);
 	DIR *d = opendir(w->dir);
 	struct dirent *e;
-	int r = own ? wallet_own_list(w, a, own, err) : writ_nomem(err);
+	int r;
 
-	if (!d && r == 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", w->dir);
+	if (!d)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", w->dir);
+	r = own ? wallet_own_list(w, a, own, err) : writ_nomem(err);
 	while (r == 0 && (e = readdir(d))) {
 		struct token_why why = { 0 };
 		struct rvk list, *slot;
@@ -151,8 +152,7 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 		else
 			*slot = list;
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
 	if (r < 0)
 		return r;
 	*ret = lists.v;
