@@ -205,6 +205,7 @@ static void hop_json(const struct cli_token *t, size_t at, struct buf *b)
 static void chain_json(const struct cli_token *t, struct buf *b)
 {
 	const struct token *leaf = chain_leaf(&t->chain);
+	const struct sv iss = t->chain.issuer->iss;
 
 	buf_fmt(b, "{\"exp\":%llu,\"hops\":[", (unsigned long long)t->chain.deadline);
 	for (size_t i = 0; i < t->chain.n; i++) {
@@ -213,7 +214,7 @@ static void chain_json(const struct cli_token *t, struct buf *b)
 		hop_json(t, i, b);
 	}
 	buf_str(b, "],\"iss\":");
-	json_put_str(b, t->chain.issuer->iss);
+	json_put_str(b, iss);
 	buf_str(b, ",\"realms\":[");
 	for (size_t i = 0; i < leaf->aud_n; i++) {
 		if (i)

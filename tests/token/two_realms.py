@@ -117,7 +117,7 @@ def widening(w):
     seed = base64.b64decode("".join(keys[0].read_text().splitlines()[1:-1]))[-32:]
     for text, key, change, code in (("caps", "caps", [f"fs.read:{two.realm}:{w.work}/srv/**", f"fs.write:{two.realm}:/**"], "E_WIDEN"),
                                     ("time", "exp", payload["exp"] + 7200, "E_TIME"), ("depth", "del_max_depth", 3, "E_DEPTH"),
-                                    ("realm", "aud", [two.realm, "l-other"], "E_AUD"), ("who answers", "sub", "root", "E_SUB"),
+                                    ("realm", "aud", sorted([two.realm, "l-other"]), "E_AUD"), ("who answers", "sub", "root", "E_SUB"),
                                     ("another parent", "par_hash", tok.b64u(b"\0" * 32), "E_LINK_HASH")):
         forged = json.loads(json.dumps(payload))
         if key == "caps":
