@@ -58,7 +58,7 @@ static int check(struct compile *c)
 
 /* --- switches --- */
 
-static bool has_exec_list(const struct cap_set *set)
+bool has_exec_list(const struct cap_set *set)
 {
 	for (size_t i = 0; i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
@@ -446,16 +446,47 @@ static int put_rlimits(struct compile *c)
 	return 0;
 }
 
+static int list_root(struct compile *c, struct sv root)
+{
+	struct sv *path = vec_push(c->a, &c->view->host_roots);
+
+	if (!path)
+		return writ_nomem(c->err);
+	*path = root;
+	return 0;
+}
+
+/*
+ * What some hop has and another dropped is the host's as well, and so is the workspace:
+ * whoever writes there is told, and does not write into a place of the session's own
+ * that only looks like it.
+ */
+static int list_dropped(struct compile *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->set->hops_n; i++) {
+		struct compile h = *c;
+
+		h.set = &c->set->hops[i];
+		memset(&h.roots, 0, sizeof(h.roots));
+		r = host_roots_find(&h);
+		for (size_t k = 0; r == 0 && k < h.roots.n; k++)
+			r = list_root(c, h.roots.v[k].path);
+	}
+	if (r == 0 && c->set->hops_n && c->place->workspace.n)
+		r = list_root(c, c->place->workspace);
+	return r;
+}
+
 static int list_roots(struct compile *c)
 {
-	for (size_t i = 0; i < c->roots.n; i++) {
-		struct sv *path = vec_push(c->a, &c->view->host_roots);
+	int r = 0;
 
-		if (!path)
-			return writ_nomem(c->err);
-		*path = c->roots.v[i].path;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < c->roots.n; i++)
+		r = list_root(c, c->roots.v[i].path);
+	c->view->mounted = c->roots.n;
+	return r < 0 ? r : list_dropped(c);
 }
 
 static int put_all(struct compile *c)
@@ -553,6 +584,8 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	if (r == 0 && plan->facts->landlock_abi && !cap_set_kernel(c.set, "nested-userns")) {
 		head.flags |= JAIL_LANDLOCK;
 		r = landlock_put(&c, &head);
+		if (r == 0)
+			r = landlock_hops(&c, &head);
 	}
 	view.landlock = (head.flags & JAIL_LANDLOCK) != 0;
 	if (r == 0 && place->bait)

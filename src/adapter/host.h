@@ -22,6 +22,7 @@ struct host_place {
 	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
 	struct sv info;	 /* tier B: what /run/writ is in tier A; else empty */
 	struct sv rules; /* text for the agent: what it may do */
+	struct sv spawn; /* socket that agents are asked for over; with a NUL; empty: none */
 	struct sv state; /* directory that holds one per `state NAME` */
 	struct sv user;	 /* login name to show inside */
 	struct sv workspace, realm;
@@ -76,6 +77,7 @@ struct host_view {
 	 * tell these apart, so the mediator writes there.
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
+	size_t mounted; /* of host_roots, the first: those that are there */
 	VEC(struct sv) read_roots; /* every open is mediated */
 	bool read_all; /* and Landlock lets read there: no open for reading is let through */
 	VEC(struct sv) read_fixed; /* tier B: what may be read without a rule */

@@ -41,6 +41,7 @@ struct compile {
 	bool mediate, read_traps;
 	bool exec_list; /* only named programs run */
 	bool no_exec;	/* while rules are written: without the right to run */
+	uint32_t layer; /* while rules are written: of which ruleset; 0: the jail's own */
 };
 
 enum {
@@ -63,6 +64,8 @@ bool skeleton_holds(struct sv path); /* does a part of the skeleton lie at or be
 /* host.c */
 bool host_shows(const struct compile *c, struct sv path); /* is it in a tree that is shown whole? */
 
+bool has_exec_list(const struct cap_set *set); /* does it say what may be run? */
+
 /* trust.c: where programs look for the authorities they trust */
 must_check int trust_put(struct compile *c);
 /* Does a place of ours lie at or below it? */
@@ -73,5 +76,7 @@ must_check int probes_put(struct compile *c, const struct jail_head *head);
 
 /* landlock.c */
 must_check int landlock_put(struct compile *c, struct jail_head *head);
+/* One more ruleset for each set that the policy is the meet of. */
+must_check int landlock_hops(struct compile *c, struct jail_head *head);
 
 #endif

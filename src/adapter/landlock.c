@@ -1,5 +1,7 @@
 #include "adapter/host_priv.h"
 
+#include <string.h>
+
 #include "base/banned.h"
 
 /* Rights of Landlock, by the bit; newer ones exist from a given ABI on. */
@@ -30,9 +32,10 @@ static int rule(struct compile *c, struct sv path, uint64_t access, bool optiona
 {
 	if (c->no_exec)
 		access &= ~(uint64_t)L_EXECUTE;
-	return jail_put_rule(&c->w, path, access, optional ? JAIL_OPTIONAL : 0)
-		       ? 0
-		       : writ_nomem(c->err);
+	if (!jail_put_rule(&c->w, path, access, optional || c->layer ? JAIL_OPTIONAL : 0))
+		return writ_nomem(c->err);
+	c->w.rules.v[c->w.rules.n - 1].layer = c->layer;
+	return 0;
 }
 
 /* An exec list: what is on it, and the loader, without which none of it starts. */
@@ -114,6 +117,82 @@ static int rules_for_b(struct compile *c)
 		r = rule(c, *path, fixed[i].access, true);
 	}
 	return r < 0 ? r : rule(c, c->view->info, L_READ_FILE | L_READ_DIR, false);
+}
+
+/* Without the view, which is the same for every ruleset. */
+static int fixed_for_hop(struct compile *c)
+{
+	/* clang-format off */
+	static const struct { const char *path; uint32_t access; } a[] = {
+		{ "/dev", L_DEVICE }, { "/proc", L_READ_FILE }, { "/etc", L_READ }, { "/run", L_READ },
+	};
+	/* clang-format on */
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && c->a_tier && i < ARRAY_LEN(a); i++)
+		r = rule(c, sv_from(a[i].path), a[i].access, true);
+	if (r == 0 && c->a_tier && !c->plan->facts->root)
+		r = rule(c, SV("/proc"), L_WRITE_FILE, true);
+	for (size_t i = 0; r == 0 && !c->a_tier && i < c->view->read_fixed.n; i++)
+		r = rule(c, c->view->read_fixed.v[i],
+			 sv_starts(c->view->read_fixed.v[i], SV("/dev/")) ? (uint64_t)L_DEVICE
+									  : (uint64_t)L_READ,
+			 true);
+	for (size_t i = 0; r == 0 && i < c->view->private_dirs.n; i++)
+		r = rule(c, c->view->private_dirs.v[i], L_WRITE, true);
+	/* What lies below these cannot be told apart here; the mediator can. */
+	for (size_t i = 0; r == 0 && i < c->view->shared_dirs.n; i++)
+		r = rule(c, c->view->shared_dirs.v[i], L_READ, true);
+	return r;
+}
+
+/*
+ * SECURITY: what the kernel itself holds of one set, so that a mistake in their meet
+ * opens nothing. Where the mediator opens files it asks every set; programs alone
+ * cannot get further than this.
+ */
+static int put_hop(struct compile *c, const struct cap_set *hop, uint32_t layer)
+{
+	struct compile h = *c;
+	int r;
+
+	h.set = hop;
+	h.layer = layer;
+	memset(&h.roots, 0, sizeof(h.roots));
+	h.no_exec = false;
+	h.exec_list = c->exec_list && has_exec_list(hop);
+	r = h.exec_list ? rules_for_exec(&h) : 0;
+	h.no_exec = h.exec_list;
+	if (r == 0)
+		r = fixed_for_hop(&h);
+	if (r == 0)
+		r = host_roots_find(&h);
+	for (size_t i = 0; r == 0 && i < h.roots.n; i++) {
+		const struct root *root = &h.roots.v[i];
+		uint64_t access = root->whole ? (uint64_t)L_READ : L_READ_FILE | L_EXECUTE;
+
+		if (root->device)
+			access = L_DEVICE;
+		else if (root->write && !h.mediate)
+			access = root->whole ? (uint64_t)L_WRITE : (uint64_t)L_FILE;
+		r = rule(&h, root->path, access, true);
+	}
+	c->w = h.w;
+	return r;
+}
+
+int landlock_hops(struct compile *c, struct jail_head *head)
+{
+	int r = 0;
+
+	if (c->set->hops_n > JAIL_LAYERS_MAX)
+		return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0,
+				 "a chain with more than %d hops has no ruleset for each",
+				 JAIL_LAYERS_MAX);
+	for (size_t i = 0; r == 0 && i < c->set->hops_n; i++)
+		r = put_hop(c, &c->set->hops[i], (uint32_t)i + 1);
+	head->layers = (uint32_t)c->set->hops_n;
+	return r;
 }
 
 /* What a root gets from Landlock itself; the mediator may give more. */

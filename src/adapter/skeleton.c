@@ -242,6 +242,9 @@ int skeleton_own(struct compile *c)
 		r = writ_nomem(c->err);
 	if (r == 0)
 		r = put_git(c);
+	if (r == 0 && c->place->spawn.n)
+		r = put(c, JAIL_OP_BIND, c->place->spawn.p, "/run/writ/spawn", READ_WRITE,
+			JAIL_TARGET);
 	return r < 0 ? r : put(c, JAIL_OP_FEED, "", "/run/writ/denials.jsonl", 0, 0);
 }
 

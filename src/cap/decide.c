@@ -76,7 +76,7 @@ static size_t next_worth(const struct probe *p, const struct cap_entry *v, size_
 	return i;
 }
 
-struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req)
+static struct cap_verdict decide_alone(const struct cap_set *s, const struct cap *req)
 {
 	const struct cap_look *caps = s->look_caps_n == s->caps.n ? s->look_caps : NULL;
 	const struct cap_look *nots = s->look_nots_n == s->nots.n ? s->look_nots : NULL;
@@ -88,22 +88,47 @@ struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req
 	p = make_probe(req);
 	for (size_t i = 0; (i = next_worth(&p, s->nots.v, s->nots.n, nots, i)) < s->nots.n; i++)
 		if (cap_denies(&s->nots.v[i].cap, req))
-			return (struct cap_verdict){ CAP_DENY, s->nots.v[i].rule, i };
+			return (struct cap_verdict){ CAP_DENY, s->nots.v[i].rule, i, 0 };
 	for (size_t i = 0; (i = next_worth(&p, s->caps.v, s->caps.n, caps, i)) < s->caps.n; i++) {
 		const struct cap_entry *e = &s->caps.v[i];
 
 		if (!cap_matches(&e->cap, req))
 			continue;
 		if (e->cap.approve_n)
-			return (struct cap_verdict){ CAP_ASK, e->rule, i };
+			return (struct cap_verdict){ CAP_ASK, e->rule, i, 0 };
 		if (v.answer == CAP_DENY)
-			v = (struct cap_verdict){ CAP_ALLOW, e->rule, i };
+			v = (struct cap_verdict){ CAP_ALLOW, e->rule, i, 0 };
 	}
 	for (size_t i = 0; v.answer == CAP_ALLOW && i < s->prices.n; i++) {
 		const struct cap_entry *e = &s->prices.v[i];
 
 		if (e->cap.approve_n && cap_matches(&e->cap, req))
-			return (struct cap_verdict){ CAP_ASK, e->rule, v.entry };
+			return (struct cap_verdict){ CAP_ASK, e->rule, v.entry, 0 };
 	}
 	return v;
+}
+
+/* SECURITY: each hop is asked for itself, and the strictest answer counts. */
+struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req)
+{
+	struct cap_verdict v = decide_alone(s, req);
+
+	for (size_t i = 0; i < s->hops_n && v.hop == 0; i++) {
+		const struct cap_verdict hop = decide_alone(&s->hops[i], req);
+
+		if (hop.answer == CAP_DENY && v.answer != CAP_DENY)
+			v = (struct cap_verdict){ CAP_DENY, RULE_NONE, SIZE_MAX, i + 1 };
+		else if (hop.answer == CAP_DENY)
+			v.hop = i + 1;
+		else if (hop.answer == CAP_ASK && v.answer == CAP_ALLOW)
+			v.answer = CAP_ASK;
+	}
+	return v;
+}
+
+const char *cap_set_says(const struct cap_set *s, const struct cap_verdict *v)
+{
+	if (v->answer != CAP_DENY || v->hop == 0 || v->hop > s->hops_n)
+		return NULL;
+	return s->hops[v->hop - 1].says.n ? s->hops[v->hop - 1].says.p : NULL;
 }

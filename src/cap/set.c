@@ -354,6 +354,13 @@ bool cap_set_passed_over(const struct cap_set *s, const struct cap *req, uint32_
 		if (cap_denies(&s->nots.v[i].cap, req) &&
 		    !cap_set_passes_over(s, &s->nots.v[i].cap))
 			return false;
+	for (size_t i = 0; grant && i < s->hops_n; i++) {
+		const struct cap_verdict v = cap_set_decide(&s->hops[i], req);
+		uint32_t rule;
+
+		if (v.answer == CAP_DENY && !cap_set_passed_over(&s->hops[i], req, &rule))
+			return false;
+	}
 	if (grant)
 		*ret_rule = grant->rule;
 	return grant != NULL;

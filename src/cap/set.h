@@ -88,6 +88,13 @@ struct cap_set {
 	/* cap_set_index(): the hints of caps and nots close together; NULL if there is none. */
 	const struct cap_look *look_caps, *look_nots;
 	size_t look_caps_n, look_nots_n;
+	/*
+	 * What this set is the meet of: each decides too, and must not refuse. So a mistake
+	 * in the meet widens nothing, and it can be said who refused.
+	 */
+	const struct cap_set *hops;
+	size_t hops_n;
+	struct sv says; /* of a hop: what to say when it refuses; NUL-terminated */
 };
 
 /* What cap_set_decide() reads of an entry before it looks at it. */
@@ -104,6 +111,7 @@ struct cap_verdict {
 	enum cap_answer answer;
 	uint32_t rule; /* the rule that decided; RULE_NONE: the default */
 	size_t entry;  /* index into nots (denied by rule) or caps */
+	size_t hop;    /* of a denial: 1 + the index of the first hop that refuses; 0: none */
 };
 
 const char *cap_limit_name(enum cap_limit l);
@@ -117,6 +125,8 @@ must_check bool cap_set_index(struct arena *a, struct cap_set *s);
 
 /* Section 7. @req was parsed as CAP_REQUEST. No allocation, no failure. */
 struct cap_verdict cap_set_decide(const struct cap_set *s, const struct cap *req);
+/* "hop 2 of 2 dropped it", or NULL if no hop is why @v denies. */
+const char *cap_set_says(const struct cap_set *s, const struct cap_verdict *v);
 
 /*
  * Section 4 on sets. On false, *@ret_culprit is the first child grant (index

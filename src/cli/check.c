@@ -110,9 +110,7 @@ static bool shown(const struct args *a, const struct cap_set *set, const struct 
 	       (sv_is(r->file, "default") && e->cap.kind == CAP_GRANT);
 }
 
-/* The set as a token would carry it: base is named by its digest only. */
-static int own_set(struct args *a, const struct cap_set *from, struct cap_set *ret,
-		   struct writ_err *err)
+int caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret, struct writ_err *err)
 {
 	struct cap_set s = *from;
 
@@ -180,7 +178,7 @@ int cmd_caps(struct args *a)
 	code = load_policy(a, one_operand(a), true, &l);
 	if (code)
 		return code;
-	if (own_set(a, &l.policy->set, &own, &err) < 0 || cap_set_digest(&own, &d, &err) < 0)
+	if (caps_own(a, &l.policy->set, &own, &err) < 0 || cap_set_digest(&own, &d, &err) < 0)
 		return fail(&err, NULL);
 	if (!a->given[OPT_JSON]) {
 		caps_text(&own, &d, &b);

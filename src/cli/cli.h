@@ -28,11 +28,14 @@ enum {
 
 enum { OUT_MAX = 64 << 20 };
 
+struct cli_token;
+
 struct loaded {
 	struct find_input in;
 	struct find_world world; /* points to @in: neither moves */
 	struct diags diags;
 	struct policy *policy; /* NULL if the diagnostics hold errors */
+	struct cli_token *token; /* whose policy it is; NULL: nobody's */
 };
 
 /* Goes to @cwd and looks around. @make_realm writes the realm file at first use. */
@@ -51,6 +54,15 @@ must_check int load_policy(struct args *a, const char *operand, bool missing_ok,
 /* The same for a run of @program, whose own files become readable. May be NULL. */
 must_check int load_policy_for(struct args *a, const char *operand, bool missing_ok,
 			       const char *program, struct loaded *ret);
+
+/* What the rule flags say and nothing else; @l->in.where is there. An exit code. */
+must_check int load_rules(struct args *a, struct loaded *l);
+/* token.c: what --token says, narrowed by the rule flags; @l->in.where is there. */
+must_check int load_token(struct args *a, const char *program, struct loaded *l);
+
+/* The set as a token carries it: base is named by its digest only. With --all: all of it. */
+must_check int caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret,
+			struct writ_err *err);
 
 /* Facts of this machine, or the record given with --facts. Returns an exit code. */
 must_check int load_facts(struct args *a, bool tools, struct host_facts *ret);
@@ -98,7 +110,9 @@ int cmd_run(struct args *a);
 int cmd_session(struct args *a);
 int cmd_signer(struct args *a);
 int cmd_net(struct args *a);
+int cmd_spawn(struct args *a);
 int cmd_stop(struct args *a);
+int cmd_token(struct args *a);
 int cmd_trust(struct args *a);
 int cmd_version(struct args *a);
 int cmd_why(struct args *a);

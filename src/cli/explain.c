@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/token.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -75,6 +75,8 @@ int cmd_explain(struct args *a)
 		buf_ch(&b, '\n');
 	} else {
 		plan_explain(plan, agents, l.policy->agents.n, &style, &b);
+		if (l.token)
+			token_put_dropped(l.token, &b);
 	}
 	return out(&b, runs ? EXIT_DONE : EXIT_GUARANTEE);
 }
@@ -135,6 +137,8 @@ static void why_text(const struct cap_set *set, const struct plan *plan,
 	buf_str(b, "\nrule      ");
 	if (v.rule != RULE_NONE)
 		put_rule(set, v.rule, b);
+	else if (cap_set_says(set, &v))
+		buf_str(b, cap_set_says(set, &v));
 	else if (v.answer == CAP_ALLOW)
 		buf_str(b, "base: every session has this directory fresh and for itself");
 	else
@@ -145,7 +149,7 @@ static void why_text(const struct cap_set *set, const struct plan *plan,
 		buf_fmt(b, "\nheld by   %s, %s (%s)", g->by, level_name(g->level),
 			guarantee_name(ge));
 	buf_fmt(b, ", tier %s\n", plan_tier_name(plan->tier));
-	if (v.answer == CAP_DENY && v.rule == RULE_NONE)
+	if (v.answer == CAP_DENY && v.rule == RULE_NONE && !set->hops_n)
 		put_remedy(q, b);
 }
 
@@ -168,6 +172,8 @@ static void why_json(const struct cap_set *set, const struct plan *plan,
 		json_put_str(b, set->rules.v[v.rule].text);
 		buf_ch(b, '}');
 	}
+	if (cap_set_says(set, &v))
+		buf_fmt(b, ",\"hop\":%zu,\"why\":\"%s\"", v.hop, cap_set_says(set, &v));
 	buf_fmt(b, ",\"private\":%s,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":",
 		q->private_area && v.rule == RULE_NONE ? "true" : "false",
 		guarantee_name(plan_guarantee_of(q->request.action)),
@@ -215,8 +221,60 @@ static const int answer_codes[] = {
 	[CAP_DENY] = EXIT_NO, [CAP_ASK] = EXIT_ASKS, [CAP_ALLOW] = EXIT_DONE
 };
 
+/* SESSION#N: a denial as it was recorded, or every one of that session. */
+struct told {
+	struct buf *b;
+	uint64_t number; /* 0: all */
+	bool json;
+	size_t n;
+};
+
+static bool tell(void *ctx, const struct session_denial *d)
+{
+	struct told *t = ctx;
+
+	if (t->number && d->number != t->number)
+		return true;
+	if (t->json && t->n)
+		buf_ch(t->b, ',');
+	if (t->json)
+		session_denial_json(d, t->b);
+	else
+		session_denial_text(d, t->b);
+	t->n++;
+	return !t->b->failed;
+}
+
+static int why_denied(struct args *a, struct sv id, struct sv number)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct told t = { .b = &b, .json = a->given[OPT_JSON] };
+	struct writ_err err = { 0 };
+	struct find_where w;
+
+	if (!sv_to_u64(number, UINT32_MAX, &t.number) || t.number == 0) {
+		note("SESSION#N, as in: writ why 7f3a#1");
+		return EXIT_FAILED;
+	}
+	if (where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
+	    session_denials(w.state, id, tell, &t, &err) < 0) {
+		buf_clear(&b);
+		return fail(&err, NULL);
+	}
+	if (t.n == 0) {
+		buf_clear(&b);
+		note("there is no such denial");
+		return EXIT_FAILED;
+	}
+	if (t.json)
+		buf_ch(&b, '\n');
+	return out(&b, EXIT_NO);
+}
+
 int cmd_why(struct args *a)
 {
+	struct sv id = a->operands.n == 1 ? sv_from(a->operands.v[0]) : SV("");
+	const struct sv session = sv_cut(&id, '#');
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct policy_question q;
 	const struct cap_set *set;
@@ -231,6 +289,8 @@ int cmd_why(struct args *a)
 		note("why needs a question, as in: writ why write /etc/passwd");
 		return EXIT_FAILED;
 	}
+	if (id.n && sv_is_graph(session) && sv_find(session, ':') == SIZE_MAX)
+		return why_denied(a, session, id);
 	code = load_policy(a, NULL, true, &l);
 	if (code == 0)
 		code = load_facts(a, false, &f);

@@ -91,6 +91,38 @@ int load_policy(struct args *a, const char *operand, bool missing_ok, struct loa
 	return load_policy_for(a, operand, missing_ok, NULL, l);
 }
 
+static int read_policy(struct args *a, struct loaded *l)
+{
+	struct writ_err err = { 0 };
+	int r;
+
+	find_world_init(&l->world, a->arena, &l->in);
+	r = find_policy(&l->world, &l->diags, &l->policy, &err);
+	if (!a->given[OPT_JSON] || (l->diags.errors && a->verb->run != cmd_check))
+		show_diags(&l->diags);
+	if (r == WRIT_E_SYNTAX)
+		return EXIT_POLICY;
+	return r < 0 ? fail(&err, NULL) : 0;
+}
+
+int load_rules(struct args *a, struct loaded *l)
+{
+	struct writ_err err = { 0 };
+	int r = 0;
+
+	l->in.args.v = a->rules.v;
+	l->in.args.n = l->in.args.room = a->rules.n;
+	for (size_t i = 0; r == 0 && i < a->policies.n; i++)
+		r = add_file(a, &l->in, a->policies.v[i], &err);
+	return r < 0 ? fail(&err, NULL) : read_policy(a, l);
+}
+
+/* Those who name the realm in what they give out have to have one. */
+static bool names_realm(const struct args *a)
+{
+	return a->verb->run == cmd_caps || a->verb->run == cmd_token || a->given[OPT_TOKEN];
+}
+
 int load_policy_for(struct args *a, const char *operand, bool missing_ok, const char *program,
 		    struct loaded *l)
 {
@@ -99,19 +131,16 @@ int load_policy_for(struct args *a, const char *operand, bool missing_ok, const 
 
 	*l = (struct loaded){ .diags.arena = a->arena };
 	input_init(a, missing_ok, &l->in);
-	r = where_find(a->arena, a->value[OPT_CWD], a->verb->run == cmd_caps, &l->in.where, &err);
+	r = where_find(a->arena, a->value[OPT_CWD], names_realm(a), &l->in.where, &err);
+	if (r == 0 && a->given[OPT_TOKEN])
+		return load_token(a, program, l);
 	if (r == 0)
 		r = gather(a, operand, program, &l->in, &err);
 	if (r < 0)
 		return fail(&err, NULL);
-	find_world_init(&l->world, a->arena, &l->in);
-	r = find_policy(&l->world, &l->diags, &l->policy, &err);
-	if (!a->given[OPT_JSON] || (l->diags.errors && a->verb->run != cmd_check))
-		show_diags(&l->diags);
-	if (r == WRIT_E_SYNTAX)
-		return EXIT_POLICY;
-	if (r < 0)
-		return fail(&err, NULL);
+	r = read_policy(a, l);
+	if (r)
+		return r;
 	if (a->given[OPT_WORKSPACE] && sv_is(sv_from(a->value[OPT_WORKSPACE]), "direct") &&
 	    l->policy->set.workspace != WORKSPACE_DIRECT)
 		note("the policy says workspace cow, and that stands");

@@ -60,6 +60,12 @@ static const struct opt opts[] = {
 	{ OPT_LISTEN,    "listen",    0,   "ADDRESS:PORT", "where to listen (127.0.0.1:8327)", NULL },
 	{ OPT_ATTEST_OUT, "attest-out", 0, "DIR",        "when it has ended, write a signed statement about it there", "dir" },
 	{ OPT_REQUIRE,   "require",   0,   "LIST",       "what must have held, as in fs>=E2,net>=E1", NULL },
+	{ OPT_TOKEN,     "token",     0,   "FILE",       "what this chain of tokens allows is the policy; - is standard input", "file" },
+	{ OPT_FOR,       "for",       0,   "TIME",       "how long the token is valid, as in 20m (1h; at most 8h)", NULL },
+	{ OPT_DEPTH,     "depth",     0,   "N",          "how many may be derived from it, one behind the other (7)", NULL },
+	{ OPT_SINGLE_USE, "single-use", 0, NULL,         "it opens one session, and nothing is derived from it", NULL },
+	{ OPT_HOLDER,    "holder",    0,   "FILE",       "whose it is: a public key from writ token holder, instead of a new one", "file" },
+	{ OPT_ORG,       "org",       0,   "FILE",       "trust: the public key of the organisation that signs bundles", "file" },
 };
 _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
@@ -70,7 +76,7 @@ _Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
-	  RULE_OPTS | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(ATTEST_OUT) | O(QUIET) | O(VERBOSE),
+	  RULE_OPTS | O(TOKEN) | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(ATTEST_OUT) | O(QUIET) | O(VERBOSE),
 	  "writ run --allow write:./logs/* -- python3 job.py",
 	  "Confines the command on this machine as `writ explain` says, and ends with its status. Without a rule and without "
 	  "a policy it may write the workspace, read the system's programs, and nothing else. 121 is an error in the policy, 122 a guarantee that this "
@@ -88,6 +94,12 @@ const struct cli_verb cli_verbs[] = {
 	  "--older-than; the former happens by itself. "
 	  "stop ends the session and everything in it. Options come before `--`. A session ends with stop or at limit session.",
 	  cmd_session, false, false },
+	{ "spawn", "AGENT [--] COMMAND [ARG...]", "inside a session: start an agent of its policy",
+	  0, "writ spawn coder -- make test",
+	  "Used by programs inside `writ run`, where the policy has `allow agent AGENT` and a block `agent AGENT`. The command runs in a session of its own, under "
+	  "that block, with these standard descriptors (never as a terminal), and this ends with its status. It ends with the session that "
+	  "started it. Needs writ itself to be readable inside, as in /usr, and tier A.",
+	  cmd_spawn, false, true },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
 	  "Lists the sessions of this user with their age, their denials and their command. A run is listed 20 ms after its "
 	  "command has started: what ends sooner is never spoken to.", cmd_ps, false, false },
@@ -147,13 +159,14 @@ const struct cli_verb cli_verbs[] = {
 	  "Prints what a token or a record would carry: one string per meaning, with physical paths, and the digest of the "
 	  "set.", cmd_caps, false },
 	{ "explain", "[FILE]", "what enforces each line on this machine, and what cannot be",
-	  RULE_OPTS | PLAN_OPTS | O(ALL) | O(PROTECTED) | O(JSON) | O(VERBOSE), "writ explain policy.writ",
+	  RULE_OPTS | PLAN_OPTS | O(TOKEN) | O(ALL) | O(PROTECTED) | O(JSON) | O(VERBOSE), "writ explain policy.writ",
 	  "Shows for each rule whether it holds here exactly, more strictly, partially or not at all, by what, and at which "
 	  "price. Ends with 122 if a line that somebody wrote cannot be enforced: a run would end the same way before it "
 	  "starts.", cmd_explain, false },
-	{ "why", "VERB OBJECT", "may it do this? which line says so, and what enforces it?",
-	  RULE_OPTS | PLAN_OPTS | O(AGENT) | O(JSON), "writ why write /etc/passwd",
-	  "Answers one question and names the rule, or the default, that decides. Ends with 0 if it is allowed, 1 if it is "
+	{ "why", "VERB OBJECT | SESSION#N", "may it do this? which line says so, and what enforces it?",
+	  RULE_OPTS | PLAN_OPTS | O(TOKEN) | O(AGENT) | O(JSON), "writ why write /etc/passwd",
+	  "Answers one question and names the rule, or the default, that decides; with --token, the hop that dropped it. SESSION#N is something "
+	  "that was refused in a session. Ends with 0 if it is allowed, 1 if it is "
 	  "denied and 3 if a person would be asked.", cmd_why, false },
 	{ "lint", "FILE...", "dangerous settings in policies and in other tools' files",
 	  O(FORMAT) | O(JSON) | O(SARIF) | O(QUIET) | O(CWD) | O(VAR), "writ lint docker-compose.yml .mcp.json",
@@ -183,6 +196,18 @@ const struct cli_verb cli_verbs[] = {
 	{ "profile", "list | show NAME", "profiles shipped with writ",
 	  O(JSON), "writ profile show python",
 	  "Profiles are ordinary policies. `use NAME` or --profile NAME adds one.", cmd_profile, false },
+	{ "token", "mint | attenuate [FILE] | inspect [FILE] | verify [FILE] | revoke JTI|FILE|- | trust FILE | holder | issuer",
+	  "authority that can be given away, narrowed, and taken back",
+	  O(ALLOW) | O(DENY) | O(LIMIT) | O(POLICY) | O(PROFILE) | O(VAR) | O(CWD) | O(FOR) | O(DEPTH) | O(SINGLE_USE) | O(HOLDER) | O(ORG) |
+	  O(PRINT) | O(JSON) | O(QUIET),
+	  "writ token mint --allow write:./out/ | writ run --token - -- make",
+	  "mint prints a token that allows what the rules say, signed by this machine's own key. attenuate reads a chain and adds a token that allows "
+	  "less; without --allow it keeps what there was. inspect tells a person what a chain allows and what each hop dropped; verify ends with 0, or "
+	  "with 1 and an error code. Whoever has the text alone has nothing: the key of its holder stays in the state directory. `writ run --token` opens "
+	  "one session with it, and every hop of the chain is asked about everything. revoke ends a token, what was derived from it, and the session "
+	  "it opened, within a second; with --print it prints the list that other machines read. trust takes a bundle of an organisation, or such a list; "
+	  "issuer prints what an organisation needs to know of this machine, and holder a key that others can give tokens to.",
+	  cmd_token, false, false },
 	{ "completion", "bash|zsh|fish", "shell completion",
 	  0, "writ completion bash > ~/.local/share/bash-completion/completions/writ",
 	  "Prints a completion script for the shell.", cmd_completion, false },
@@ -223,6 +248,7 @@ static const struct {
 	{ "attest",  OPT_OUT,     "show: write the files there" },
 	{ "signer",  OPT_DIR,     "where it has its program and its logs (/var/lib/writ-signer)" },
 	{ "signer",  OPT_USER,    "name of its user and group (writ-signer)" },
+	{ "token",   OPT_PRINT,   "revoke: print the list of what was revoked" },
 };
 /* clang-format on */
 

@@ -69,6 +69,12 @@ enum opt_id {
 	OPT_LISTEN,
 	OPT_ATTEST_OUT,
 	OPT_REQUIRE,
+	OPT_TOKEN,
+	OPT_FOR,
+	OPT_DEPTH,
+	OPT_SINGLE_USE,
+	OPT_HOLDER,
+	OPT_ORG,
 	/* keep last */
 	OPT_COUNT
 };

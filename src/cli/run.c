@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -7,8 +8,7 @@
 
 #include "base/fd.h"
 #include "cli/attest.h"
-#include "cli/cli.h"
-#include "session/session.h"
+#include "cli/token.h"
 
 #include "base/banned.h"
 
@@ -125,11 +125,23 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .durable = wish->durable,
 				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
+	struct session_token token;
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
 
 	if (!argv)
 		return EXIT_FAILED;
+	if (l->token) {
+		r = token_begin(l->token, argv, &l->policy->set, p, begun->id);
+		if (r)
+			return r;
+		token = (struct session_token){ .wallet = &l->token->wallet,
+						.chain = &l->token->chain };
+		if (wallet_count(&l->token->wallet, &l->token->chain, &l->policy->set,
+				 &token.counters, &token.counters_fd, &err) < 0)
+			return fail(&err, NULL);
+		opt.token = &token;
+	}
 	r = session_run(a->arena, &opt, &code, &err);
 	if (r == WRIT_E_UNENFORCEABLE) {
 		(void)!fail(&err, NULL);
@@ -156,7 +168,7 @@ static int start(struct args *a, const struct wish *wish)
 	int r;
 
 	/* Namespaces take as long as reading the policy: both at once. */
-	if (!a->given[OPT_TIER] && jail_start(true, 0, &early, &err) < 0)
+	if (!a->given[OPT_TIER] && !a->given[OPT_TOKEN] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
 	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL)
 									    : 0;
@@ -173,6 +185,8 @@ static int start(struct args *a, const struct wish *wish)
 	}
 	r = load_policy_for(a, NULL, false, first < a->operands.n ? a->operands.v[first] : NULL,
 			    &l);
+	if (r == 0 && session_open_spawn(a->arena, l.policy, l.in.where.realm, &err) < 0)
+		r = fail(&err, NULL);
 	if (r == 0)
 		r = load_plan(a, &l, &l.policy->set, &facts, &p);
 	if (r == 0 && !plan_runs(p)) {
@@ -223,6 +237,25 @@ int cmd_run(struct args *a)
 	if (r)
 		return r;
 	return a->given[OPT_ATTEST_OUT] ? run_attested(a, wish) : start(a, &wish);
+}
+
+int cmd_spawn(struct args *a)
+{
+	char cwd[PATH_MAX];
+	struct writ_err err = { 0 };
+	/* Options ended at the agent's name, so these dashes are still there. */
+	const bool dashes = a->operands.n > 1 && sv_is(sv_from(a->operands.v[1]), "--");
+	char **argv = command_of(a, dashes ? 2 : 1);
+	int code = EXIT_FAILED;
+
+	if (!argv || !argv[0]) {
+		note("spawn what? as in: %s", a->verb->example);
+		return EXIT_FAILED;
+	}
+	if (session_spawn(sv_from(a->operands.v[0]), argv,
+			  sv_from(getcwd(cwd, sizeof(cwd)) ? cwd : "/"), &code, &err) < 0)
+		return fail(&err, NULL);
+	return code;
 }
 
 /* --- session start, exec, stop --- */

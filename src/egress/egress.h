@@ -97,6 +97,7 @@ struct egress_options {
 	size_t ports_n;
 	const struct upstream *upstream; /* a proxy that everything public goes through; NULL */
 	struct quota_total *totals;	 /* shared with the reader; NULL: nothing is limited */
+	struct quota_shared counters;	 /* of its tokens; no cells: there are none */
 	uint16_t git_port; /* of the session's own address, where the network is shared; 0: none */
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };

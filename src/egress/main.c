@@ -19,14 +19,13 @@
 enum { EVENTS = 256 };
 
 static const int calls[] = {
-	SYS_accept4,	SYS_brk,	 SYS_clock_gettime, SYS_close,
-	SYS_connect,	SYS_epoll_ctl,	 SYS_exit,	    SYS_exit_group,
-	SYS_fcntl,	SYS_futex,	 SYS_getpeername,   SYS_getsockname,
-	SYS_getsockopt, SYS_madvise,	 SYS_mmap,	    SYS_mprotect,
-	SYS_mremap,	SYS_munmap,	 SYS_pipe2,	    SYS_read,
-	SYS_recvfrom,	SYS_recvmsg,	 SYS_rt_sigreturn,  SYS_sendmsg,
-	SYS_sendto,	SYS_setsockopt,	 SYS_shutdown,	    SYS_splice,
-	SYS_write,	SYS_epoll_pwait, SYS_getrandom,	    SYS_restart_syscall,
+	SYS_accept4,	 SYS_brk,	  SYS_clock_gettime,   SYS_close,   SYS_connect,
+	SYS_epoll_ctl,	 SYS_exit,	  SYS_exit_group,      SYS_fcntl,   SYS_futex,
+	SYS_getpeername, SYS_getsockname, SYS_getsockopt,      SYS_madvise, SYS_mmap,
+	SYS_mprotect,	 SYS_mremap,	  SYS_munmap,	       SYS_pipe2,   SYS_read,
+	SYS_recvfrom,	 SYS_recvmsg,	  SYS_rt_sigreturn,    SYS_sendmsg, SYS_msync,
+	SYS_sendto,	 SYS_setsockopt,  SYS_shutdown,	       SYS_splice,  SYS_write,
+	SYS_epoll_pwait, SYS_getrandom,	  SYS_restart_syscall,
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
@@ -572,6 +571,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	quota_init(&e->quota, &e->arena, &e->set);
 	if (opt->totals)
 		quota_share(&e->quota, opt->totals);
+	quota_count(&e->quota, &opt->counters);
 	e->boss = boss;
 	e->session = opt->session;
 	e->resolver = e->reader = -1;

@@ -81,20 +81,32 @@ static bool realm_check(struct sv s)
 	return true;
 }
 
-/* 26 random characters, so that cloned machines do not share tokens. */
-static int new_realm(struct arena *a, const char *file, struct sv *ret, struct writ_err *err)
+/*
+ * 26 random characters, so that cloned machines do not share tokens. Several may do this
+ * at once, a pipeline say: the one who links first has made the realm of all.
+ */
+static int new_realm(struct arena *a, const char *file, struct writ_err *err)
 {
 	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	const char *fresh = arena_fmt(a, "%s.%ld", file, (long)getpid());
 	char text[30] = "l-";
 	uint8_t bytes[26];
-	int r = crypto_random(bytes, sizeof(bytes), err);
+	int r;
 
+	if (!fresh)
+		return writ_nomem(err);
+	r = crypto_random(bytes, sizeof(bytes), err);
 	for (size_t i = 0; r == 0 && i < sizeof(bytes); i++)
 		text[2 + i] = digits[bytes[i] & 31];
 	text[28] = '\n';
 	if (r == 0)
-		r = find_keep(a, file, (struct sv){ text, 29 }, err);
-	return r < 0 ? r : arena_sv(a, (struct sv){ text, 28 }, ret) ? 0 : writ_nomem(err);
+		r = find_keep(a, fresh, (struct sv){ text, 29 }, err);
+	if (r < 0)
+		return r;
+	if (link(fresh, file) < 0 && errno != EEXIST)
+		r = writ_fail(err, WRIT_E_SYS, errno, "%s", file);
+	(void)unlink(fresh);
+	return r;
 }
 
 static int find_realm(struct arena *a, bool make, struct find_where *w, struct writ_err *err)
@@ -102,20 +114,30 @@ static int find_realm(struct arena *a, bool make, struct find_where *w, struct w
 	const char *file = arena_fmt(a, SV_FMT "/realm", SV_ARG(w->state));
 	struct writ_err none = { 0 };
 	struct source src;
+	struct sv rest;
+	int r;
 
 	w->realm = SV("l-unset");
 	if (!file)
 		return writ_nomem(err);
-	if (w->state.n && find_text(a, file, &src, &none) == 0) {
-		struct sv rest = src.text;
-
-		w->realm = sv_cut(&rest, '\n');
-		return realm_check(w->realm)
-			       ? 0
-			       : writ_fail(err, WRIT_E_SYNTAX, 0,
-					   "%s is damaged; remove it to make a new one", file);
+	if (w->state.n == 0)
+		return 0;
+	r = find_text(a, file, &src, &none);
+	if (r < 0 && !make)
+		return 0;
+	if (r < 0) {
+		r = new_realm(a, file, err);
+		if (r == 0)
+			r = find_text(a, file, &src, err);
 	}
-	return make && w->state.n ? new_realm(a, file, &w->realm, err) : 0;
+	if (r < 0)
+		return r;
+	rest = src.text;
+	w->realm = sv_cut(&rest, '\n');
+	return realm_check(w->realm) ? 0
+				     : writ_fail(err, WRIT_E_SYNTAX, 0,
+						 "%s is damaged; remove it to make a new one",
+						 file);
 }
 
 static int find_home(struct arena *a, const struct find_options *opt, struct find_where *w,

@@ -23,6 +23,9 @@ enum {
 	JAIL_MAX = 16 << 20, /* bytes of a program or command */
 };
 
+/* With ours and one of somebody around us this is all that Landlock has. */
+enum { JAIL_LAYERS_MAX = 14 };
+
 /* Descriptors writ-init starts with; everything else is closed first. */
 enum { JAIL_FD_SESSION = 3, JAIL_FD_KEEPER = 4 };
 
@@ -69,7 +72,7 @@ struct jail_rule {
 	struct jail_span path;
 	uint64_t access;
 	uint32_t flags; /* JAIL_OPTIONAL */
-	uint32_t pad;
+	uint32_t layer; /* 0: the jail's own ruleset; else one of .layers more */
 };
 
 struct jail_rlimit {
@@ -124,6 +127,13 @@ struct jail_head {
 	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled */
 	uint32_t landlock_abi;
 	uint32_t fail_at; /* enum jail_step that fails on purpose; 0: none. For the fault suite */
+	/*
+	 * Rulesets besides the jail's own: one for each set that has to allow what is done.
+	 * They are about the contents of files: nobody could go through a directory above
+	 * otherwise.
+	 */
+	uint32_t layers;
+	uint32_t pad;
 };
 
 /* --- probes: attempts from inside that show what holds --- */

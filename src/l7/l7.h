@@ -18,7 +18,14 @@
 #include "base/sv.h"
 
 /* Descriptors that the supervisor leaves for it. */
-enum l7_fd { L7_BOSS = 3, L7_EGRESS = 4, L7_SETTINGS = 5, L7_ROOTS = 6, L7_TOTALS = 7 };
+enum l7_fd {
+	L7_BOSS = 3,
+	L7_EGRESS,
+	L7_SETTINGS,
+	L7_ROOTS,
+	L7_TOTALS,
+	L7_COUNTERS,
+};
 
 /* Returns when the supervisor is gone, or with an error if it could not start. */
 must_check int l7_main(struct writ_err *err);

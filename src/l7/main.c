@@ -35,6 +35,7 @@ static const int calls[] = {
 	SYS_madvise,
 	SYS_mmap,
 	SYS_mremap,
+	SYS_msync,
 	SYS_munmap,
 	SYS_recvfrom,
 	SYS_recvmsg,
@@ -159,6 +160,30 @@ static int share_totals(struct l7 *l, struct writ_err *err)
 	return 0;
 }
 
+/* What tokens count is counted with all other sessions. */
+static int share_counters(struct l7 *l, struct writ_err *err)
+{
+	struct quota_shared to = { .cells = l->settings.cells, .cells_n = l->settings.cells_n };
+	struct stat st;
+	void *p;
+
+	if (to.cells_n == 0)
+		return 0;
+	if (fstat(L7_COUNTERS, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "counters of the session");
+	to.n = (size_t)st.st_size / sizeof(*to.v);
+	for (size_t i = 0; i < to.cells_n; i++)
+		if (to.cells[i].slot >= to.n || to.cells[i].price >= l->settings.set.prices.n)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "counters of the session");
+	p = mmap(NULL, to.n * sizeof(*to.v), PROT_READ | PROT_WRITE, MAP_SHARED, L7_COUNTERS, 0);
+	close(L7_COUNTERS);
+	if (p == MAP_FAILED)
+		return writ_fail(err, WRIT_E_SYS, errno, "mmap");
+	to.v = p;
+	quota_count(&l->quota, &to);
+	return 0;
+}
+
 static int load(struct l7 *l, struct writ_err *err)
 {
 	struct buf settings = BUF_INIT(L7_SETTINGS_MAX), roots = BUF_INIT(ROOTS_MAX);
@@ -172,6 +197,8 @@ static int load(struct l7 *l, struct writ_err *err)
 		r = l7_init(l, buf_view(&settings), buf_view(&roots), err);
 	if (r == 0)
 		r = share_totals(l, err);
+	if (r == 0)
+		r = share_counters(l, err);
 	if (settings.p)
 		explicit_bzero(settings.p, settings.room);
 	buf_clear(&settings);

@@ -19,7 +19,8 @@ static void put_key(struct buf *b, const char *key)
 	buf_fmt(b, ",\"%s\":", key);
 }
 
-static void put_entries(struct buf *b, const struct cap_entry *v, size_t n)
+/* @bare: of a hop, whose rules are not ours. */
+static void put_entries(struct buf *b, const struct cap_entry *v, size_t n, bool bare)
 {
 	bool first = true;
 
@@ -27,7 +28,8 @@ static void put_entries(struct buf *b, const struct cap_entry *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (!is_ours(v[i].cap.action))
 			continue;
-		buf_fmt(b, "%s{\"rule\":%u,\"text\":", first ? "" : ",", v[i].rule);
+		buf_fmt(b, "%s{\"rule\":%u,\"text\":", first ? "" : ",",
+			bare ? RULE_NONE : v[i].rule);
 		json_put_str(b, v[i].cap.text);
 		buf_ch(b, '}');
 		first = false;
@@ -60,12 +62,64 @@ static void put_secret(struct buf *b, const struct l7_secret *s)
 	buf_str(b, "\"}");
 }
 
+/* How many before entry @n have to do with the network? */
+static size_t ours_before(const struct cap_entry *v, size_t n)
+{
+	size_t ours = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ours += is_ours(v[i].cap.action);
+	return ours;
+}
+
+static void put_cells(struct buf *b, const struct l7_settings *s)
+{
+	bool first = true;
+
+	if (s->cells_n == 0)
+		return;
+	put_key(b, "cells");
+	buf_ch(b, '[');
+	for (size_t i = 0; i < s->cells_n; i++) {
+		const uint32_t price = s->cells[i].price;
+
+		if (price >= s->set.prices.n || !is_ours(s->set.prices.v[price].cap.action))
+			continue;
+		buf_fmt(b, "%s{\"price\":%zu,\"slot\":%u}", first ? "" : ",",
+			ours_before(s->set.prices.v, price), s->cells[i].slot);
+		first = false;
+	}
+	buf_ch(b, ']');
+}
+
+static void put_hops(struct buf *b, const struct cap_set *s)
+{
+	if (s->hops_n == 0)
+		return;
+	put_key(b, "hops");
+	buf_ch(b, '[');
+	for (size_t i = 0; i < s->hops_n; i++) {
+		const struct cap_set *hop = &s->hops[i];
+
+		buf_str(b, i ? ",{\"caps\":" : "{\"caps\":");
+		put_entries(b, hop->caps.v, hop->caps.n, true);
+		put_key(b, "nots");
+		put_entries(b, hop->nots.v, hop->nots.n, true);
+		put_key(b, "says");
+		json_put_str(b, hop->says);
+		buf_ch(b, '}');
+	}
+	buf_ch(b, ']');
+}
+
 int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_err *err)
 {
 	const uint64_t *l = s->set.limits;
 
 	buf_str(b, "{\"caps\":");
-	put_entries(b, s->set.caps.v, s->set.caps.n);
+	put_entries(b, s->set.caps.v, s->set.caps.n, false);
+	put_cells(b, s);
+	put_hops(b, &s->set);
 	put_key(b, "id");
 	json_put_str(b, s->id);
 	buf_fmt(b,
@@ -75,9 +129,9 @@ int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_e
 		(unsigned long long)l[LIMIT_REQUESTS], (unsigned long long)l[LIMIT_SESSION],
 		(unsigned long long)l[LIMIT_UP]);
 	put_key(b, "nots");
-	put_entries(b, s->set.nots.v, s->set.nots.n);
+	put_entries(b, s->set.nots.v, s->set.nots.n, false);
 	put_key(b, "prices");
-	put_entries(b, s->set.prices.v, s->set.prices.n);
+	put_entries(b, s->set.prices.v, s->set.prices.n, false);
 	put_key(b, "realm");
 	json_put_str(b, s->realm);
 	put_key(b, "rules");
@@ -183,6 +237,56 @@ static int decode_entries(struct decoder *d, const json_t *list, enum cap_kind k
 	return 0;
 }
 
+static int decode_cells(struct decoder *d, const json_t *list)
+{
+	const size_t n = json_array_size(list);
+	struct quota_cell *v = arena_array(d->a, struct quota_cell, n + 1);
+
+	if (!v)
+		return writ_nomem(d->err);
+	if (list && !json_is_array(list))
+		return bad(d, "cells");
+	for (size_t i = 0; i < n; i++) {
+		const json_t *o = json_array_get(list, i);
+		uint64_t price, slot;
+
+		if (!get_number(o, "price", UINT32_MAX, &price) || price >= d->to->set.prices.n ||
+		    !get_number(o, "slot", UINT32_MAX, &slot))
+			return bad(d, "cells");
+		v[i] = (struct quota_cell){ (uint32_t)price, (uint32_t)slot };
+	}
+	d->to->cells = v;
+	d->to->cells_n = n;
+	return 0;
+}
+
+static int decode_hops(struct decoder *d, const json_t *list)
+{
+	const size_t n = json_array_size(list);
+	struct cap_set *v = arena_array(d->a, struct cap_set, n + 1);
+	int r = 0;
+
+	if (!v)
+		return writ_nomem(d->err);
+	if (list && !json_is_array(list))
+		return bad(d, "hops");
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const json_t *o = json_array_get(list, i);
+		entries caps = { 0 }, nots = { 0 };
+
+		if (!get_text(d, o, "says", &v[i].says))
+			return bad(d, "hop");
+		r = decode_entries(d, json_object_get(o, "caps"), CAP_GRANT, &caps);
+		if (r == 0)
+			r = decode_entries(d, json_object_get(o, "nots"), CAP_DENIAL, &nots);
+		memcpy(&v[i].caps, &caps, sizeof(caps));
+		memcpy(&v[i].nots, &nots, sizeof(nots));
+	}
+	d->to->set.hops = v;
+	d->to->set.hops_n = n;
+	return r;
+}
+
 static bool value_ok(struct sv v)
 {
 	for (size_t i = 0; i < v.n; i++)
@@ -284,6 +388,10 @@ static int decode_all(struct decoder *d, const json_t *o)
 	memcpy(&set->caps, &caps, sizeof(caps));
 	memcpy(&set->nots, &nots, sizeof(nots));
 	memcpy(&set->prices, &prices, sizeof(prices));
+	if (r == 0)
+		r = decode_cells(d, json_object_get(o, "cells"));
+	if (r == 0)
+		r = decode_hops(d, json_object_get(o, "hops"));
 	json_array_foreach(secrets, i, s)
 	{
 		if (r == 0)

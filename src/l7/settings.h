@@ -12,13 +12,16 @@
  *    "session":"7f3a"}
  *
  * Only capabilities that have to do with the network are sent; rules keep their
- * numbers. A limit of 0 is none. Values are bytes, so they are in hexadecimal; one
+ * numbers. Of a policy that is the meet of several sets there is also "hops", each with
+ * its caps and nots, and of one that is counted across sessions "cells", pairs of a price
+ * and a counter. A limit of 0 is none. Values are bytes, so they are in hexadecimal; one
  * with CR, LF or NUL is refused, because it could not stand in a header.
  */
 #ifndef WRIT_L7_SETTINGS_H
 #define WRIT_L7_SETTINGS_H
 
 #include "cap/set.h"
+#include "reach/quota.h"
 
 enum {
 	L7_SETTINGS_MAX = 8 << 20,
@@ -40,6 +43,8 @@ struct l7_settings {
 	struct sv id; /* of placeholders; placeholder.h */
 	struct cap_set set;
 	VEC(struct l7_secret) secrets;
+	const struct quota_cell *cells; /* by price of the set; what is not about us goes */
+	size_t cells_n;
 };
 
 must_check int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_err *err);

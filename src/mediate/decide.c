@@ -183,8 +183,12 @@ bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict 
 	return ret_v->answer == CAP_ALLOW;
 }
 
-static const char *reason(const struct cap_verdict *v)
+static const char *reason(const struct mediator *m, const struct cap_verdict *v)
 {
+	const char *hop = v->rule == RULE_NONE ? cap_set_says(&m->set, v) : NULL;
+
+	if (hop)
+		return hop;
 	if (v->answer == CAP_ASK)
 		return "needs an approval, or uses that are counted: neither is possible here yet";
 	return v->rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
@@ -196,7 +200,7 @@ int decide_path(struct call *c, enum want want, struct sv path)
 
 	if (is_private(c->m, path) || is_shared(c->m, path) || may(c->m, want, path, &v))
 		return 0;
-	return deny(c, path, v.rule, reason(&v));
+	return deny(c, path, v.rule, reason(c->m, &v));
 }
 
 /* --- Writable trees and the names that hold in them --- */

@@ -8,7 +8,6 @@
  */
 static const char *const lacks[FEATURE_END] = {
 	[FEATURE_TOOL] = "not in this version: no tools are called",
-	[FEATURE_AGENT] = "not in this version: no agents are started",
 	[FEATURE_ASK] = "not in this version: nobody is asked but for net",
 	[FEATURE_TALLY] = "not in this version: uses are not counted but for net",
 	[FEATURE_COW] = "not in this version: no copy-on-write workspaces",

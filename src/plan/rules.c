@@ -277,7 +277,9 @@ struct hold hold_cap(const struct ground *g, const struct cap *c)
 	case CAP_TOOL_CALL:
 		return HOLD(EXACT, "the broker calls the tool", "none", NULL);
 	case CAP_AGENT_SPAWN:
-		return HOLD(EXACT, "started outside, under its own policy", "none", NULL);
+		return g->tier == TIER_A || g->opt->whole
+			       ? HOLD(EXACT, "started outside, under its own policy", "none", NULL)
+			       : HOLD(NONE, "only tier A has a way to ask for one", "none", NULL);
 	case CAP_KERNEL_USE:
 		return hold_kernel(g, c);
 	case CAP_STATE_USE:

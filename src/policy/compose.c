@@ -23,7 +23,7 @@ static int add_own(struct lower *l, const char *text, const char *says, bool den
 }
 
 /* With no exec line anything readable runs: say so as a capability. */
-static int default_exec(struct lower *l)
+int default_exec(struct lower *l)
 {
 	if (l->exec_said)
 		return 0;
@@ -54,7 +54,7 @@ static int protect_path(struct lower *l, struct sv path)
 }
 
 /* By the name they are known by, and by where that leads. */
-static int protect_own_files(struct lower *l)
+int protect_own_files(struct lower *l)
 {
 	int r = 0;
 
@@ -189,7 +189,7 @@ static int grant_repository(struct lower *l, struct cap_set *set)
 			    : grant_part(l, set, "fs.write", false, g.git, "/**");
 }
 
-static int set_root(struct lower *l, struct cap_set *set)
+int set_root(struct lower *l, struct cap_set *set)
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	int r = 0;
@@ -222,8 +222,8 @@ static int append_entries(struct arena *a, struct cap_entry **v, size_t *n, size
 }
 
 /* Adds @more behind @set: rule numbers shift, and its limits are only defaults. */
-static int append_set(struct arena *a, struct cap_set *set, const struct cap_set *more,
-		      struct writ_err *err)
+int append_set(struct arena *a, struct cap_set *set, const struct cap_set *more,
+	       struct writ_err *err)
 {
 	const uint32_t shift = (uint32_t)set->rules.n;
 
@@ -251,7 +251,7 @@ static int append_set(struct arena *a, struct cap_set *set, const struct cap_set
 }
 
 /* Lowers base apart, since its limits are only defaults, and adds it to @set. */
-static int add_base(struct lower *l, struct cap_set *set)
+int add_base(struct lower *l, struct cap_set *set)
 {
 	const struct policy_profile *p = profile_find(SV("base"));
 	const size_t envs = l->policy->envs.n;
@@ -275,7 +275,7 @@ static int add_base(struct lower *l, struct cap_set *set)
 /* --- a workspace policy that nobody trusts --- */
 
 /* What such a file cannot speak about stays as the operator has it. */
-static bool is_operators(enum cap_action action)
+bool is_operators(enum cap_action action)
 {
 	return action == CAP_ENV_PASS || action == CAP_SECRET_USE || action == CAP_STATE_USE;
 }
@@ -473,7 +473,7 @@ static int finish_agents(struct policy *p, bool narrowed)
 
 /* --- the whole --- */
 
-static int load_inputs(struct loader *o, const struct policy_input *in)
+int load_inputs(struct loader *o, const struct policy_input *in)
 {
 	struct policy_arg *arg = arena_new(o->l.a, struct policy_arg);
 	int r = 0;

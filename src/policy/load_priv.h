@@ -36,4 +36,14 @@ must_check int load_arg(struct loader *o, const struct policy_arg *arg);
 /* Lowers the base profile into @l's set. */
 must_check int load_base(struct lower *l);
 
+/* compose.c: parts that chain.c puts together in another way */
+must_check int default_exec(struct lower *l);
+must_check int protect_own_files(struct lower *l);
+must_check int set_root(struct lower *l, struct cap_set *set);
+must_check int append_set(struct arena *a, struct cap_set *set, const struct cap_set *more,
+			  struct writ_err *err);
+must_check int add_base(struct lower *l, struct cap_set *set);
+must_check int load_inputs(struct loader *o, const struct policy_input *in);
+bool is_operators(enum cap_action action);
+
 #endif

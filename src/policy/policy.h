@@ -147,6 +147,23 @@ struct policy_arg {
 must_check int policy_new(const struct policy_env *env, const struct policy_input *in,
 			  struct diags *d, struct policy **ret_policy, struct writ_err *err);
 
+/* One of several sets that all have to allow something: a token, or an issuer's ceiling. */
+struct policy_hop {
+	const struct cap_set *set; /* without rules */
+	struct sv name;		   /* "token 2" */
+	struct sv says;		   /* "hop 2 of 2 dropped it" */
+};
+
+/*
+ * policy_chain - what every one of @hops allows, and base, and nothing else
+ *
+ * What @in has can only narrow that. The policy's set is the meet, and has each of
+ * them as a hop, so that everything is asked of all.
+ */
+must_check int policy_chain(const struct policy_env *env, const struct policy_input *in,
+			    const struct policy_hop *hops, size_t n, struct diags *d,
+			    struct policy **ret_policy, struct writ_err *err);
+
 /* Canonical spacing, comments dropped. Fails with WRIT_E_SYNTAX as policy_new(). */
 must_check int policy_print(const struct source *src, struct diags *d, struct buf *b,
 			    struct writ_err *err);

@@ -1,6 +1,7 @@
 #include "reach/quota.h"
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "base/banned.h"
 
@@ -24,6 +25,73 @@ static struct quota_total *total_of(struct quota *q)
 void quota_share(struct quota *q, struct quota_total *total)
 {
 	q->total = total;
+}
+
+void quota_count(struct quota *q, const struct quota_shared *shared)
+{
+	q->shared = *shared;
+}
+
+/* The counter of cell @i if the bill has its price; else NULL. */
+static struct quota_counter *counter_of(const struct quota *q, const struct quota_bill *b, size_t i,
+					const struct cap **ret_cap)
+{
+	const struct quota_cell *c = &q->shared.cells[i];
+
+	for (uint32_t k = 0; k < b->prices_n; k++)
+		if (b->prices[k] == c->price) {
+			*ret_cap = &q->set->prices.v[c->price].cap;
+			return &q->shared.v[c->slot];
+		}
+	return NULL;
+}
+
+/* SECURITY: never more than there are, however many take at once. */
+static bool take(struct quota_counter *c, uint64_t most)
+{
+	uint64_t used = atomic_load(&c->uses);
+
+	while (used < most)
+		if (atomic_compare_exchange_weak(&c->uses, &used, used + 1))
+			return true;
+	return false;
+}
+
+/* All counters or none: what was taken of the first @n is given back. */
+static void give_back(struct quota *q, const struct quota_bill *b, size_t n)
+{
+	const struct cap *cap;
+
+	for (size_t i = 0; i < n; i++) {
+		struct quota_counter *c = counter_of(q, b, i, &cap);
+
+		if (c && cap->n)
+			atomic_fetch_sub(&c->uses, 1);
+	}
+}
+
+static const char *use_shared(struct quota *q, const struct quota_bill *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < q->shared.cells_n; i++) {
+		const struct cap *cap;
+		struct quota_counter *c = counter_of(q, b, i, &cap);
+
+		if (!c || !cap->n)
+			continue;
+		if (!take(c, cap->n)) {
+			give_back(q, b, i);
+			return "count of the token";
+		}
+		any = true;
+	}
+	/* SECURITY: what is not on the disk could be used again after a crash. */
+	if (any && msync(q->shared.v, q->shared.n * sizeof(*q->shared.v), MS_SYNC) < 0) {
+		give_back(q, b, q->shared.cells_n);
+		return "count that cannot be kept";
+	}
+	return NULL;
 }
 
 /* Counter @i of the bill: the grant's, then those of its prices. */
@@ -89,6 +157,8 @@ const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t n
 		why = "requests of the session";
 	for (size_t i = 0; !why && i <= bill->prices_n; i++)
 		why = refused(q, bill, i, now_ms);
+	if (!why)
+		why = use_shared(q, bill);
 	for (size_t i = 0; !why && i <= bill->prices_n; i++) {
 		const struct cap *c = cap_of(q, bill, i);
 		struct quota_entry *e = entry_of(q, bill, i);
@@ -123,6 +193,15 @@ uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool u
 
 		least = rule < least ? rule : least;
 	}
+	for (size_t i = 0; i < q->shared.cells_n; i++) {
+		const struct cap *cap = NULL;
+		const struct quota_counter *c = counter_of(q, bill, i, &cap);
+		const uint64_t rule = !c   ? UINT64_MAX
+				      : up ? left(cap->max_out, c->up)
+					   : left(cap->max_in, c->down);
+
+		least = rule < least ? rule : least;
+	}
 	return least;
 }
 
@@ -134,5 +213,12 @@ void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_
 
 		if (e)
 			*(up ? &e->up : &e->down) += bytes;
+	}
+	for (size_t i = 0; i < q->shared.cells_n; i++) {
+		const struct cap *cap;
+		struct quota_counter *c = counter_of(q, bill, i, &cap);
+
+		if (c)
+			atomic_fetch_add(up ? &c->up : &c->down, bytes);
 	}
 }

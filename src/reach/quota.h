@@ -25,6 +25,26 @@ struct quota_total {
 	_Atomic uint64_t requests, up, down;
 };
 
+/* A counter of a realm: in a file that all its sessions have mapped. */
+struct quota_counter {
+	uint8_t key[32];
+	_Atomic uint64_t uses, up, down;
+	uint64_t exp; /* after which nobody uses it any more */
+};
+_Static_assert(sizeof(struct quota_counter) == 64, "quota_counter is a file format");
+
+/* Whatever price @price of the set counts, counter @slot counts as well. */
+struct quota_cell {
+	uint32_t price, slot;
+};
+
+struct quota_shared {
+	struct quota_counter *v;
+	size_t n;
+	const struct quota_cell *cells;
+	size_t cells_n;
+};
+
 struct quota {
 	struct arena *a;
 	const struct cap_set *set;
@@ -32,12 +52,19 @@ struct quota {
 	VEC(struct quota_entry) prices;	 /* by index of the price */
 	struct quota_total own;
 	struct quota_total *total; /* shared; NULL: our own */
+	struct quota_shared shared; /* with other sessions */
 };
 
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
 
 /* From now on totals are counted there, which must outlive @q. */
 void quota_share(struct quota *q, struct quota_total *total);
+
+/*
+ * What other sessions use counts too. Every use is on the disk before it happens; bytes
+ * may be counted late by what one connection has in its hands.
+ */
+void quota_count(struct quota *q, const struct quota_shared *shared);
 
 /*
  * One use at @now_ms (a clock that does not go back). NULL, or which limit is used

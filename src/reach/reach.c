@@ -320,8 +320,11 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 		v.answer = got.answer;
 		v.rule = got.rule;
 		v.bill.entry = got.entry;
-		if (got.answer == CAP_DENY) {
-			v.why = got.rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
+		if (got.answer == CAP_DENY && got.rule == RULE_NONE) {
+			v.why = cap_set_says(r->set, &got);
+			v.why = v.why ? v.why : "no rule allows it";
+		} else if (got.answer == CAP_DENY) {
+			v.why = "a rule denies it";
 		} else if (!add_prices(r->set, &req, &v.bill)) {
 			v.answer = CAP_DENY;
 			v.why = "too many limits count it";

@@ -174,11 +174,22 @@ static bool put_environment(struct session *s, struct jail_writer *w, char *cons
 
 /* --- where it starts --- */
 
+/* A token may leave nothing of the workspace to stand in. */
+static bool is_shown(const struct session *s, struct sv cwd)
+{
+	for (size_t i = 0; i < s->view.mounted; i++)
+		if (sv_below(s->view.host_roots.v[i], cwd) ||
+		    sv_below(cwd, s->view.host_roots.v[i]))
+			return true;
+	return !s->opt->token || !s->view.own_mounts;
+}
+
 static struct sv find_cwd(const struct session *s, struct sv cwd)
 {
 	const struct sv top = s->opt->workspace;
 
-	if (top.n && sv_starts(cwd, top) && (cwd.n == top.n || cwd.p[top.n] == '/'))
+	if (top.n && is_shown(s, cwd) && sv_starts(cwd, top) &&
+	    (cwd.n == top.n || cwd.p[top.n] == '/'))
 		return cwd;
 	return s->view.home;
 }

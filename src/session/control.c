@@ -196,10 +196,17 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	const struct sv verb = sv_cut(&rest, ' ');
 	struct jail_message m = { .type = JAIL_ATTACH };
 	struct writ_err err = { 0 };
-	struct grant *g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
 	const bool write = sv_is(verb, "write");
 	const char *why;
+	struct grant *g;
 
+	if (s->opt->token) {
+		control_answer(s, client,
+			       "error its token is its policy: start another session with one "
+			       "that allows this");
+		return;
+	}
+	g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
 	if (sv_is(verb, "net")) {
 		if (g)
 			s->grants.n--;

@@ -194,7 +194,10 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_str(&b, ",\"why\":");
 	json_put_str(&b, d->why[0] ? sv_from(d->why) : SV("no rule allows it"));
 	buf_str(&b, ",\"hint\":");
-	if (d->why[0])
+	if (s->opt->token && d->why[0])
+		json_put_str(&b, SV("a token cannot be widened: work without it, or ask for a "
+				    "session with another one"));
+	else if (d->why[0])
 		json_put_str(&b,
 			     SV("this is protected: work without it, or ask the person to do it"));
 	else
@@ -246,21 +249,27 @@ static void record_event(struct session *s, const struct mediate_event *e, bool 
 
 /* --- files that a command line names and that are not there inside --- */
 
-/* Does the policy let the session read @path? */
-static bool may_read(struct session *s, struct sv path)
+/* Why the policy does not let the session read @path; NULL: it does. */
+static const char *why_unread(struct session *s, struct sv path)
 {
+	const struct cap_set *set = &s->opt->policy->set;
 	scoped_arena a = ARENA_INIT(1 << 16);
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
-	bool yes = true;
+	const char *why = NULL;
 
 	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(s->opt->realm));
 	if (cap_put_path(&b, path, &err) == 0 && !b.failed &&
-	    cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) == 0)
-		yes = cap_set_decide(&s->opt->policy->set, &req).answer == CAP_ALLOW;
+	    cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) == 0) {
+		const struct cap_verdict v = cap_set_decide(set, &req);
+		const char *hop = v.rule == RULE_NONE ? cap_set_says(set, &v) : NULL;
+
+		if (v.answer != CAP_ALLOW)
+			why = hop ? hop : "no rule allows it";
+	}
 	buf_clear(&b);
-	return yes;
+	return why;
 }
 
 /* Places that every session has for itself, whatever lies there outside. */
@@ -299,10 +308,9 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		.denied = true,
 		.rule = RULE_NONE,
 		.pid = e->pid,
-		.extra = "no rule allows it",
 	};
 	const struct sv home = s->view.home;
-	const char *path;
+	const char *path, *why;
 	char real[PATH_MAX];
 	bool moved = false;
 
@@ -322,9 +330,12 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
 	if (is_visible(e->pid, arg) || !path || !realpath(path, real) ||
-	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)) ||
-	    may_read(s, sv_from(real)))
+	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)))
 		return;
+	why = why_unread(s, sv_from(real));
+	if (!why)
+		return;
+	(void)snprintf(d.extra, sizeof(d.extra), "%s", why);
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
 	/* The thread is still the shell when it asks; the program is what people know. */
 	path = strrchr(e->object, '/');

@@ -132,11 +132,28 @@ static const char *tier_dir(const struct session *s, const char *a, const char *
 	return s->opt->plan->tier == TIER_A ? a : b;
 }
 
+/*
+ * SECURITY: who has a token, or is the agent of another session, gets a home of its own,
+ * and it goes with the session. What others have kept in theirs is not theirs to read,
+ * and what they leave there would be run by who may do more.
+ */
+static bool own_home(const struct session *s)
+{
+	return s->opt->token || s->opt->parent.n;
+}
+
+static const char *home_gate(struct session *s, struct sv workspace)
+{
+	return own_home(s) ? arena_fmt(s->a, SV_FMT "/%s/own-%s", SV_ARG(s->opt->state),
+				       tier_dir(s, "homes", "homes-b"), s->id)
+			   : arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
+				       tier_dir(s, "homes", "homes-b"), SV_ARG(workspace));
+}
+
 static int make_kept(struct session *s, struct sv workspace, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
-	const char *home = arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
-				     tier_dir(s, "homes", "homes-b"), SV_ARG(workspace));
+	const char *home = home_gate(s, workspace);
 	const char *kept = arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
 				     tier_dir(s, "kept", "kept-b"), SV_ARG(workspace));
 	const char *path = NULL;
@@ -145,6 +162,7 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	if (r < 0)
 		return r;
 	s->paths.home = sv_from(path);
+	s->paths.gate = own_home(s) ? home : NULL;
 	s->paths.state = sv_from(kept);
 	for (size_t i = 0; r == 0 && i < set->caps.n; i++) {
 		const struct cap *c = &set->caps.v[i].cap;
@@ -348,4 +366,6 @@ void session_place_clear(struct session *s)
 	}
 	scope_close(&s->paths.run_fd);
 	s->paths.run_fd = -1;
+	if (s->paths.gate)
+		remove_tree(AT_FDCWD, s->paths.gate, 0);
 }

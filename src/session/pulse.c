@@ -166,7 +166,7 @@ int pulse_timeout(struct session *s)
 		session_end(s, NULL, SESSION_SIGNALLED + SIGTERM);
 	else if (s->asked_ms)
 		t = (int)(s->asked_ms + GRACE_MS - now);
-	t = until(s, LIMIT_SESSION, s->started_ms, t, "session");
+	t = token_timeout(s, until(s, LIMIT_SESSION, s->started_ms, t, "session"));
 	/* The command of a run is the session; others end alone. */
 	if (!s->opt->detach)
 		t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");

@@ -23,7 +23,7 @@
  * trust.
  */
 
-enum { READY_MS = 10000, READER_FDS = 5, TRUST_MAX = 16 << 20 };
+enum { READY_MS = 10000, READER_FDS = 6, TRUST_MAX = 16 << 20 };
 
 /* Where distributions keep the authorities they trust, all in one file. */
 static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
@@ -105,6 +105,8 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 	scoped_fd fd = memfd_create("writ-l7", MFD_CLOEXEC);
 	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create") : 0;
 
+	to.cells = token_counters(s).cells;
+	to.cells_n = token_counters(s).cells_n;
 	if (!s->placeholder[0])
 		to.id = SV("00000000000000000000000000000000");
 	for (size_t i = 0; r == 0 && i < s->opt->policy->secrets.n; i++)
@@ -178,7 +180,11 @@ int read_start(struct session *s, struct writ_err *err)
 		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0))
 		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
 	if (r == 0) {
-		const int fds[READER_FDS] = { boss[1], link[1], settings, roots, s->totals_fd };
+		const int fds[READER_FDS] = {
+			boss[1],      link[1],
+			settings,     roots,
+			s->totals_fd, token_counters(s).cells_n ? s->opt->token->counters_fd : -1
+		};
 
 		s->reader_pid = fork();
 		if (s->reader_pid == 0)

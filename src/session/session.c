@@ -52,7 +52,7 @@ enum {
 	POLL_LISTENER = POLL_EARLY + EARLY_MAX,
 	POLL_MOUNTS,
 	POLL_RELAY,
-	POLL_COUNT = POLL_RELAY + RELAY_POLLS + CLIENTS_MAX + 2 * SCREENS_MAX
+	POLL_COUNT = POLL_RELAY + RELAY_POLLS + CLIENTS_MAX + 2 * SCREENS_MAX + 2 * SUBS_MAX + 1
 };
 
 static void on_relay(struct session *s, const struct pollfd *p, size_t n)
@@ -78,6 +78,7 @@ struct polled {
 	struct pollfd p[POLL_COUNT];
 	size_t n, relay_n;
 	size_t client[CLIENTS_MAX], screen[SCREENS_MAX][2]; /* where; 0: not at all */
+	size_t spawn;					    /* from there on */
 };
 
 static size_t add(struct polled *w, struct pollfd p)
@@ -103,6 +104,8 @@ static void fill(struct session *s, struct polled *w, bool rest)
 			      s->early[1],
 			      s->early[2],
 			      s->state == SESSION_RUNNING ? s->listener : -1 };
+	struct pollfd agents[1 + 2 * SUBS_MAX];
+	size_t n;
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
@@ -118,6 +121,10 @@ static void fill(struct session *s, struct polled *w, bool rest)
 		for (size_t j = 0; j < 2; j++)
 			w->screen[i][j] = add(w, two[j]);
 	}
+	w->spawn = w->n;
+	n = spawn_poll(s, agents);
+	for (size_t i = 0; i < n; i++)
+		(void)add(w, agents[i]);
 }
 
 static short happened(const struct polled *w, size_t at)
@@ -143,6 +150,11 @@ static void step(struct session *s)
 		if (happened(&w, w.screen[i][0]) || happened(&w, w.screen[i][1]))
 			screen_step(s, &s->screens[i], happened(&w, w.screen[i][0]),
 				    happened(&w, w.screen[i][1]));
+	for (size_t i = w.spawn; i < w.n; i++)
+		if (w.p[i].revents) {
+			spawn_step(s);
+			break;
+		}
 	if (w.p[POLL_SIGNALS].revents)
 		pulse_signal(s);
 	if (w.p[POLL_MEDIATOR].revents)
@@ -202,7 +214,6 @@ static void record_start(struct session *s)
 	record_begin(s, &entry, "start");
 	record_str(&entry, "session", sv_from(s->id));
 	record_num(&entry, "supervisor", getpid());
-	record_str(&entry, "durability", s->opt->durable ? SV("power") : SV("process"));
 	record_str(&entry, "workspace", s->opt->workspace);
 	operator_record(s, &entry);
 	while (s->opt->argv[n])
@@ -215,6 +226,8 @@ static void record_start(struct session *s)
 	probe_describe(s, &entry);
 	executable_record(s, &entry);
 	record_end(s, &entry);
+	token_record(s);
+	spawn_record(s);
 }
 
 /* A session that stays has a terminal for it, which people may join. */
@@ -411,6 +424,8 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = session_place_make(s, err);
 	if (r == 0)
+		r = spawn_open(s, err);
+	if (r == 0)
 		r = open_cgroup(s, err);
 	if (r == 0 && s->opt->early)
 		join_cgroup(&s->cgroup, s->opt->early);
@@ -425,6 +440,7 @@ static int start(struct session *s, struct writ_err *err)
 				     .tmp = s->paths.tmp,
 				     .info = s->paths.info,
 				     .rules = s->paths.rules,
+				     .spawn = s->paths.spawn,
 				     .state = s->paths.state,
 				     .user = user_of(s->opt->environ),
 				     .prepared = s->opt->early && s->opt->early->prepared,
@@ -584,6 +600,7 @@ static void finish(struct session *s)
 		if (s->exit_code == 0)
 			s->exit_code = SESSION_FAILED;
 	}
+	spawn_end(s);
 	/* What the mediator still has to say: it sends that, finds us gone, and ends. */
 	if (s->mediator >= 0)
 		(void)shutdown(s->mediator, SHUT_WR);
@@ -680,12 +697,15 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,
+			     .spawn = -1,
 			     .front = FRONT_INIT,
 			     .paths = { .run_fd = -1 } };
 	int r;
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		s.clients[i].fd = -1;
+	for (size_t i = 0; i < SUBS_MAX; i++)
+		s.subs[i] = (struct sub){ .fd = -1, .pidfd = -1 };
 	screen_init(&s);
 	r = start(&s, err);
 	if (opt->ret_id)

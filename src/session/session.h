@@ -12,6 +12,7 @@
 #include "limit/cgroup.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
+#include "reach/quota.h"
 
 /* What a run ends with, besides the command's own status. */
 enum session_exit {
@@ -19,6 +20,17 @@ enum session_exit {
 	SESSION_TIMEOUT = 124,
 	SESSION_FAILED = 125,
 	SESSION_SIGNALLED = 128, /* + the number */
+};
+
+struct wallet;
+struct chain;
+
+/* The tokens that a session is opened with: it ends when one of them does. */
+struct session_token {
+	struct wallet *wallet;
+	const struct chain *chain;
+	struct quota_shared counters; /* no cells: nothing is counted */
+	int counters_fd;
 };
 
 enum { SESSION_ID = 8 }; /* letters and digits of an id */
@@ -45,6 +57,8 @@ struct session_options {
 	char *const *environ;
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
 	struct session_begun *begun; /* with it, and taken over, too. May be NULL */
+	const struct session_token *token; /* NULL: none */
+	struct sv parent, agent; /* the session that started this one, as which agent; or empty */
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */
 	bool quiet, verbose;
@@ -80,6 +94,17 @@ void session_early_close(struct jail *j, struct session_begun *begun);
  */
 must_check int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
 			   struct writ_err *err);
+
+/* --- spawn.c: agents of a policy --- */
+
+#define SPAWN_SOCKET "/run/writ/spawn"
+
+/* Before it is planned: lets a policy with `allow agent` reach who starts them. */
+must_check int session_open_spawn(struct arena *a, struct policy *p, struct sv realm,
+				  struct writ_err *err);
+/* Inside a session: starts agent @name, with our own standard descriptors, and waits for it. */
+must_check int session_spawn(struct sv name, char *const *argv, struct sv cwd, int *ret_exit,
+			     struct writ_err *err);
 
 /* --- client.c: speaking to running sessions --- */
 

@@ -59,6 +59,15 @@ struct grant {
 	char rule[JAIL_PATH + 16];
 };
 
+/* An agent that runs, or somebody who asks for one. */
+struct sub {
+	pid_t pid; /* of its supervisor; 0: there is none yet */
+	int pidfd, fd;
+	struct sv name;
+	char id[SESSION_ID + 1];
+};
+enum { SUBS_MAX = 16 };
+
 /* What a person is asked. */
 struct question {
 	uint32_t id;
@@ -97,6 +106,8 @@ struct paths {
 	struct sv home, tmp, run, info, state, record; /* on the host */
 	struct sv trust;			       /* certificates; empty: none */
 	struct sv rules;			       /* what the agent may do, as text */
+	struct sv spawn;			       /* the socket of agents; empty: none */
+	const char *gate;			       /* of a home that goes with us; NULL: none */
 	int run_fd;				       /* of the run directory; -1: not made yet */
 };
 
@@ -225,6 +236,9 @@ struct session {
 	bool emptied; /* nothing but pid 1 was left */
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
+	uint64_t token_ms; /* when its token ends */
+	int spawn;	   /* where agents are asked for; -1: there are none */
+	struct sub subs[SUBS_MAX];
 };
 
 /* place.c */
@@ -281,6 +295,20 @@ bool probe_refuses(void);
 void readback_sealed(const struct session *s, struct readback *r);
 void readback_take(const struct session *s, pid_t pid, const struct jail_probed *p,
 		   struct readback *r);
+
+/* token.c: sessions that tokens opened */
+void token_record(struct session *s);
+/* Ends the session if its token has; milliseconds until it looks again, at most @least. */
+int token_timeout(struct session *s, int least);
+struct quota_shared token_counters(const struct session *s);
+
+/* spawn.c: agents of the policy, each in a session of its own */
+bool session_spawns(const struct policy *p);
+must_check int spawn_open(struct session *s, struct writ_err *err);
+size_t spawn_poll(const struct session *s, struct pollfd ret[static 1 + 2 * SUBS_MAX]);
+void spawn_step(struct session *s);
+void spawn_end(struct session *s);
+void spawn_record(struct session *s);
 
 /* command.c */
 struct command_ask {

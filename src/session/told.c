@@ -51,6 +51,10 @@ static struct advice advise(const struct session_denial *d)
 		return (struct advice){
 			.hint = "that line wins over every grant: change or remove it"
 		};
+	if (sv_ends(d->why, SV(" dropped it")) || sv_ends(d->why, SV(" never had it")))
+		return (struct advice){
+			.hint = "a token cannot be widened: begin again with one that has it"
+		};
 	if (d->named)
 		return (struct advice){
 			REMEDY_GRANT,

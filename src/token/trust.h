@@ -20,6 +20,11 @@ struct trust_issuer {
 	size_t realms_n;
 	uint64_t nbf, exp;
 	struct cap_set ceiling; /* capabilities without counters; evaluated like a token */
+	/*
+	 * This machine itself, which no bundle speaks of: it has no ceiling, because who can
+	 * read its key could do without a token whatever it would allow. Never decoded.
+	 */
+	bool self;
 };
 
 struct trust {

@@ -7,6 +7,7 @@ Completion and manual pages come from the same table as --help.
   explain
   $ comp writ explain --t
   --tier
+  --token
   $ comp writ explain --tier ''
   A
   B

@@ -213,6 +213,7 @@ Help says what to type.
 
     run         run a command with exactly what the policy grants
     session     a sandbox that stays
+    spawn       inside a session: start an agent of its policy
     ps          sessions that are running
     stop        end a session and everything in it
     allow       grant one more thing to a running session
@@ -233,6 +234,7 @@ Help says what to type.
     init        write a first policy for this project
     trust       let this workspace's agent.writ widen your policy
     profile     profiles shipped with writ
+    token       authority that can be given away, narrowed, and taken back
     completion  shell completion
     help        help for one verb
     version     the version
@@ -241,10 +243,12 @@ Help says what to type.
   $ writ help why
   writ why: may it do this? which line says so, and what enforces it?
 
-  usage: writ why [OPTIONS] VERB OBJECT
+  usage: writ why [OPTIONS] VERB OBJECT | SESSION#N
 
-  Answers one question and names the rule, or the default, that decides. Ends
-  with 0 if it is allowed, 1 if it is denied and 3 if a person would be asked.
+  Answers one question and names the rule, or the default, that decides; with
+  --token, the hop that dropped it. SESSION#N is something that was refused in a
+  session. Ends with 0 if it is allowed, 1 if it is denied and 3 if a person
+  would be asked.
 
     -h, --help                 show this help
     -p, --policy FILE          rules from this policy file; may be repeated
@@ -263,6 +267,7 @@ Help says what to type.
         --facts FILE           use recorded facts instead of this machine's
         --json                 output for machines
         --agent NAME           ask on behalf of this delegated agent
+        --token FILE           what this chain of tokens allows is the policy; - is standard input
 
   example: writ why write /etc/passwd
   $ writ chek

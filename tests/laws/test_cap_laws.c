@@ -185,18 +185,18 @@ static struct cap_verdict naive(const struct cap_set *s, const struct cap *req)
 
 	for (size_t i = 0; i < s->nots.n; i++)
 		if (cap_denies(&s->nots.v[i].cap, req))
-			return (struct cap_verdict){ CAP_DENY, s->nots.v[i].rule, i };
+			return (struct cap_verdict){ CAP_DENY, s->nots.v[i].rule, i, 0 };
 	for (size_t i = s->caps.n; i-- > 0;)
 		if (cap_matches(&s->caps.v[i].cap, req) && !s->caps.v[i].cap.approve_n)
-			v = (struct cap_verdict){ CAP_ALLOW, s->caps.v[i].rule, i };
+			v = (struct cap_verdict){ CAP_ALLOW, s->caps.v[i].rule, i, 0 };
 	for (size_t i = s->prices.n; v.answer == CAP_ALLOW && i-- > 0;)
 		if (cap_matches(&s->prices.v[i].cap, req) && s->prices.v[i].cap.approve_n)
 			asks = i;
 	if (asks != SIZE_MAX)
-		v = (struct cap_verdict){ CAP_ASK, s->prices.v[asks].rule, v.entry };
+		v = (struct cap_verdict){ CAP_ASK, s->prices.v[asks].rule, v.entry, 0 };
 	for (size_t i = s->caps.n; i-- > 0;)
 		if (cap_matches(&s->caps.v[i].cap, req) && s->caps.v[i].cap.approve_n)
-			v = (struct cap_verdict){ CAP_ASK, s->caps.v[i].rule, i };
+			v = (struct cap_verdict){ CAP_ASK, s->caps.v[i].rule, i, 0 };
 	return v;
 }
 

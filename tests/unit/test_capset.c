@@ -254,9 +254,35 @@ static void test_names(void)
 	is_str(cap_action_name(CAP_NONE), "none", "name of no action");
 }
 
+/* A set that is said to be a meet, and is not: its hops decide all the same. */
+static void test_hops(void)
+{
+	static struct cap_set hops[2];
+	struct cap_set wrong = { .hops = hops, .hops_n = 2 };
+	struct cap_verdict v;
+
+	add(&hops[0], CAP_GRANT, "fs.write:r:/w/**");
+	add(&hops[1], CAP_GRANT, "fs.write:r:/w/a/**");
+	add(&hops[1], CAP_GRANT, "fs.write:r:/w/b/**;approve=boss");
+	add(&hops[1], CAP_DENIAL, "fs.write:r:/w/a/x/**");
+	hops[1].says = SV("the second");
+	add(&wrong, CAP_GRANT, "fs.write:r:/**");
+	ok(ask(&wrong, "fs.write:r:/w/a/y").answer == CAP_ALLOW, "what every hop allows");
+	v = ask(&wrong, "fs.write:r:/w/c");
+	ok(v.answer == CAP_DENY && v.hop == 2 && v.rule == RULE_NONE, "a hop refuses");
+	is_str(cap_set_says(&wrong, &v), "the second", "and says so");
+	v = ask(&wrong, "fs.write:r:/etc");
+	ok(v.answer == CAP_DENY && v.hop == 1 && !cap_set_says(&wrong, &v), "the first one counts");
+	ok(ask(&wrong, "fs.write:r:/w/a/x").hop == 2, "a denial of a hop is one");
+	ok(ask(&wrong, "fs.write:r:/w/b/y").answer == CAP_ASK, "and what it asks is asked");
+	v = ask(&wrong, "fs.read:r:/w/a");
+	ok(v.answer == CAP_DENY && v.hop == 1, "what the set itself denies somebody dropped");
+}
+
 int main(void)
 {
 	test_decide();
+	test_hops();
 	test_within();
 	test_meet_caps();
 	test_meet_keeps_prices();

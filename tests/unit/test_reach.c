@@ -439,8 +439,50 @@ static void test_too_many_prices(void)
 	   "what cannot be counted is denied");
 }
 
+/* Two sessions, and one counter for each token: never more than there are. */
+static void test_shared(void)
+{
+	static _Alignas(65536) struct quota_counter counters[2]; /* as a mapping is */
+	static const struct quota_cell cells[] = { { 0, 0 }, { 1, 1 } };
+	const struct quota_shared shared = { counters, 2, cells, 2 };
+	const struct quota_bill both = { .entry = 0, .prices = { 0, 1 }, .prices_n = 2 };
+	const struct quota_bill first = { .entry = 0, .prices = { 0 }, .prices_n = 1 };
+	struct cap_set s = { 0 };
+	struct quota x, y;
+	size_t good = 0;
+
+	add(&s, CAP_GRANT, "net.connect:r:tcp/a.test:1");
+	for (size_t i = 0; i < 2; i++) {
+		struct cap_entry *e = vec_push(&arena, &s.prices);
+		struct writ_err err = { 0 };
+
+		if (!e || cap_parse(&arena, CAP_GRANT,
+				    i ? SV("net.connect:r:tcp/a.test:1;max-out=100;n=3")
+				      : SV("net.connect:r:tcp/a.test:1;n=5"),
+				    &e->cap, &err) < 0)
+			ok(false, "a price: %s", err.what);
+	}
+	x = new_quota(&s);
+	y = new_quota(&s);
+	quota_count(&x, &shared);
+	quota_count(&y, &shared);
+	for (int i = 0; i < 4; i++)
+		good += (quota_use(i & 1 ? &x : &y, &both, 1) == NULL);
+	ok(good == 3 && counters[0].uses == 3 && counters[1].uses == 3,
+	   "the smaller counter ends it for both, and the other one is not debited");
+	is_str(quota_use(&x, &both, 1), "count of the token", "and says so");
+	ok(!quota_use(&y, &first, 1) && !quota_use(&x, &first, 1) && quota_use(&x, &first, 1) &&
+		   counters[0].uses == 5,
+	   "what only the larger one counts goes on");
+	quota_pass(&x, &both, true, 70);
+	ok(quota_left(&y, &both, true) == 30, "bytes of one session are missing in the other");
+	quota_pass(&y, &both, true, 70);
+	ok(quota_left(&x, &both, true) == 0, "and never fewer than none");
+}
+
 int main(void)
 {
+	test_shared();
 	test_names();
 	test_name_is_copied();
 	test_ports();

@@ -28,6 +28,7 @@ struct init {
 	int feed;     /* to append to, until it is handed over; else -1 */
 	int feed_tree; /* the mount it was opened through, until the root is closed; else -1 */
 	int ruleset;  /* Landlock, or -1 */
+	int layers[JAIL_LAYERS_MAX]; /* more of them, as many as the program has */
 	int children; /* signalfd for SIGCHLD */
 	bool ending;
 	bool ran;      /* a command was started */

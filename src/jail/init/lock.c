@@ -17,7 +17,7 @@ struct beneath_attr {
 	uint64_t access;
 	int32_t fd;
 } __attribute__((packed));
-enum { RULE_BENEATH = 1 };
+enum { RULE_BENEATH = 1, READ_DIR = 1 << 3 };
 /* What makes sense for a file: execute, write, read, truncate, device control. */
 enum { FILE_RIGHTS = 1 | 2 | 4 | 1 << 14 | 1 << 15 };
 
@@ -102,10 +102,12 @@ int lock_privs(struct init *in, struct writ_err *err)
  * Made once here; each command restricts itself with it. It is not put on pid 1:
  * commands could then signal it where Landlock scopes are what prevents that.
  */
-int lock_ruleset(struct init *in, struct writ_err *err)
+static int make_ruleset(const struct init *in, uint32_t layer, int *ret, struct writ_err *err)
 {
-	const struct ruleset_attr handled = { in->p->landlock_fs, in->p->landlock_net,
-					      in->p->landlock_scope };
+	const struct ruleset_attr handled = {
+		layer ? in->p->landlock_fs & ~(uint64_t)READ_DIR : in->p->landlock_fs,
+		layer ? 0 : in->p->landlock_net, layer ? 0 : in->p->landlock_scope
+	};
 	const size_t size = in->p->landlock_abi >= 6 ? 24 : in->p->landlock_abi >= 4 ? 16 : 8;
 	const struct jail_rule *v = span_at(in->p, in->p->rules);
 	long set = sys(landlock_create_ruleset, &handled, size, 0);
@@ -115,9 +117,11 @@ int lock_ruleset(struct init *in, struct writ_err *err)
 	for (uint32_t i = 0; i < in->p->rules.n; i++) {
 		struct beneath_attr rule = { .access = v[i].access & handled.fs };
 		const char *path = span_at(in->p, v[i].path);
-		const long fd = sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
-		long r = fd;
+		long fd, r;
 
+		if (v[i].layer != layer)
+			continue;
+		r = fd = sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
 		if (fd == -ENOENT && (v[i].flags & JAIL_OPTIONAL))
 			continue;
 		rule.fd = (int)fd;
@@ -129,8 +133,17 @@ int lock_ruleset(struct init *in, struct writ_err *err)
 		if (r < 0)
 			return init_fail(err, r, "Landlock rule for", path);
 	}
-	in->ruleset = (int)set;
+	*ret = (int)set;
 	return 0;
+}
+
+int lock_ruleset(struct init *in, struct writ_err *err)
+{
+	int r = make_ruleset(in, 0, &in->ruleset, err);
+
+	for (uint32_t i = 0; r == 0 && i < in->p->layers; i++)
+		r = make_ruleset(in, i + 1, &in->layers[i], err);
+	return r;
 }
 
 int lock_seccomp(struct init *in, struct writ_err *err)

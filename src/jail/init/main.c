@@ -200,6 +200,9 @@ static void probe_end(const struct init *in)
 {
 	if (in->ruleset >= 0 && sys(landlock_restrict_self, in->ruleset, 0) < 0)
 		return;
+	for (uint32_t i = 0; in->ruleset >= 0 && i < in->p->layers; i++)
+		if (sys(landlock_restrict_self, in->layers[i], 0) < 0)
+			return;
 	(void)probe_run(in->p, JAIL_PHASE_END, 0, in->ruleset >= 0);
 }
 

@@ -119,9 +119,9 @@ int program_check(const struct jail_head *p, uint32_t size)
 	if (p->base.n == 0 || p->base.n > 4096 || p->traps.n > 4096 || p->keeper.n > 4096)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->rules.n; i++)
-		if (!string_fits(p, size, rules[i].path))
+		if (!string_fits(p, size, rules[i].path) || rules[i].layer > p->layers)
 			return -EINVAL;
-	return 0;
+	return p->layers > JAIL_LAYERS_MAX ? -EINVAL : 0;
 }
 
 int command_check(const struct jail_command *c, uint32_t size)

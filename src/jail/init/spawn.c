@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-enum { STDIO = 3, GATE = JAIL_FD_SESSION + 2 };
+enum { STDIO = 3 };
 
 /* Everything a command needs between fork and exec. */
 struct start {
@@ -55,6 +55,17 @@ static int open_terminal(const struct start *s)
 	return (int)slave;
 }
 
+static uint32_t rulesets(const struct init *in)
+{
+	return in->ruleset < 0 ? 0 : 1 + in->p->layers;
+}
+
+/* Where the first command waits until it is let go. */
+static uint32_t gate_of(const struct init *in)
+{
+	return JAIL_FD_SESSION + 1 + rulesets(in);
+}
+
 /*
  * Standard descriptors, and no others. First above the three, because what was
  * given may stand on any number.
@@ -77,7 +88,7 @@ static void set_descriptors(const struct start *s)
 	}
 	/* Out of the way: the numbers it may stand on are needed. */
 	if (s->c->flags & JAIL_COMMAND_GATE && next < s->given_n) {
-		r = sys(fcntl, s->given[next], F_DUPFD_CLOEXEC, GATE + 1);
+		r = sys(fcntl, s->given[next], F_DUPFD_CLOEXEC, gate_of(s->in) + 1);
 		gate = (int)r;
 	}
 	for (uint32_t i = 0; r >= 0 && i < STDIO; i++) {
@@ -88,18 +99,20 @@ static void set_descriptors(const struct start *s)
 	}
 	if (r < 0)
 		give_up(s->id, r, "standard descriptors", NULL);
-	/* The ruleset and the gate are all we still need besides the socket. All close on exec. */
-	if (s->in->ruleset >= 0) {
-		r = sys(dup3, s->in->ruleset, JAIL_FD_SESSION + 1, O_CLOEXEC);
-		if (s->in->ruleset == JAIL_FD_SESSION + 1)
-			r = 0;
-	} else {
-		(void)sys(close, JAIL_FD_SESSION + 1);
+	/*
+	 * Rulesets and the gate are all we still need besides the socket. All close on exec. The
+	 * former were made in this order, so none stands below where it is to go.
+	 */
+	for (uint32_t i = 0; r >= 0 && i < rulesets(s->in); i++) {
+		const int set = i ? s->in->layers[i - 1] : s->in->ruleset;
+		const int to = JAIL_FD_SESSION + 1 + (int)i;
+
+		r = set == to ? 0 : sys(dup3, set, to, O_CLOEXEC);
 	}
 	if (r >= 0 && gate >= 0)
-		r = sys(dup3, gate, GATE, O_CLOEXEC);
+		r = sys(dup3, gate, gate_of(s->in), O_CLOEXEC);
 	if (r >= 0 && !PLANTED(s->in->p->fail_at, STEP_CLOSE_FDS))
-		r = sys(close_range, GATE + (gate >= 0), ~0u, 0);
+		r = sys(close_range, gate_of(s->in) + (gate >= 0), ~0u, 0);
 	if (r < 0)
 		give_up(s->id, r, "close descriptors", NULL);
 }
@@ -139,17 +152,17 @@ static void probe(const struct start *s)
 }
 
 /* SECURITY: it goes on when all that is known of its jail is on record, and is as it should be. */
-static void wait_for_gate(void)
+static void wait_for_gate(const struct start *s)
 {
 	char go = 0;
 	long r;
 
 	do {
-		r = sys(read, GATE, &go, 1);
+		r = sys(read, gate_of(s->in), &go, 1);
 	} while (r == -EINTR);
 	if (r != 1)
 		sys_exit(126);
-	(void)sys(close, GATE);
+	(void)sys(close, gate_of(s->in));
 }
 
 /* The new listener's descriptor, or a negative errno. */
@@ -358,18 +371,18 @@ _Noreturn static void child_main(const struct start *s)
 	r = sys(chdir, span_at(s->c, s->c->cwd));
 	if (r < 0)
 		give_up(s->id, r, "enter", span_at(s->c, s->c->cwd));
-	if (s->in->ruleset >= 0) {
-		r = sys(landlock_restrict_self, JAIL_FD_SESSION + 1, 0);
+	for (uint32_t i = 0; i < rulesets(s->in); i++) {
+		r = sys(landlock_restrict_self, JAIL_FD_SESSION + 1 + i, 0);
 		if (r < 0)
 			give_up(s->id, r, "Landlock", NULL);
-		(void)sys(close, JAIL_FD_SESSION + 1);
+		(void)sys(close, JAIL_FD_SESSION + 1 + i);
 	}
 	if (s->c->flags & JAIL_COMMAND_PROBE)
 		probe(s);
 	if (s->in->p->flags & JAIL_TRAPS)
 		install_traps(s);
 	if (s->c->flags & JAIL_COMMAND_GATE)
-		wait_for_gate();
+		wait_for_gate(s);
 	if (s->in->p->fail_at == STEP_EXEC)
 		give_up(s->id, -ECANCELED, "failed on purpose", NULL);
 	find_and_run(s);

@@ -1,0 +1,311 @@
+#include "policy/load_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * A policy that nobody wrote here: sets that came as tokens. Nothing of this machine is
+ * added to them but base, which every session has.
+ */
+
+struct chained {
+	struct lower l; /* .set: the meet so far */
+	struct cap_set *hops;
+	size_t n;
+};
+
+static int add_rule(struct lower *l, struct cap_set *set, struct sv file, struct sv text,
+		    enum cap_rule_kind kind)
+{
+	struct cap_rule *r = vec_push(l->a, &set->rules);
+
+	if (!r)
+		return writ_nomem(l->err);
+	/* What a token names may be missing here: then there is nothing to show. */
+	*r = (struct cap_rule){ .file = file,
+				.line = (uint32_t)set->rules.n,
+				.text = text,
+				.kind = kind,
+				.optional = true };
+	return 0;
+}
+
+/* @from with a rule for each of its entries, so that people can be told which one it was. */
+static int take_entries(struct lower *l, struct cap_set *to, const struct cap_set *from,
+			struct sv name)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < from->caps.n + from->nots.n; i++) {
+		const bool deny = i >= from->caps.n;
+		const struct cap *c =
+			deny ? &from->nots.v[i - from->caps.n].cap : &from->caps.v[i].cap;
+		struct cap_entry *e = deny ? vec_push(l->a, &to->nots) : vec_push(l->a, &to->caps);
+
+		if (!e)
+			return writ_nomem(l->err);
+		*e = (struct cap_entry){ *c, (uint32_t)to->rules.n };
+		r = add_rule(l, to, name, c->text, RULE_GRANTS);
+	}
+	return r;
+}
+
+static int take_hop(struct lower *l, struct cap_set *to, const struct policy_hop *hop)
+{
+	int r;
+
+	init_set(to);
+	to->says = hop->says;
+	r = take_entries(l, to, hop->set, hop->name);
+	for (enum cap_limit i = 0; r == 0 && i < LIMIT_COUNT; i++) {
+		const char *text = arena_fmt(l->a, "limit %s=%llu", cap_limit_name(i),
+					     (unsigned long long)hop->set->limits[i]);
+
+		if (!text)
+			return writ_nomem(l->err);
+		if (hop->set->limits[i] == 0)
+			continue;
+		to->limits[i] = hop->set->limits[i];
+		to->limit_rule[i] = (uint32_t)to->rules.n;
+		r = add_rule(l, to, hop->name, sv_from(text), RULE_LIMIT);
+	}
+	for (enum guarantee g = 0; r == 0 && g < G_COUNT; g++) {
+		const char *text = arena_fmt(l->a, "require %s=%s", guarantee_name(g),
+					     level_name(hop->set->require[g]));
+
+		if (!text)
+			return writ_nomem(l->err);
+		if (hop->set->require[g] == LEVEL_NONE)
+			continue;
+		to->require[g] = hop->set->require[g];
+		to->require_rule[g] = (uint32_t)to->rules.n;
+		r = add_rule(l, to, hop->name, sv_from(text), RULE_REQUIRE);
+	}
+	return r;
+}
+
+/* --- rules of whoever starts it: one more hop --- */
+
+static bool grants(const struct policy_input *in)
+{
+	for (size_t i = 0; i < in->args_n; i++)
+		if (in->args[i].kind == ARG_ALLOW || in->args[i].kind == ARG_ASK ||
+		    in->args[i].kind == ARG_USE)
+			return true;
+	return in->files_n > 0;
+}
+
+static bool can_narrow(const struct policy_input *in, struct writ_err *err)
+{
+	for (size_t i = 0; i < in->args_n; i++)
+		if (in->args[i].kind == ARG_SECRET || in->args[i].kind == ARG_ENV) {
+			(void)!writ_fail(err, WRIT_E_DENIED, 0,
+					 SV_FMT " adds something, and a token can only be narrowed",
+					 SV_ARG(in->args[i].src.name));
+			return false;
+		}
+	return true;
+}
+
+static int narrow_more(struct chained *c, const struct policy_input *in)
+{
+	const bool all = !grants(in);
+	struct loader o = { 0 };
+	struct cap_set *own;
+	int r;
+
+	if (in->args_n + in->files_n == 0)
+		return 0;
+	if (!can_narrow(in, c->l.err))
+		return WRIT_E_DENIED;
+	r = fork_lower(&c->l, &o.l);
+	o.l.policy = arena_new(c->l.a, struct policy);
+	if (r < 0 || !o.l.policy)
+		return writ_nomem(c->l.err);
+	r = load_inputs(&o, in);
+	if (r < 0 || c->l.d->errors)
+		return r;
+	own = o.l.set;
+	if (!all) {
+		check_within(&o.l, c->l.set, DIAG_WARNING,
+			     "this asks for more than the token allows, so it is cut down");
+		r = default_exec(&o.l);
+	}
+	/* What it does not speak of stays as the tokens have it. */
+	for (size_t i = 0; r == 0 && i < c->l.set->caps.n; i++) {
+		const struct cap *cap = &c->l.set->caps.v[i].cap;
+		struct cap_entry *e;
+
+		if (!all && !is_operators(cap->action))
+			continue;
+		e = vec_push(c->l.a, &own->caps);
+		if (!e)
+			return writ_nomem(c->l.err);
+		*e = (struct cap_entry){ *cap, (uint32_t)own->rules.n };
+		r = add_rule(&o.l, own, SV("token"), cap->text, RULE_GRANTS);
+	}
+	own->says = SV("the rules of the command line dropped it");
+	c->hops[c->n++] = *own;
+	return r;
+}
+
+/* --- the whole --- */
+
+static int meet_last(struct chained *c)
+{
+	struct cap_set met = { 0 };
+	const int r = cap_set_meet(c->l.a, c->l.set, &c->hops[c->n - 1], &met, c->l.err);
+
+	if (r == 0)
+		*c->l.set = met;
+	return r;
+}
+
+/*
+ * SECURITY: base shows the workspace, which is wherever somebody stands. What of it may be
+ * read is for the tokens to say.
+ */
+static void hide_workspace(struct cap_set *set)
+{
+	struct sv root = set->root.text;
+	size_t kept = 0;
+
+	(void)sv_cut(&root, ':');
+	for (size_t i = 0; i < set->caps.n; i++) {
+		const struct cap_entry e = set->caps.v[i];
+		struct sv text = e.cap.text;
+
+		(void)sv_cut(&text, ':');
+		if (root.n && e.cap.action == CAP_FS_READ && set->rules.v[e.rule].built_in &&
+		    sv_eq(text, root))
+			set->rules.v[e.rule].missing = true;
+		else
+			set->caps.v[kept++] = e;
+	}
+	set->caps.n = kept;
+}
+
+/* Every hop allows base, so that each can be asked about everything. */
+static int add_base_to_hops(struct chained *c)
+{
+	struct lower base;
+	int r = fork_lower(&c->l, &base);
+
+	base.policy = arena_new(c->l.a, struct policy);
+	if (r < 0 || !base.policy)
+		return writ_nomem(c->l.err);
+	r = load_base(&base);
+	for (size_t i = 0; r == 0 && i < c->n; i++) {
+		c->hops[i].root = c->l.set->root;
+		r = append_set(c->l.a, &c->hops[i], base.set, c->l.err);
+		hide_workspace(&c->hops[i]);
+		if (r == 0 && !cap_set_index(c->l.a, &c->hops[i]))
+			r = writ_nomem(c->l.err);
+	}
+	return r;
+}
+
+static int add_envs(struct lower *l)
+{
+	for (size_t i = 0; i < l->set->caps.n; i++) {
+		const struct cap *c = &l->set->caps.v[i].cap;
+		const struct cap_seg *s = c->path.segs;
+		struct policy_setenv *e;
+		const char *name;
+
+		if (c->action != CAP_ENV_PASS || c->path.n != 1)
+			continue;
+		name = arena_fmt(l->a, SV_FMT "%s" SV_FMT, SV_ARG(s->pre), s->star ? "*" : "",
+				 SV_ARG(s->suf));
+		e = vec_push(l->a, &l->policy->envs);
+		if (!e || !name)
+			return writ_nomem(l->err);
+		*e = (struct policy_setenv){ .name = sv_from(name),
+					     .pass = true,
+					     .rule = l->set->caps.v[i].rule };
+	}
+	return 0;
+}
+
+/* A meet keeps what its sides ask for among the prices; of one token alone there was none. */
+static int keep_prices(struct chained *c)
+{
+	struct cap_set *set = c->l.set;
+
+	for (size_t i = 0; c->n == 1 && i < set->caps.n; i++) {
+		const struct cap *cap = &set->caps.v[i].cap;
+		struct cap_entry *e;
+
+		if (!cap->n && !cap->rate_n && !cap->max_in && !cap->max_out)
+			continue;
+		e = vec_push(c->l.a, &set->prices);
+		if (!e)
+			return writ_nomem(c->l.err);
+		*e = set->caps.v[i];
+	}
+	return 0;
+}
+
+/* Base, what it needs, and what holds in every session. */
+static int finish(struct chained *c)
+{
+	struct cap_set *set = c->l.set;
+	int r = keep_prices(c);
+
+	if (r == 0)
+		r = add_envs(&c->l);
+	if (r == 0)
+		r = protect_own_files(&c->l);
+	if (r == 0)
+		r = set_root(&c->l, set);
+	if (r == 0)
+		r = add_base(&c->l, set);
+	if (r == 0)
+		hide_workspace(set);
+	if (r == 0)
+		r = add_base_to_hops(c);
+	if (r == 0 && !cap_set_index(c->l.a, set))
+		r = writ_nomem(c->l.err);
+	set->hops = c->hops;
+	set->hops_n = c->n;
+	set->says = SV("");
+	return r;
+}
+
+int policy_chain(const struct policy_env *env, const struct policy_input *in,
+		 const struct policy_hop *hops, size_t n, struct diags *d,
+		 struct policy **ret_policy, struct writ_err *err)
+{
+	struct policy *p = arena_new(d->arena, struct policy);
+	struct cap_set *met = arena_new(d->arena, struct cap_set);
+	struct chained c = { .hops = arena_array(d->arena, struct cap_set, n + 1) };
+	int r = 0;
+
+	if (!p || !met || !c.hops)
+		return writ_nomem(err);
+	c.l = (struct lower){
+		.env = env, .d = d, .policy = p, .a = d->arena, .set = met, .err = err
+	};
+	p->has_base = true;
+	if (n)
+		r = take_hop(&c.l, met, &hops[0]);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = take_hop(&c.l, &c.hops[c.n++], &hops[i]);
+		if (r == 0 && i)
+			r = meet_last(&c);
+	}
+	if (r == 0 && n) {
+		r = narrow_more(&c, in);
+		if (r == 0 && c.n > n)
+			r = meet_last(&c);
+	}
+	if (r == 0 && d->errors == 0)
+		r = finish(&c);
+	if (r < 0)
+		return r;
+	diags_sort(d);
+	if (d->errors || d->lost)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
+	p->set = *met;
+	*ret_policy = p;
+	return 0;
+}

@@ -1,0 +1,148 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/realm.h"
+#include "base/fd.h"
+#include "keys/keys.h"
+#include "wallet/wallet.h"
+
+#include "base/banned.h"
+
+/* --- the realm's log --- */
+
+static void fill(struct entry *e, const struct wallet_note *v)
+{
+	static const struct digest none;
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	entry_begin(e, v->event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	if (v->exp)
+		entry_num(e, "exp", v->exp);
+	if (v->hops)
+		entry_num(e, "hops", v->hops);
+	if (v->iss.n)
+		entry_str(e, "iss", v->iss);
+	if (v->jti.n)
+		entry_str(e, "jti", v->jti);
+	if (memcmp(&v->key, &none, sizeof(none)) != 0)
+		entry_digest(e, "key", &v->key);
+	if (v->session.n)
+		entry_str(e, "session", v->session);
+	if (v->sid.n)
+		entry_str(e, "sid", v->sid);
+	if (memcmp(&v->token, &none, sizeof(none)) != 0)
+		entry_digest(e, "token", &v->token);
+}
+
+static int sign(const struct wallet *w, struct realm *log, struct writ_err *err)
+{
+	const char *origin = arena_fmt(w->a, "writ/log/" SV_FMT, SV_ARG(w->realm));
+	struct key_pair pair;
+	struct note_key key;
+	int r = origin ? keys_load(w->keys, KEY_LOG, true, &pair, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
+	if (r == 0)
+		r = realm_sign(log, &key, &pair.sec, false, err);
+	crypto_wipe(&pair, sizeof(pair));
+	return r;
+}
+
+int wallet_log(const struct wallet *w, const struct wallet_note *v, size_t n, struct writ_err *err)
+{
+	struct realm log;
+	int r = realm_open(&log, w->log, true, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		scoped_entry e = { 0 };
+
+		fill(&e, &v[i]);
+		/* The last one takes those before it to the disk. */
+		r = realm_append(&log, &e, i + 1 == n, NULL, err);
+	}
+	if (r == 0)
+		r = sign(w, &log, err);
+	realm_close(&log);
+	return r;
+}
+
+/* --- sessions, each once --- */
+
+/* Of tokens that have ended: nobody can present those again. */
+static void sweep(const struct wallet *w, int dir)
+{
+	const int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtime >= 0 && (uint64_t)st.st_mtime + 2 * TOKEN_SKEW < w->now)
+			(void)unlinkat(dir, e->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
+/* SECURITY: whoever makes the file has the session; there is no second one to make. */
+static int claim(const struct wallet *w, const struct chain *c, struct token_why *why)
+{
+	const struct token *leaf = chain_leaf(c);
+	const struct timespec ends[2] = { { (time_t)leaf->exp, 0 }, { (time_t)leaf->exp, 0 } };
+	const char *path = wallet_path(w, w->a, "spent");
+	scoped_fd dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	scoped_fd fd = -1;
+
+	if (!path)
+		return token_nomem(why);
+	sweep(w, dir);
+	fd = openat(dir, leaf->sid.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno == EEXIST)
+		return token_no(why, TOKEN_E_REPLAY, "its session was opened before");
+	if (fd < 0 || futimens(fd, ends) < 0 || fsync(fd) < 0 || fsync(dir) < 0)
+		return token_no(why, TOKEN_E_LOG, "%s/%s: %s", path, leaf->sid.s, strerror(errno));
+	return 0;
+}
+
+int wallet_spend(const struct wallet *w, const struct chain *c, const char *session,
+		 struct token_why *why)
+{
+	const struct token *leaf = chain_leaf(c);
+	const struct wallet_note notes[] = {
+		{ .event = "token.accept",
+		  .token = leaf->ath,
+		  .iss = c->issuer->iss,
+		  .jti = token_id_sv(&leaf->jti),
+		  .sid = token_id_sv(&leaf->sid),
+		  .session = sv_from(session),
+		  .hops = c->n,
+		  .exp = c->deadline },
+		{ .event = "token.spend",
+		  .key = leaf->hash,
+		  .sid = token_id_sv(&leaf->sid),
+		  .session = sv_from(session) },
+	};
+	struct writ_err err = { 0 };
+	scoped_fd lock = -1;
+	int r;
+
+	why->hop = (int)c->n - 1;
+	if (wallet_lock(w, &lock, &err) < 0)
+		return token_no(why, TOKEN_E_LOG, "%s", err.what);
+	r = claim(w, c, why);
+	if (r < 0)
+		return r;
+	if (wallet_tick(w, &err) < 0 || wallet_log(w, notes, ARRAY_LEN(notes), &err) < 0)
+		return token_no(why, TOKEN_E_LOG, "%s", err.what);
+	return 0;
+}

@@ -1,0 +1,192 @@
+#include "wallet/wallet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "keys/keys.h"
+
+#include "base/banned.h"
+
+enum { CLOCK_MAX = 32 };
+
+const char *wallet_path(const struct wallet *w, struct arena *a, const char *name)
+{
+	return arena_fmt(a, "%s/%s", w->dir, name);
+}
+
+int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "lock");
+	scoped_fd fd = -1;
+
+	if (!path)
+		return writ_nomem(err);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return writ_fail(err, WRIT_E_SYS, errno, "lock %s", path);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static struct wallet_stamp stamp_of(const char *dir)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return (struct wallet_stamp){ 0, 0 };
+	return (struct wallet_stamp){ st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+}
+
+/* SECURITY: a time that cannot be read is as if it were in the future. */
+static int read_floor(struct wallet *w, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "clock");
+	struct buf b = BUF_INIT(CLOCK_MAX);
+	struct writ_err first = { 0 };
+	struct sv rest;
+	int r = path ? fd_read_file(path, &b, &first) : writ_nomem(&first);
+
+	rest = buf_view(&b);
+	if (r < 0 && first.sys == ENOENT)
+		r = 0;
+	else if (r < 0)
+		*err = first;
+	else if (!sv_to_u64(sv_cut(&rest, '\n'), INT64_MAX, &w->floor))
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is not a time", path);
+	buf_clear(&b);
+	return r;
+}
+
+int wallet_tick(const struct wallet *w, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "clock");
+	struct buf b = BUF_INIT(CLOCK_MAX);
+	int r;
+
+	if (w->now <= w->floor)
+		return 0;
+	buf_fmt(&b, "%llu\n", (unsigned long long)w->now);
+	r = path ? fd_replace_file(path, buf_view(&b), 0600, err) : writ_nomem(err);
+	buf_clear(&b);
+	return r;
+}
+
+int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, struct wallet *ret,
+		struct writ_err *err)
+{
+	struct wallet w = { .a = a, .realm = realm, .now = (uint64_t)time(NULL) };
+	const char *spent;
+	int r;
+
+	w.dir = arena_fmt(a, SV_FMT "/tokens", SV_ARG(state));
+	w.keys = arena_fmt(a, SV_FMT "/keys", SV_ARG(state));
+	w.log = arena_fmt(a, SV_FMT "/log", SV_ARG(state));
+	spent = w.dir ? wallet_path(&w, a, "spent") : NULL;
+	if (!w.dir || !w.keys || !w.log || !spent)
+		return writ_nomem(err);
+	if (state.n == 0)
+		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");
+	r = fd_make_dirs(spent, err);
+	if (r == 0 && make) {
+		struct key_pair pair;
+
+		r = keys_load(w.keys, KEY_ISSUE, true, &pair, err);
+		if (r == 0)
+			crypto_wipe(&pair, sizeof(pair));
+	}
+	w.stamp = stamp_of(w.dir);
+	if (r == 0)
+		r = read_floor(&w, err);
+	if (r == 0)
+		r = wallet_load_trust(&w, err);
+	if (r == 0)
+		r = wallet_load_lists(&w, a, &w.lists, &w.lists_n, err);
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+static int check_clock(const struct wallet *w, struct token_why *why)
+{
+	if (w->now + TOKEN_SKEW >= w->floor)
+		return 0;
+	why->hop = TOKEN_HOP_NONE;
+	return token_no(why, TOKEN_E_TIME, "the clock of this machine went back by %llu seconds",
+			(unsigned long long)(w->floor - w->now));
+}
+
+static struct token_here here_of(const struct wallet *w, struct sv realm)
+{
+	return (struct token_here){ .realm = realm,
+				    .now = w->now,
+				    .trust = &w->trust,
+				    .lists = w->lists,
+				    .lists_n = w->lists_n };
+}
+
+int wallet_chain(const struct wallet *w, struct sv tokens, bool anywhere, struct chain *ret,
+		 struct token_why *why)
+{
+	struct token_here here = here_of(w, w->realm);
+	int r = check_clock(w, why);
+
+	if (r == 0)
+		r = chain_open(w->a, tokens, &here, ret, why);
+	for (size_t i = 0; anywhere && i < w->trust.n; i++) {
+		const struct trust_issuer *t = &w->trust.issuers[i];
+
+		for (size_t k = 0; why->code == TOKEN_E_AUD && k < t->realms_n; k++) {
+			struct token_why again = { 0 };
+
+			/* Lists of others may be old where nothing is run. */
+			here = here_of(w, t->realms[k]);
+			here.local = true;
+			r = chain_open(w->a, tokens, &here, ret, &again);
+			if (r == 0 || again.code != TOKEN_E_AUD)
+				*why = again;
+		}
+	}
+	return r;
+}
+
+int wallet_present(const struct wallet *w, struct sv presentation, struct chain *ret,
+		   struct token_why *why)
+{
+	const struct token_here here = here_of(w, w->realm);
+	const int r = check_clock(w, why);
+
+	return r < 0 ? r : chain_present(w->a, presentation, &here, ret, why);
+}
+
+bool wallet_revoked(struct wallet *w, const struct chain *c)
+{
+	const struct wallet_stamp now = stamp_of(w->dir);
+	scoped_arena a = ARENA_INIT(4 << 20);
+	const struct rvk *lists;
+	struct writ_err err = { 0 };
+	size_t n;
+
+	if (now.s == w->stamp.s && now.ns == w->stamp.ns)
+		return false;
+	/* SECURITY: who cannot be asked whether it still holds does not say yes. */
+	if (wallet_load_lists(w, &a, &lists, &n, &err) < 0)
+		return true;
+	w->stamp = now;
+	for (size_t k = 0; k < n; k++)
+		for (size_t i = 0; i < c->n; i++) {
+			struct token_why why = { 0 };
+
+			if (sv_eq(lists[k].iss, c->issuer->iss) &&
+			    rvk_check(&lists[k], &c->token[i], &why) < 0)
+				return true;
+		}
+	return false;
+}

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""run.py - tokens as people use them, judged from outside. Speaks TAP; $WRIT is the program.
+
+    run.py [--times] [WORD ...]
+"""
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import tok  # noqa: E402
+from tok import PYTHON, Realm, test  # noqa: E402
+
+
+def outs(w):
+    (w.work / "out/a").mkdir(parents=True)
+
+
+@test
+def pipeline(w):
+    """Literally as it stands in the documentation, and the very first thing this realm does."""
+    outs(w)
+    line = ("writ token mint --allow 'write:./out/' | writ token attenuate --allow 'write:./out/a/' | "
+            "writ run --token - -- sh -c 'echo x > out/%s'")
+    for name, good in (("b", False), ("a/b", True)):
+        got = subprocess.run(["sh", "-c", f'writ() {{ "{tok.WRIT}" "$@"; }}; ' + line % name], cwd=w.work, env=w.a.env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        w.ok((got.returncode == 0) is good and (w.work / "out" / name).exists() is good,
+             f"out/{name} is {'written' if good else 'refused by the kernel'}", got.stderr.decode())
+        w.ok(good or b"hop 2 of 2 of the chain dropped it" in got.stderr, "and the hop is named", got.stderr.decode())
+    sessions = [p.stem for p in (w.a.kept / "sessions").glob("*.jsonl")]
+    told = [w.a.run("why", f"{s}#1") for s in sessions]
+    w.ok(any(t.code == 1 and "hop 2 of 2 of the chain dropped it" in t.out and "a token cannot be widened" in t.out for t in told),
+         "writ why SESSION#1 names it too", "\n".join(map(str, told)))
+
+
+@test
+def answers(w):
+    outs(w)
+    chain = w.a.narrow(w.a.mint("write:./out/"), "--allow", "write:./out/a/")
+    (w.work / "chain").write_text(chain + "\n")
+    got = w.a.run("why", "--token", "chain", "write", "./out/b")
+    w.ok(got.code == 1 and "hop 2 of 2 of the chain dropped it" in got.out, "why names the hop that dropped it", got)
+    got = w.a.run("why", "--token", "chain", "write", "/etc/passwd")
+    w.ok(got.code == 1 and "hop 1 of 2 of the chain never had it" in got.out, "or that never had it", got)
+    got = w.a.run("why", "--json", "--token", "chain", "write", "./out/b")
+    w.ok(json.loads(got.out)["hop"] == 2, "also for machines", got)
+    w.ok(w.a.run("why", "--token", "chain", "write", "./out/a/x").code == 0, "and says yes to what is left")
+    got = w.a.run("explain", "--token", "chain")
+    w.ok(got.code == 0 and "hop 2 of 2 of the chain narrowed fs.write" in got.out, "explain says what a hop took", got)
+    got = w.a.run("token", "inspect", "chain")
+    w.ok(got.code == 0 and "narrowed" in got.out and "this machine" in got.out, "inspect is for people", got)
+    seen = json.loads(w.a.run("token", "inspect", "--json", "chain").out)
+    w.ok(len(seen["hops"]) == 2 and len(seen["hops"][1]["dropped"]) == 2 and seen["hops"][1]["key"] is True, "and for machines", seen)
+    w.ok(w.a.run("token", "verify", "chain").code == 0, "verify says that it is good")
+
+
+@test
+def widening(w):
+    outs(w)
+    leaf = w.a.narrow(w.a.mint("write:./out/", more=("--limit", "pids=64", "--for", "20m")), "--allow", "write:./out/a/", "--depth", "1")
+    narrow = ("token", "attenuate")
+    for rule in ("write:./out/", "write:./out/b", "read:/etc/", "net:example.com", "unix:/run/x.sock"):
+        got = w.a.run(*narrow, "--allow", rule, give=leaf)
+        w.refused(got, "E_WIDEN", f"--allow {rule}")
+        w.ok(rule.split(":")[1].strip("./") in got.err, "and says which rule", got)
+    w.refused(w.a.run(*narrow, "--limit", "pids=65", give=leaf), "E_WIDEN", "a larger limit")
+    w.refused(w.a.run(*narrow, "--for", "30m", give=leaf), "E_TIME", "a longer life")
+    w.refused(w.a.run(*narrow, "--depth", "3", give=leaf), "E_DEPTH", "more derived ones")
+    last = w.a.narrow(leaf, "--deny", "write:./out/a/x")
+    w.refused(w.a.run(*narrow, give=last), "E_DEPTH", "one more than it may have")
+    got = w.a.use(last, "sh", "-c", "echo y > out/a/y; echo x > out/a/x; ulimit -u")
+    w.ok((w.work / "out/a/y").exists() and not (w.work / "out/a/x").exists(), "a denial alone keeps the rest", got)
+    deep = w.a.mint("write:./out/")
+    for _ in range(7):
+        deep = w.a.narrow(deep)
+    w.refused(w.a.run(*narrow, give=deep), "E_DEPTH", "a ninth hop")
+    got = w.a.use(deep, "sh", "-c", "echo z > out/z && cat out/z")
+    w.ok(got.out == "z\n", "eight hops run, a layer each", got)
+
+
+@test
+def sibling_denials(w):
+    outs(w)
+    root = w.a.mint("write:./out/", more=("--deny", "write:./out/x"))
+    got = w.a.use(w.a.narrow(root, "--allow", "write:./out/"), "sh", "-c", "echo x > out/x; echo y > out/y")
+    w.ok(not (w.work / "out/x").exists() and (w.work / "out/y").exists(), "denials of every hop hold", got)
+
+
+@test
+def once(w):
+    outs(w)
+    w.a.run("run", "--", "true")  # what this machine can do is found out once
+    chain = w.a.mint("write:./out/", more=("--single-use",))
+    w.refused(w.a.run("token", "attenuate", give=chain), "E_DEPTH", "nothing is derived from a single-use token")
+    runs = [w.a.start("run", "-q", "--token", "-", "--", "sh", "-c", f"echo x > out/won.{i}", stdin=subprocess.PIPE) for i in range(100)]
+    for p in runs:
+        p.stdin.write(chain.encode())
+        p.stdin.close()
+        p.stdin = None
+    ends = [(p.communicate(timeout=120)[1].decode(), p.returncode) for p in runs]
+    w.ok(len(list((w.work / "out").glob("won.*"))) == 1, "of a hundred at once exactly one wins")
+    w.ok(sum(c == 0 for _, c in ends) == 1 and sum(c == 121 and "E_REPLAY" in e for e, c in ends) == 99, "and the others are told",
+         sorted({(c, e[-200:]) for e, c in ends if c and "E_REPLAY" not in e}))
+    w.ok(len(w.a.events("token.spend")) == 1 and len(w.a.events("token.accept")) == 1, "the log has one")
+    got = w.a.use(chain, "true")
+    w.refused(got, "E_REPLAY", "later it is still used", 121)
+    fresh = w.a.mint("write:./out/")
+    (w.a.kept / "log/wal").rename(w.a.kept / "log/gone")
+    (w.a.kept / "log/wal").write_text("")
+    w.refused(w.a.use(fresh, "true"), "E_LOG", "what cannot be logged is not begun", 121)
+
+
+def running(w, chain, command):
+    p = w.a.start("run", "-q", "--token", "-", "--", "sh", "-c", f"echo x > out/a/started; {command}", stdin=subprocess.PIPE)
+    p.stdin.write(chain.encode())
+    p.stdin.close()
+    p.stdin = None
+    end = time.monotonic() + 20
+    while not (w.work / "out/a/started").exists() and p.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    (w.work / "out/a/started").unlink(missing_ok=True)
+    return p
+
+
+@test
+def revoked(w):
+    outs(w)
+    root = w.a.mint("write:./out/")
+    child = w.a.narrow(root, "--allow", "write:./out/a/")
+    p = running(w, child, "sleep 60")
+    begin = time.monotonic()
+    got = w.a.run("token", "revoke", "-", give=root)
+    w.ok(got.code == 0, "the first token is revoked", got)
+    out, err = p.communicate(timeout=30)
+    w.ok(time.monotonic() - begin < 2 and p.returncode == 143, f"and the session of one derived from it ends within a second ({time.monotonic() - begin:.2f} s)",
+         err.decode())
+    w.ok("revoked" in err.decode(), "and says why", err.decode())
+    w.refused(w.a.run("token", "verify", give=child), "E_REVOKED", "it is no token any more")
+    w.refused(w.a.run("token", "attenuate", give=root), "E_REVOKED", "nothing can be derived from it")
+    w.refused(w.a.use(root, "true"), "E_REVOKED", "nor run", 121)
+    other = w.a.mint("write:./out/")
+    jti = json.loads(w.a.run("token", "inspect", "--json", give=other).out)["hops"][0]["jti"]
+    w.ok(w.a.run("token", "revoke", jti).code == 0, "by name as well")
+    w.refused(w.a.run("token", "verify", give=other), "E_REVOKED", "then, too")
+    w.ok(len(w.a.events("token.revoke")) == 2, "the log knows")
+
+
+@test
+def expired(w):
+    outs(w)
+    chain = w.a.narrow(w.a.mint("write:./out/"), "--for", "3s")
+    begin = time.monotonic()
+    p = running(w, chain, "sleep 60")
+    _, err = p.communicate(timeout=30)
+    w.ok(p.returncode == 124 and time.monotonic() - begin < 6, f"the session ends with the first of them ({time.monotonic() - begin:.1f} s)", err.decode())
+    w.refused(w.a.run("token", "verify", give=chain), "E_TIME", "which has expired")
+
+
+@test
+def clock(w):
+    outs(w)
+    chain, floor = w.a.mint("write:./out/"), w.a.kept / "tokens/clock"
+    now = int(time.time())
+    w.ok(abs(int(floor.read_text()) - now) < 30, "the latest time is kept")
+    floor.write_text(f"{now + 20}\n")
+    w.ok(w.a.run("token", "verify", give=chain).code == 0, "a few seconds are no matter")
+    floor.write_text(f"{now + 3600}\n")
+    w.refused(w.a.run("token", "verify", give=chain), "E_TIME", "a clock that was set back")
+    w.refused(w.a.use(chain, "true"), "E_TIME", "runs nothing", 121)
+    floor.write_text("yesterday\n")
+    w.ok(w.a.use(chain, "true").code == 125, "one that cannot be read is no time")
+
+
+@test
+def counted(w):
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(64)
+    port, seen = server.getsockname()[1], []
+
+    def serve():
+        while True:
+            try:
+                c, _ = server.accept()
+                seen.append(1)
+                c.sendall(b"hello")
+                c.close()
+            except OSError:
+                return
+    threading.Thread(target=serve, daemon=True).start()
+    ask = (f"import socket\nfor i in range(3):\n  try:\n    s=socket.create_connection(('host.writ',{port}),9)\n"
+           "    print(s.recv(9)==b'hello')\n  except OSError: print(False)")
+    root = w.a.mint(f"net:tcp://localhost:{port};count=5")
+    child = w.a.narrow(root, "--allow", f"net:tcp://localhost:{port};count=4")
+    got = w.a.use(w.a.narrow(child), PYTHON, "-c", ask)
+    w.ok(got.out.split() == ["True"] * 3, "three of four", got)
+    got = [w.a.start("run", "-q", "--token", "-", "--", PYTHON, "-c", ask, stdin=subprocess.PIPE) for _ in range(4)]
+    for p, chain in zip(got, [w.a.narrow(child), w.a.narrow(child), w.a.narrow(root), w.a.narrow(root)]):
+        p.stdin.write(chain.encode())
+        p.stdin.close()
+        p.stdin = None
+    good = sum(p.communicate(timeout=60)[0].count(b"True") for p in got)
+    w.ok(good == 2 and len(seen) == 5, f"siblings at once share what is left: {good} more, {len(seen)} in all")
+    left = [c["uses"] for h in json.loads(w.a.run("token", "inspect", "--json", give=child).out)["hops"] for c in h["counters"]]
+    w.ok(left[0] == 5 and left[1] in (3, 4), "every ancestor was debited, none too often", left)
+    got = w.a.use(w.a.narrow(root), PYTHON, "-c", ask)
+    w.ok(got.out.split() == ["False"] * 3 and "count of the token" in got.err, "nobody gets a new counter by deriving anew", got)
+    server.close()
+
+
+@test
+def unenforceable(w):
+    outs(w)
+    for rule in ("tool:mail/send;count=1", "net:tcp://localhost:9;rate=1/1m"):
+        got = w.a.use(w.a.mint(rule), "true")
+        w.ok(got.code == 122, f"{rule} ends with 122", got)
+    ask = w.a.run("token", "mint", "-p", "-", give="version 1\nask write ./out/\n")
+    w.ok(w.a.use(ask.text(), "true").code == 122, "and what somebody has to approve", ask)
+
+
+@test
+def only_narrows(w):
+    outs(w)
+    (w.work / "other").mkdir()
+    got = w.a.use(w.a.mint("write:./out/"), "sh", "-c", "echo x > out/x; echo x > out/a/x; echo x > other/x",
+                  options=("--allow", "write:./out/a/", "--allow", "write:./other/"))
+    w.ok((w.work / "out/a/x").exists() and not (w.work / "out/x").exists() and not (w.work / "other/x").exists(),
+         "rules of the command line take away and give nothing", got)
+    w.ok("the rules of the command line dropped it" in got.err, "and are named", got)
+    got = w.a.use(w.a.mint("write:./out/"), "sh", "-c", "echo x > out/y; echo x > out/a/y", options=("--deny", "write:./out/y"))
+    w.ok((w.work / "out/a/y").exists() and not (w.work / "out/y").exists(), "a denial alone leaves the rest", got)
+    got = w.a.use(w.a.mint("write:./out/"), "true", options=("--env", "FOO=1"))
+    w.ok(got.code == 125 and "only be narrowed" in got.err, "nothing can be added", got)
+    (w.work / "agent.writ").write_text("version 1\nallow write .\n")
+    got = w.a.use(w.a.mint("write:./out/"), "sh", "-c", "cat agent.writ; echo x > z")
+    w.ok(not (w.work / "z").exists() and "allow" not in got.out, "neither a policy nor the workspace counts", got)
+
+
+@test
+def nothing_live(w):
+    outs(w)
+    p = running(w, w.a.mint("write:./out/"), "sleep 20")
+    session = w.a.run("ps", "--json")
+    name = json.loads(session.out)[0]["session"]
+    got = w.a.run("allow", name, f"write:{w.work}")
+    w.ok(got.code and "its token is its policy" in got.err, "a session of a token cannot be widened", got)
+    w.a.run("stop", name)
+    p.communicate(timeout=20)
+
+
+@test
+def hidden(w):
+    """TOK-019: in no environment, argument list, log or record, and nothing inside can use it."""
+    outs(w)
+    chain = w.a.narrow(w.a.mint("write:./out/"), "--allow", "write:./out/a/")
+    (w.work / "chain").write_text(chain)
+    look = ("import os,glob\nt=''\nfor p in glob.glob('/proc/[0-9]*'):\n  for f in ('environ','cmdline'):\n"
+            "    try: t+=open(p+'/'+f,errors='replace').read()\n    except OSError: pass\n"
+            "open('out/a/seen','w').write(t+os.read(0,1<<20).decode())")
+    with open(w.work / "chain") as f:
+        p = w.a.start("run", "--token", "-", "--", PYTHON, "-c", look, stdin=f)
+        out, err = p.communicate(timeout=60)
+    parts = [x for t in chain.split("~") for x in t.split(".")]
+    seen = (w.work / "out/a/seen").read_text() if (w.work / "out/a/seen").exists() else None
+    w.ok(seen is not None and not any(x in seen for x in parts), "nothing inside sees it, not even its standard input", err.decode())
+    kept = b"".join(f.read_bytes() for f in w.a.kept.rglob("*") if f.is_file())
+    w.ok(not any(x.encode() in kept for t in chain.split("~") for x in t.split(".")[1:]), "no file of ours has it")
+    w.ok(tok.digest(chain.split("~")[-1]).encode() in kept, "but its digest")
+    got = w.a.use(w.a.mint("write:./out/", f"read:{w.a.kept}"), "sh", "-c", f"cat {w.a.kept}/keys/holder/*.pem {w.a.kept}/keys/issue.pem")
+    w.ok("PRIVATE" not in got.out, "nobody inside has its key", got)
+
+
+@test
+def foreign(w):
+    outs(w)
+    chain, other = w.a.mint("write:./out/"), Realm(w.top, "b")
+    w.refused(other.run("token", "verify", give=chain), "E_ROOT", "another machine does not know its issuer")
+    w.refused(other.use(chain, "true"), "E_ROOT", "and runs nothing", 121)
+    for key in (w.a.kept / "keys/holder").iterdir():
+        key.rename(w.top / key.name)
+    got = w.a.use(chain, "true")
+    w.refused(got, "E_POP", "whoever copied the text alone has nothing", 121)
+    got = w.a.run("token", "attenuate", give=chain)
+    w.ok(got.code and not got.out, "and can derive nothing", got)
+    for key in w.top.glob("*.pem"):
+        key.chmod(0o644)
+        key.rename(w.a.kept / "keys/holder" / key.name)
+    w.ok(w.a.use(chain, "true").code == 121, "a key that others can read is none")
+
+
+@test
+def garbage(w):
+    outs(w)
+    chain = w.a.mint("write:./out/")
+    head, body, sig = chain.split(".")
+    for text, code, what in (("", "E_FORMAT", "nothing"), ("A" * (1 << 20), "E_SIZE", "a megabyte"), (chain + "~" + chain, "E_LINK_ISS", "twice the same"),
+                             (chain[:-1], "E_", "the end is missing"), (chain + "A", "E_", "too long"), (f"{head}.{body}.", "E_", "no signature"),
+                             (f"{head}.{body[:-4]}AAAA.{sig}", "E_SIG", "another payload"), ("~" * 9 + chain, "E_", "empty parts"),
+                             (tok.b64u(b'{"alg":"none","kid":"x","typ":"writ-cap+jwt"}') + f".{body}.", "E_", "no algorithm"),
+                             (tok.b64u(b'{"alg":"EdDSA","kid":"../../../../etc/passwd","typ":"writ-cap+jwt"}') + f".{body}.{sig}", "E_", "a path as kid"),
+                             (chain + "\0" + "x", "E_", "a NUL"), ("[" * 10000, "E_", "deep")):
+        w.refused(w.a.run("token", "verify", give=text), code, what)
+    w.refused(w.a.use("A" * (1 << 20), "true"), "E_SIZE", "run", 121)
+
+
+@test
+def own_home(w):
+    outs(w)
+    w.a.run("run", "--", "sh", "-c", "echo secret > ~/kept")
+    got = w.a.use(w.a.mint("write:./out/"), "sh", "-c", "cat ~/kept; echo x > ~/mine && cat ~/mine")
+    w.ok(got.out == "x\n", "the home of other sessions is not its home", got)
+    w.ok(not list((w.a.kept / "homes").glob("own-*")), "and nothing of its own is left")
+
+
+@test
+def both_tiers(w):
+    outs(w)
+    for tier in "AB":
+        chain = w.a.narrow(w.a.mint("write:./out/"), "--allow", "write:./out/a/")
+        got = w.a.use(chain, "sh", "-c", f"echo x > out/a/{tier}; echo x > out/{tier}; cat /etc/shadow", options=("--tier", tier))
+        w.ok((w.work / f"out/a/{tier}").exists() and not (w.work / f"out/{tier}").exists(), f"tier {tier}", got)
+
+
+@test
+def agents(w):
+    """`writ spawn` inside: the agent of a policy, in a session of its own."""
+    outs(w)
+    prog = Path(tok.WRIT).parent
+    (w.top / "policy").write_text(f"version 1\nallow write ./out/\nallow read {prog}\nallow agent coder\n"
+                                  f"agent coder\n    allow write ./out/a/\n")
+
+    def run(script):
+        return w.a.run("run", "-p", w.top / "policy", "--", "sh", "-c", script)
+    got = run(f"echo mine > ~/kept; echo hello | {tok.WRIT} spawn coder -- sh -c 'cat; echo x > out/a/x; echo y > out/y; cat ~/kept; exit 7'; echo ended $?")
+    w.ok(got.out == "hello\nended 7\n", "it has our standard descriptors, and we its status", got)
+    w.ok((w.work / "out/a/x").exists() and not (w.work / "out/y").exists(), "the kernel refuses what its block dropped", got)
+    w.ok("out/y: Permission denied" in got.err and "kept" in got.err, "and it has a home of its own", got)
+    logs = {p.stem: [json.loads(x) for x in p.read_text().splitlines()] for p in (w.a.kept / "sessions").glob("*.jsonl")}
+    told = {n: {e["event"]: e for e in log} for n, log in logs.items()}
+    child = next((n for n in told if "parent" in told[n]), None)
+    parent = told[child]["parent"]["session"] if child else None
+    w.ok(child and told[parent]["spawn"]["session"] == child and told[parent]["spawn.end"]["exit"] == 7, "both logs name the other", told.keys())
+    got = run(f"{tok.WRIT} spawn other -- true; echo $?")
+    w.ok(got.out == "125\n" and "no rule lets" in got.err, "another one is not started", got)
+    got = run(f"{tok.WRIT} spawn coder -- {tok.WRIT} spawn coder -- true; echo $?")
+    w.ok(got.out != "0\n", "an agent has no agents", got)
+    begin = time.monotonic()
+    got = run(f"{tok.WRIT} spawn coder -- sh -c 'echo x > out/a/up; sleep 61.5' & while [ ! -e out/a/up ]; do sleep 0.05; done; exit 3")
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x0061.5" in read(p)]
+    w.ok(got.code == 3 and time.monotonic() - begin < 15 and not left, "and ends with who started it", (got, left))
+    got = w.a.run("run", "--tier", "B", "-p", w.top / "policy", "--", "true")
+    w.ok(got.code == 122, "tier B has no way to ask for one", got)
+    w.ok(w.a.run("spawn", "coder", "--", "true").code == 125, "nor has who stands outside")
+    w.ok(not list((w.a.kept / "homes").glob("own-*")) and not list((w.a.kept / "run").iterdir()), "nothing is left")
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+if __name__ == "__main__":
+    sys.exit(tok.main())
