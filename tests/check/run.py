@@ -1,0 +1,479 @@
+#!/usr/bin/env python3
+"""run.py - the C code and writ_check.py say the same of everything; TAP.
+
+    tests/check/run.py CHECK_TOOL TLOG_TOOL WRIT
+
+Over the vectors, over what the programs write, and over changed copies of both: bits flipped,
+lines dropped, swapped and doubled, other spellings, other keys, tails cut off, and tokens
+whose claims were changed before they were signed. WRIT_TEST_LONG takes many more. A seed
+that is printed can be given again as WRIT_TEST_SEED.
+"""
+import copy
+import importlib.util
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent
+LONG = bool(os.environ.get("WRIT_TEST_LONG"))
+SEED = int(os.environ.get("WRIT_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+rng = random.Random(SEED)
+
+if importlib.util.find_spec("cryptography") is None:
+    print("1..0 # SKIP the Python package cryptography is not installed")
+    sys.exit(0)
+sys.path.insert(0, str(HERE))
+import writ_check as w  # noqa: E402
+import writ_tokens as wt  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
+
+
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tap:
+    def __init__(self):
+        self.n, self.bad = 0, 0
+
+    def ok(self, good, name):
+        self.n, self.bad = self.n + 1, self.bad + (not good)
+        print(f"{'' if good else 'not '}ok {self.n} - {name}", flush=True)
+
+
+class C:
+    """check_tool, asked line by line."""
+
+    def __init__(self, path):
+        self.p = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, word, *args):
+        words = [word] + [(a.encode() if isinstance(a, str) else a).hex() or "-" for a in args]
+        self.p.stdin.write(" ".join(words).encode() + b"\n")
+        self.p.stdin.flush()
+        return self.p.stdout.readline().decode("latin-1").rstrip("\n")
+
+
+class Compare:
+    """Counts comparisons, and keeps the first few that differ."""
+
+    def __init__(self, tap, c, name):
+        self.tap, self.c, self.name, self.n, self.yes, self.diff = tap, c, name, 0, 0, []
+
+    def same(self, ours, theirs, what):
+        self.n, self.yes = self.n + 1, self.yes + ours.startswith("ok")
+        if ours != theirs:
+            self.diff.append(f"python {ours[-160:]!r}, C {theirs[-160:]!r}: {what}")
+
+    def done(self, both=True):
+        """@both: some were accepted and some refused, or the comparison shows little."""
+        told = f"{self.name}: {self.n} compared, {self.yes} accepted"
+        self.tap.ok(not self.diff and self.n and (not both or 0 < self.yes < self.n), told)
+        for line in self.diff[:12]:
+            print("# " + line[:600])
+
+
+def said(ask, *args):
+    """What writ_check says, as a string like C's answers."""
+    try:
+        return ask(*args)
+    except w.Bad as e:
+        return e.code
+
+
+# ---- changes of bytes -----------------------------------------------------------------------------
+
+def flip(data):
+    at = rng.randrange(len(data) * 8)
+    return data[:at // 8] + bytes([data[at // 8] ^ 1 << at % 8]) + data[at // 8 + 1:]
+
+
+def poke(data):
+    at = rng.randrange(len(data))
+    return data[:at] + bytes([rng.choice(b'\0\n\r\t "\\,:{}[]019azAZ_-+/=%\x7f\xff')]) + data[at + rng.randrange(2):]
+
+
+def cut(data):
+    return data[:rng.randrange(len(data))]
+
+
+def lines(change):
+    def do(data):
+        rows = data.split(b"\n")
+        a, b = rng.randrange(len(rows)), rng.randrange(len(rows))
+        change(rows, a, b)
+        return b"\n".join(rows)
+    return do
+
+
+def swap(rows, a, b):
+    rows[a], rows[b] = rows[b], rows[a]
+
+
+CHANGES = [flip, flip, poke, poke, cut, lines(lambda r, a, b: r.pop(a)), lines(swap),
+           lines(lambda r, a, b: r.insert(a, r[b])), lambda d: d + b"\n", lambda d: d + b" "]
+
+
+def changed(data, n):
+    """The data itself, then @n changed copies; some have several changes."""
+    yield data
+    for _ in range(n if data else 0):
+        out = rng.choice(CHANGES)(data)
+        while out and rng.randrange(5) == 0:
+            out = rng.choice(CHANGES)(out)
+        yield out
+
+
+# ---- logs -----------------------------------------------------------------------------------------
+
+def entry_said(line):
+    return "ok " + w.entry(line)[1].decode()
+
+
+SALT, DIGEST = "jQDp9noSXS9B48lKfv0GzQ", "jQIi90he6eeRR_DmBAoDYpXZ6b93VgpxEJEsvhIFJMY"
+ENTRIES = [
+    '{"event":"a","time":1}', '{"_salt":{"o":"%s"},"event":"a","o":"x","time":1}' % SALT,
+    '{"_sd":["%s"],"event":"a","time":1}' % DIGEST, '{"_salt":{"o":"%s"},"_sd":["%s"],"event":"a","o":"x","time":1}' % (SALT, DIGEST),
+    '{"_salt":{"o":"%s","p":"%s"},"event":"a","o":[1,true,"%%0A"],"p":{"a":false},"time":1}' % (SALT, SALT),
+    '{"_salt":{},"event":"a","time":1}', '{"_sd":[],"event":"a","time":1}', '{"_salt":{"q":"%s"},"event":"a","time":1}' % SALT,
+    '{"_salt":{"event":"%s"},"event":"a","time":1}' % SALT, '{"_salt":{"time":"%s"},"event":"a","time":1}' % SALT,
+    '{"_salt":{"_sd":"%s"},"_sd":["%s"],"event":"a","time":1}' % (SALT, DIGEST), '{"_salt":{"_salt":"%s"},"event":"a","time":1}' % SALT,
+    '{"_salt":"%s","event":"a","time":1}' % SALT, '{"_salt":{"o":"%s"},"event":"a","o":1,"time":1}' % SALT[:-1],
+    '{"_salt":{"o":"%sx"},"event":"a","o":1,"time":1}' % SALT[:-1], '{"_salt":{"o":1},"event":"a","o":1,"time":1}',
+    '{"_salt":{"o":"%sAA"},"event":"a","o":1,"time":1}' % SALT,
+    '{"_sd":["%s","%s"],"event":"a","time":1}' % (DIGEST, DIGEST), '{"_sd":["zz","aa"],"event":"a","time":1}', '{"_sd":[1],"event":"a","time":1}',
+    '{"_sd":["%s","A%s"],"event":"a","time":1}' % (DIGEST, DIGEST[1:]), '{"_sd":["A%s","%s"],"event":"a","time":1}' % (DIGEST[1:], DIGEST),
+    '{"_sd":["%sZ"],"event":"a","time":1}' % DIGEST[:-1], '{"_sd":"%s","event":"a","time":1}' % DIGEST, '{"_sd":{},"event":"a","time":1}',
+    '{"O":1,"_salt":{"O":"%s"},"event":"a","time":1}' % SALT, '{"_a":1,"_salt":{"_a":"%s"},"event":"a","time":1}' % SALT,
+    '{"time":1}', '{"event":"a"}', '{"event":1,"time":1}', '{"event":"","time":1}', '{"event":"a","time":"1"}', '{"event":"a","time":true}',
+    '{}', '[]', '""', '1', 'true', 'null', '', ' {"event":"a","time":1}', '{"event":"a","time":1} ', '{"event":"a", "time":1}',
+    '{"time":1,"event":"a"}', '{"event":"a","event":"a","time":1}', '{"event":"a","time":1.0}', '{"event":"a","time":1e3}',
+    '{"event":"a","time":-1}', '{"event":"a","time":-0}', '{"event":"a","time":01}', '{"event":"a","time":9007199254740991}',
+    '{"event":"a","time":9007199254740992}', '{"event":"a","time":null}', '{"a":NaN,"event":"a","time":1}', '{"a":"\\u0061","event":"a","time":1}',
+    '{"a":"\\/","event":"a","time":1}', '{"a":"\\"\\\\","event":"a","time":1}', '{"a":"\\n","event":"a","time":1}', '{"a":"\x7f","event":"a","time":1}',
+    '{"a":"\xe4","event":"a","time":1}', '{"":1,"event":"a","time":1}', '{"a b":1,"event":"a","time":1}', '{"a$.-_Z9":1,"event":"a","time":1}',
+    '{"a":"%","event":"a","time":1}', '{"a":"%zz","event":"a","time":1}', '{"a":"%41","event":"a","time":1}', '{"a":"%0a","event":"a","time":1}',
+    *('{"a":%s1%s,"event":"a","time":1}' % ("[" * n, "]" * n) for n in (6, 7, 8, 9, 100)),
+    *('{"a":%s%s,"event":"a","time":1}' % ("[" * n, "]" * n) for n in (6, 7, 8, 9)),
+    '{"_salt":{"a":"%s"},"a":%s1%s,"event":"a","time":1}' % (SALT, "[" * 7, "]" * 7),
+    '{"a":"%s","event":"a","time":1}' % ("x" * 16352), '{"a":"%s","event":"a","time":1}' % ("x" * 16353),
+    '{"a":"%s","event":"a","time":1}' % ("x" * 16354), '{"a":"%s","event":"a","time":1}' % ("x" * 16355),
+    *('{"_salt":{"a":"%s"},"a":"%s","event":"a","time":1}' % (SALT, "x" * n) for n in (20000, 1048509, 1048510, 1048511, 1048512, 1048513)),
+]
+
+
+def twice(c):
+    """One digest from two places: a member whose disclosure is in the list already."""
+    public = json.loads(w.entry(ENTRIES[1].encode())[1])
+    return '{"_salt":{"o":"%s"},"_sd":["%s"],"event":"a","o":"x","time":1}' % (SALT, public["_sd"][0])
+
+
+def test_entries(tap, c):
+    cmp = Compare(tap, c, "entries")
+    for text in [*ENTRIES, twice(c)]:
+        for data in changed(text.encode("latin-1"), (400 if LONG else 6) if len(text) < 999 else 0):
+            if b"\n" in data:
+                continue
+            ours, theirs = said(entry_said, data), c.ask("entry", data)
+            cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data[:300])
+    cmp.done()
+
+
+def session_said(data):
+    values, root, _ended, torn = w.session(data)
+    return f"ok {len(values)} {root.hex()} {torn}"
+
+
+def test_sessions(tap, c, logs):
+    cmp = Compare(tap, c, "session logs")
+    for log in logs:
+        for data in changed(log, 2000 if LONG else 60):
+            ours, theirs = said(session_said, data), c.ask("session", data)
+            cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data[:200])
+    cmp.done()
+
+
+def policy_said(data):
+    p = w.Policy(data)
+    return f"ok {len(p.logs)} {len(p.witnesses())}"
+
+
+def test_policies(tap, c):
+    cmp = Compare(tap, c, "policies of logs")
+    seeds = [(TESTS / "vectors/tlog/policy").read_bytes()]
+    seeds += [p.read_bytes() for p in sorted((TESTS / "fuzz/corpus/tlog_policy").iterdir())]
+    vkeys = (TESTS / "vectors/tlog/vkeys").read_bytes().split()
+    seeds += [b"log " + vkeys[0] + b"\nwitness none " + vkeys[1] + b"\nquorum none\n",
+              b"log " + vkeys[1] + b"\nquorum none\n", b"witness a " + vkeys[0] + b"\nquorum a\n",
+              b"log " + vkeys[0] + b" u v\nquorum none\n", b"\tlog\t" + vkeys[0] + b" u \n # c\n\nquorum none \n"]
+    for seed in seeds:
+        for data in changed(seed, 1500 if LONG else 120):
+            ours, theirs = said(policy_said, data), c.ask("policy", data)
+            cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data)
+    cmp.done()
+
+
+def proof_said(data, leaf, policy):
+    return "ok %d %d" % w.proof(data, leaf, w.Policy(policy))
+
+
+def test_proofs(tap, c, logs):
+    cmp = Compare(tap, c, "proofs of inclusion")
+    vec = TESTS / "vectors/tlog"
+    policy, leaf = (vec / "policy").read_bytes(), (vec / "entries").read_bytes().split(b"\n")[2]
+    rows = [((vec / n).read_bytes(), leaf, policy) for n in ("entry2.tlog-proof", "entry2-extra.tlog-proof")] + logs
+    for seed, leaf, policy in rows:
+        for data in changed(seed, 4000 if LONG else 150):
+            cmp.same(said(proof_said, data, leaf, policy), c.ask("proof", data, leaf, policy), data)
+        for other in changed(policy, 300 if LONG else 25):
+            cmp.same(said(proof_said, seed, leaf, other), c.ask("proof", seed, leaf, other), other)
+        cmp.same(said(proof_said, seed, leaf + b"x", policy), c.ask("proof", seed, leaf + b"x", policy), "another entry")
+    cmp.done()
+
+
+def made_logs(tool, work):
+    """Proofs from logs that tlog_tool wrote."""
+    for size in (1, 2, 255, 257, 1000):
+        log = work / f"tlog{size}"
+        subprocess.run([tool, "make", str(size), log], check=True)
+        vkey = (log / "vkeys").read_text().split()
+        policy = f"log {vkey[0]}\nwitness a {vkey[1]}\nwitness b {vkey[2]}\ngroup g all a b\nquorum g\n".encode()
+        rows = [r.split() for r in (log / "proofs").read_text().splitlines() if r.startswith("inclusion")]
+        for row in (rows[0], rows[len(rows) // 2], rows[-1])[:3 if LONG else 1]:
+            path = "".join(w.base64.b64encode(bytes.fromhex(h)).decode() + "\n" for h in row[2:])
+            head = f"c2sp.org/tlog-proof@v1\nindex {row[1]}\n{path}\n".encode()
+            yield head + (log / "checkpoint").read_bytes(), f"entry {row[1]}".encode(), policy
+
+
+# ---- tokens ---------------------------------------------------------------------------------------
+
+def chain_said(doc, text, lists, realm, now, local, request=""):
+    bundle = wt.trust(doc["trust"].encode())
+    try:
+        lists = [wt.signed_list(t, bundle) for t in lists]
+        issuer, chain, _pop = wt.presentation(text, bundle, lists, realm, now, local)
+    except w.Bad as e:
+        return f"{e.code} {e.where if e.where is not None else wt.WHOLE}"
+    if not request:
+        return f"ok {len(chain)}"
+    try:
+        who, debits = wt.decide(issuer, chain, realm, request)
+    except w.Bad as e:
+        return f"ok {len(chain)} {e.code} {e.where}"
+    return " ".join([f"ok {len(chain)} approve", *who, "debits", *(d[1] for d in debits)])
+
+
+def chain_asked(c, doc, text, lists, realm, now, local, request=""):
+    got = c.ask("chain", doc["trust"], realm, str(now), "1" if local else "0", text, request, *lists).split(" ")
+    if got[0] != "ok":
+        return " ".join(got[:2])
+    return " ".join(got[:4] if got[2:3] == ["E_NOCAP"] else got)
+
+
+def test_vectors(tap, c, folder):
+    doc = json.loads((folder / "chains.json").read_text())
+    cmp = Compare(tap, c, "chains of the vectors")
+    for case in doc["cases"]:
+        args = (case["text"], case.get("rvk", [doc["list"]]), case.get("realm", doc["realm"]),
+                case.get("now", doc["now"]), case.get("local", False))
+        want = "ok %d" % case["text"].count("~") if case["expect"] == "OK" else f"{case['expect']} {case['hop']}"
+        cmp.same(chain_said(doc, *args), chain_asked(c, doc, *args), case["name"])
+        cmp.same(chain_said(doc, *args), want, case["name"] + " (vector)")
+    cmp.done()
+    doc, cmp = json.loads((folder / "decide.json").read_text()), Compare(tap, c, "requests of the vectors")
+    for case in doc["cases"]:
+        args = (doc["chains"][str(case["depth"])], [doc["list"]], doc["realm"], doc["now"], False, case["request"])
+        want = (f"ok {case['depth']} E_NOCAP {case['refused']}" if "refused" in case else
+                " ".join([f"ok {case['depth']} approve", *case["approve"], "debits", *(d[1] for d in case["debits"])]))
+        cmp.same(chain_said(doc, *args), chain_asked(c, doc, *args), case["request"])
+        cmp.same(chain_said(doc, *args), want, case["request"] + " (vector)")
+    cmp.done(both=False)
+    test_lists(tap, c, json.loads((folder / "lists.json").read_text()))
+
+
+def list_said(doc, case, text):
+    org = {"crv": "Ed25519", "kty": "OKP", "x": doc["org"]}
+    try:
+        if case["kind"] == "trust":
+            return f"ok {len(wt.signed_trust(text, org, case['seen'], doc['now'])['issuers'])}"
+        return f"ok {wt.signed_list(text, wt.trust(doc['trust'].encode()), case['seen'])['seq']}"
+    except w.Bad as e:
+        return e.code
+
+
+def list_asked(c, doc, case, text):
+    if case["kind"] == "trust":
+        got = c.ask("trust", w.from_b64u(doc["org"]), str(doc["now"]), str(case["seen"]), text)
+    else:
+        got = c.ask("list", doc["trust"], str(case["seen"]), text)
+    return got if got.startswith("ok") else got.split(" ")[0]
+
+
+def test_lists(tap, c, doc):
+    cmp = Compare(tap, c, "lists and bundles")
+    for case in doc["cases"]:
+        cmp.same(list_said(doc, case, case["text"]), list_asked(c, doc, case, case["text"]), case["name"])
+        cmp.same(list_said(doc, case, case["text"]).split(" ")[0], case["expect"].replace("OK", "ok"), case["name"] + " (vector)")
+    for case in doc["cases"]:
+        if case["expect"] == "OK":
+            for data in changed(case["text"].encode(), 500 if LONG else 20):
+                text = data.decode("latin-1")
+                if text.isascii():
+                    cmp.same(list_said(doc, case, text), list_asked(c, doc, case, text), text)
+    cmp.done()
+
+
+def test_flips(tap, c, folder):
+    """Single bits of whole presentations, and coarser damage."""
+    doc, cmp = json.loads((folder / "decide.json").read_text()), Compare(tap, c, "presentations with damage")
+    for text in doc["chains"].values():
+        rows = changed(text.encode(), 300 if LONG else 60)
+        if LONG:
+            rows = [*rows, *(text[:i].encode() + bytes([ord(text[i]) ^ 1 << b]) + text[i + 1:].encode()
+                             for i in range(len(text)) for b in range(7))]
+        for data in rows:
+            one = data.decode("latin-1")
+            if one.isascii():
+                args = (one, [doc["list"]], doc["realm"], doc["now"], False)
+                cmp.same(chain_said(doc, *args), chain_asked(c, doc, *args), one)
+    cmp.done()
+
+
+def loose(text):
+    """The same bytes to a decoder that does not look at unused bits."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    return text[:-1] + alphabet[alphabet.index(text[-1]) ^ 1] if len(text) % 4 else text
+
+
+SPELLINGS = [lambda t: t, lambda t: t, loose, lambda t: t + "=", lambda t: t + "A", lambda t: t[:-1], lambda t: t[:-2], lambda t: "",
+             lambda t: t[:5] + "+" + t[6:], lambda t: t + "\n", lambda t: " " + t]
+HEADERS = ['{"alg":"EdDSA","kid":"KID","typ":"TYP"}'] * 4 + [
+    '{"alg":"EdDSA","kid":"KID","typ":"JWT"}', '{"alg":"none","kid":"KID","typ":"TYP"}', '{"alg":"none","kid":"KID","typ":"JWT"}',
+    '{"alg":"","kid":"KID","typ":"TYP"}', '{"alg":"EdDSA","kid":"KID","typ":""}', '{"alg":"E\\\\","kid":"KID","typ":"TYP"}',
+    '{"alg":"Ed25519","kid":"KID","typ":"TYP"}', '{"alg":"eddsa","kid":"KID","typ":"TYP"}', '{"alg":"EdDSA","kid":"","typ":"TYP"}',
+    '{"alg":"EdDSA","kid":"KIDA","typ":"TYP"}', '{"alg":"EdDSA","kid":"BAD","typ":"TYP"}', '{"alg":"EdDSA", "kid":"KID","typ":"TYP"}',
+    '{"kid":"KID","alg":"EdDSA","typ":"TYP"}', '{"alg":"EdDSA","kid":"KID"}', '{"alg":"EdDSA","kid":"KID","typ":"TYP"} ',
+    '{"alg":"EdDSA","alg":"EdDSA","kid":"KID","typ":"TYP"}', '{"alg":1,"kid":"KID","typ":"TYP"}', '{}', 'x',
+    '{"alg":"a b","kid":"KID","typ":"TYP"}', '{"alg":"EdDSA","kid":"KID","typ":"a b"}', '{"alg":"%s","kid":"KID","typ":"TYP"}' % ("A" * 300)]
+L25519 = 2**252 + 27742317777372353535851937790883648493
+
+
+def odd_signature(v, key, message):
+    """Signatures that only some verifiers take: s too large, and R of small order."""
+    good = key.sign(message)
+    kind = rng.randrange(12)
+    if kind == 0:
+        return good[:32] + (v.tlog.little(good[32:]) + L25519).to_bytes(32, "little")
+    if kind == 1:
+        point = (1).to_bytes(32, "little")
+        h = v.tlog.little(v.hashlib.sha512(point + key.pub + message).digest())
+        return point + (h * key.scalar % L25519).to_bytes(32, "little")
+    return good[:-1] if kind == 2 else good + b"x" if kind == 3 else good
+
+
+def test_spellings(tap, c, v):
+    """Signed texts that are spelled otherwise before they are signed."""
+    cmp = Compare(tap, c, "signed texts in other spellings")
+    doc = {"trust": v.cj(v.TRUST)}
+    for _ in range(20000 if LONG else 500):
+        chain = v.Chain(rng.choice((1, 2)))
+        parts = chain.parts()
+        at = rng.randrange(len(parts))
+        key, typ = [*chain.keys[:len(parts) - 1], chain.pop_key][at], "writ-pop+jwt" if at == len(parts) - 1 else "writ-cap+jwt"
+        bad_kid = rng.choice((loose(key.kid()), v.C.kid(), v.ORG.kid(), "~" * 43))
+        head = v.b64u(rng.choice(HEADERS).replace("KID", key.kid()).replace("TYP", typ).replace("BAD", bad_kid).encode())
+        spelled = [t if rng.randrange(3) else rng.choice(SPELLINGS)(t) for t in (head, parts[at].split(".")[1])]
+        signature = v.b64u(odd_signature(v, key, ".".join(spelled).encode()))
+        parts[at] = ".".join([*spelled, rng.choice(SPELLINGS)(signature) if rng.randrange(3) == 0 else signature])
+        args = ("~".join(parts), [], v.REALM, v.NOW, True)
+        cmp.same(chain_said(doc, *args), chain_asked(c, doc, *args), parts[at])
+    cmp.done()
+
+
+def values(v, chain):
+    """What a claim or a member may be turned into."""
+    yield from (0, 1, 2, 7, 8, 299, 300, 301, v.NOW, v.NOW - 100, v.NOW - 101, v.NOW + 30, v.NOW + 31, v.NOW + 800, v.NOW + 28700,
+                v.NOW + 28701, v.NOW + 3500, v.NOW + 3501, 2**53 - 1, True, "", "x", "a b", [], {}, [v.REALM], ["l-test8"],
+                [v.REALM, "l-test8"], ["l-test8", v.REALM], [f"l-{i:03}" for i in range(17)], v.REALM, v.uuid(1), v.uuid(2), v.uuid(10), v.uuid(255),
+                "urn:example:alice", "https://issuer.example", "https://other.example", v.URN + v.A.kid(), v.URN + v.B.kid(),
+                {"jwk": v.A.jwk()}, {"jwk": v.B.jwk()}, {"jwk": v.C.jwk()}, {"jwk": v.ISSUER.jwk()}, {"jwk": {**v.A.jwk(), "x": v.b64u(bytes(32))}},
+                {"fs.read": "exact"}, {"fs.read": "none"}, {"audit": "stricter", "fs.read": "exact", "net": "exact"}, {"session": 1},
+                {"session": 1, "up": 1}, {"session": 0, "up": 1}, {"up": 10485761, "session": 1}, "ab" * 32, "cd" * 32,
+                [f"fs.read:{v.REALM}:/srv/repo/docs/**"], [f"fs.read:{v.REALM}:/srv/**"], [f"fs.read:{v.REALM}:/srv/repo/docs/a/**;n=1"],
+                [f"fs.read:{v.REALM}:/srv/repo/**/x/**"], [f"fs.read:{v.REALM}:/etc/**"], ["fs.read:l-test8:/srv/repo/docs/**"])
+    yield from (copy.deepcopy(t["authorization_details"]) for t in chain)
+
+
+def fast_sign(v):
+    """The vectors' keys with a signature that is made in no time."""
+    def sign(key, message):
+        return Ed25519PrivateKey.from_private_bytes(v.sha(b"writ-test-vector-v1/" + key.name.encode())).sign(message)
+    v.Key.sign = sign
+
+
+def test_claims(tap, c, v):
+    """Chains that are signed as they must be, with one or two claims that may be wrong."""
+    cmp, seen = Compare(tap, c, "chains with other claims"), set()
+    doc = {"trust": v.cj(v.TRUST), "list": v.jws(v.ISSUER, "writ-rvk+jwt", v.RVK)}
+    for _ in range(20000 if LONG else 700):
+        chain, told = v.Chain(rng.choice((1, 2, 2, 3))), []
+        for _ in range(1 if rng.randrange(4) else 2):
+            target = rng.choice([*chain.claims, chain.pop])
+            inner = target.get("authorization_details")
+            if rng.randrange(3) == 0 and isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
+                target = inner[0]
+            key = rng.choice(sorted(target))
+            value = rng.choice(list(values(v, [v.ROOT, v.CHILD, v.LEAF])))
+            if rng.randrange(12) == 0:
+                target.pop(key)
+            else:
+                target[key] = value
+            told.append((key, value))
+        try:
+            text = chain.text()
+        except (KeyError, TypeError):
+            continue
+        args = (text, [doc["list"]], v.REALM, v.NOW + rng.choice((0, 0, 0, -101, -61, 799, 800)), rng.randrange(3) == 0)
+        ours = chain_said(doc, *args)
+        seen.add(ours.split(" ")[0])
+        theirs = chain_asked(c, doc, *args)
+        if len(told) > 1 and not ours.startswith("ok"):  # two things are wrong: which is told first is not compared
+            ours, theirs = ours.split(" ")[0][:2], theirs.split(" ")[0][:2]
+        cmp.same(ours, theirs, str(told))
+    cmp.done()
+    tap.ok(len(seen) >= 12, f"for {len(seen)} reasons: {' '.join(sorted(seen))}")
+
+
+def main():
+    tool, tlog_tool, _writ = sys.argv[1:4]
+    tap, work = Tap(), Path(tempfile.mkdtemp(prefix="writ-check-"))
+    print(f"# seed {SEED}")
+    try:
+        c, v = C(tool), load("token_vectors", TESTS / "token/vectors.py")
+        fast_sign(v)
+        test_entries(tap, c)
+        test_policies(tap, c)
+        test_proofs(tap, c, list(made_logs(tlog_tool, work)))
+        test_vectors(tap, c, TESTS / "vectors/token")
+        test_flips(tap, c, TESTS / "vectors/token")
+        test_spellings(tap, c, v)
+        test_claims(tap, c, v)
+        c.p.stdin.close()
+        tap.ok(c.p.wait() == 0, "check_tool ended well")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"1..{tap.n}")
+    return 1 if tap.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
