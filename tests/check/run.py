@@ -32,6 +32,7 @@ sys.path.insert(0, str(HERE))
 import writ_check as w  # noqa: E402
 import writ_tokens as wt  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key  # noqa: E402
 
 
 def load(name, path):
@@ -44,6 +45,10 @@ def load(name, path):
 class Tap:
     def __init__(self):
         self.n, self.bad = 0, 0
+
+    def skip(self, why):
+        self.n += 1
+        print(f"ok {self.n} # SKIP {why}", flush=True)
 
     def ok(self, good, name):
         self.n, self.bad = self.n + 1, self.bad + (not good)
@@ -79,7 +84,7 @@ class Compare:
         told = f"{self.name}: {self.n} compared, {self.yes} accepted"
         self.tap.ok(not self.diff and self.n and (not both or 0 < self.yes < self.n), told)
         for line in self.diff[:12]:
-            print("# " + line[:600])
+            print("# " + line[:900])
 
 
 def said(ask, *args):
@@ -189,17 +194,97 @@ def test_entries(tap, c):
 
 
 def session_said(data):
-    values, root, _ended, torn = w.session(data)
-    return f"ok {len(values)} {root.hex()} {torn}"
+    *rows, rest = data.split(b"\n")
+    hashes = w.entries(rows)[1]
+    return f"ok {len(hashes)} {w.root_of(hashes).hex()} {len(rest)}"
 
 
 def test_sessions(tap, c, logs):
     cmp = Compare(tap, c, "session logs")
     for log in logs:
-        for data in changed(log, 2000 if LONG else 60):
+        for data in changed(log, 2000 if LONG else 80):
             ours, theirs = said(session_said, data), c.ask("session", data)
             cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data[:200])
     cmp.done()
+
+
+# ---- logs of realms, and what `writ run` writes ---------------------------------------------------
+
+def log_key(state):
+    """A policy with the log's own key, made from the key itself: what somebody pinned who was there at the start."""
+    secret = load_pem_private_key((state / "keys/log.pem").read_bytes(), None)
+    raw = b"\1" + secret.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    name = "writ/log/" + (state / "realm").read_text().strip()
+    vkey = f"{name}+{w.sha(name.encode() + bytes([10]) + raw)[:4].hex()}+{w.base64.b64encode(raw).decode()}"
+    return f"log {vkey}\nquorum none\n".encode()
+
+
+def test_live(tap, writ, work):
+    """Sessions of a built writ; their logs, and that of the realm. Returns the logs and the state directory."""
+    state, spot = work / "state/writ", work / "spot"
+    spot.mkdir()
+    env = {**os.environ, "XDG_STATE_HOME": str(work / "state"), "XDG_CONFIG_HOME": str(work / "config"), "HOME": str(spot)}
+    for command in ("true", "cat /etc/shadow; exit 3", "echo 'a%b \t\\\"\u00e4'; touch /x\ny"):
+        r = subprocess.run([writ, "run", "--", "sh", "-c", command], cwd=spot, env=env, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        if r.returncode in (122, 125):
+            tap.skip("writ run does not work here: " + r.stdout.decode(errors="replace").splitlines()[0])
+            return [], None
+    policy = w.Policy(log_key(state))
+    values, signed = w.realm(state / "log", policy)
+    logs = {p.stem: p.read_bytes() for p in sorted((state / "sessions").glob("*.jsonl"))}
+    tap.ok(len(logs) == 3 and signed["latest"][0] == len(values) == 6, "three sessions are in a signed log of six entries")
+    for name, data in logs.items():
+        found, root, ended, rest = w.session(data)
+        tap.ok(said(w.sealed, values, name, len(found), root) is None and ended and not rest,
+               f"{name}: {len(found)} entries, with the size and the root that the realm's log has")
+        *rows, _ = data.split(b"\n")
+        public = b"".join(w.entry(r)[1] + b"\n" for r in rows)
+        tap.ok(public != data and w.session(public)[1] == root, f"{name}: what is private taken out, the root stays")
+        for change, gone in (("a line dropped", rows[:1] + rows[2:]), ("two lines swapped", [rows[0], rows[2], rows[1], *rows[3:]]),
+                             ("the end cut off", rows[:-1]), ("a line doubled", rows[:2] + rows[1:])):
+            short = w.session(b"".join(r + b"\n" for r in gone))
+            tap.ok(said(w.sealed, values, name, len(short[0]), short[1]) == "session.end", f"{name}: {change}: refused")
+    return list(logs.values()), state
+
+
+def damage(folder):
+    """One change to one file of a log."""
+    path = rng.choice([p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "lock"])
+    data, what = path.read_bytes(), rng.randrange(6)
+    new = rng.choice([flip, poke, cut, *CHANGES[5:8]])(data) if data and what > 1 else data + data[:rng.choice((1, 32, 99999))] + b"x"
+    path.unlink() if what == 0 else path.write_bytes(new)
+    return f"{path.relative_to(folder)} {what}"
+
+
+def realm_said(folder, policy):
+    return f"ok {len(w.realm(folder, policy)[0])}"
+
+
+def test_realms(tap, c, tool, work):
+    """Logs of many sizes, whole and with one thing changed. What opening refuses, checking refuses: it looks at more."""
+    vkey = (TESTS / "vectors/tlog/vkeys").read_bytes().split()[0]
+    policy, cmp, n, refused, kept = w.Policy(b"log " + vkey + b"\nquorum none\n"), Compare(tap, c, "logs of realms"), 0, 0, True
+    for steps in ((1,), (255,), (256,), (100, 257), (300, 512, 770)) + (((5000, 66000),) if LONG else ()):
+        log, start = work / f"realm{steps[-1]}", 0
+        for to in steps:
+            subprocess.run([tool, "grow", log, str(start), str(to)], check=True)
+            start = to
+        whole = w.realm(log, policy)[0]
+        cmp.same(said(realm_said, log, policy), c.ask("open", str(log)), f"{steps}")
+        for i in range((300 if LONG else 15) if steps[-1] < 5000 else 3):
+            other, n = work / f"copy{steps[-1]}-{i}", n + 1
+            shutil.copytree(log, other)
+            told, ours = damage(other), said(realm_said, other, policy)
+            theirs = c.ask("open", str(other))
+            if not ours.startswith("ok"):
+                refused += 1
+            elif not theirs.startswith("ok") or w.realm(other, policy)[0][:len(whole)] != whole:
+                kept = False
+                print(f"# {steps} {told}: python {ours}, C {theirs}")
+            shutil.rmtree(other)
+    cmp.done(both=False)
+    tap.ok(kept and refused > n / 2, f"{refused} of {n} changed logs are refused, the others have every entry that was signed")
 
 
 def policy_said(data):
@@ -215,8 +300,19 @@ def test_policies(tap, c):
     seeds += [b"log " + vkeys[0] + b"\nwitness none " + vkeys[1] + b"\nquorum none\n",
               b"log " + vkeys[1] + b"\nquorum none\n", b"witness a " + vkeys[0] + b"\nquorum a\n",
               b"log " + vkeys[0] + b" u v\nquorum none\n", b"\tlog\t" + vkeys[0] + b" u \n # c\n\nquorum none \n"]
+    def vkey(name, kind, seed=0):
+        raw = bytes([kind]) + \
+            Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32)).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        return f"{name}+{w.sha(name.encode() + bytes([10]) + raw)[:4].hex()}+{w.base64.b64encode(raw).decode()}"
+    many = [vkey(f"w{i}", 4, i) for i in range(33)]
+    for n in (32, 33):
+        seeds.append("".join(f"witness w{i} {k}\n" for i, k in enumerate(many[:n])).encode() + b"quorum w0\n")
+        seeds.append(f"witness a {many[0]}\ngroup g0 any a\n".encode() +
+                     b"".join(b"group g%d any g%d\n" % (i, i - 1) for i in range(1, n)) + b"quorum g1\n")
+    for name in ("x" * 255, "x" * 256, "\u00e4/\u65e5", "a\u00a0b", "a\u2003b", "a\u0085b", "a\x7fb", "a+b"):
+        seeds.append(f"log {vkey(name, 1)}\nquorum none\n".encode())
     for seed in seeds:
-        for data in changed(seed, 1500 if LONG else 120):
+        for data in changed(seed, 0 if len(seed) > 1500 else 1500 if LONG else 40):
             ours, theirs = said(policy_said, data), c.ask("policy", data)
             cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data)
     cmp.done()
@@ -232,7 +328,7 @@ def test_proofs(tap, c, logs):
     policy, leaf = (vec / "policy").read_bytes(), (vec / "entries").read_bytes().split(b"\n")[2]
     rows = [((vec / n).read_bytes(), leaf, policy) for n in ("entry2.tlog-proof", "entry2-extra.tlog-proof")] + logs
     for seed, leaf, policy in rows:
-        for data in changed(seed, 4000 if LONG else 150):
+        for data in changed(seed, 4000 if LONG else 60):
             cmp.same(said(proof_said, data, leaf, policy), c.ask("proof", data, leaf, policy), data)
         for other in changed(policy, 300 if LONG else 25):
             cmp.same(said(proof_said, seed, leaf, other), c.ask("proof", seed, leaf, other), other)
@@ -384,7 +480,7 @@ def test_spellings(tap, c, v):
     """Signed texts that are spelled otherwise before they are signed."""
     cmp = Compare(tap, c, "signed texts in other spellings")
     doc = {"trust": v.cj(v.TRUST)}
-    for _ in range(20000 if LONG else 500):
+    for _ in range(20000 if LONG else 300):
         chain = v.Chain(rng.choice((1, 2)))
         parts = chain.parts()
         at = rng.randrange(len(parts))
@@ -424,7 +520,7 @@ def test_claims(tap, c, v):
     """Chains that are signed as they must be, with one or two claims that may be wrong."""
     cmp, seen = Compare(tap, c, "chains with other claims"), set()
     doc = {"trust": v.cj(v.TRUST), "list": v.jws(v.ISSUER, "writ-rvk+jwt", v.RVK)}
-    for _ in range(20000 if LONG else 700):
+    for _ in range(20000 if LONG else 500):
         chain, told = v.Chain(rng.choice((1, 2, 2, 3))), []
         for _ in range(1 if rng.randrange(4) else 2):
             target = rng.choice([*chain.claims, chain.pop])
@@ -432,7 +528,8 @@ def test_claims(tap, c, v):
             if rng.randrange(3) == 0 and isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
                 target = inner[0]
             key = rng.choice(sorted(target))
-            value = rng.choice(list(values(v, [v.ROOT, v.CHILD, v.LEAF])))
+            pool = list(values(v, [v.ROOT, v.CHILD, v.LEAF]))
+            value = rng.choice([x for x in pool if type(x) is type(target[key]) or rng.randrange(12) == 0])
             if rng.randrange(12) == 0:
                 target.pop(key)
             else:
@@ -442,7 +539,7 @@ def test_claims(tap, c, v):
             text = chain.text()
         except (KeyError, TypeError):
             continue
-        args = (text, [doc["list"]], v.REALM, v.NOW + rng.choice((0, 0, 0, -101, -61, 799, 800)), rng.randrange(3) == 0)
+        args = (text, [doc["list"]], v.REALM, v.NOW + rng.choice((0,) * 12 + (-101, -61, 799, 800)), rng.randrange(2) == 0)
         ours = chain_said(doc, *args)
         seen.add(ours.split(" ")[0])
         theirs = chain_asked(c, doc, *args)
@@ -450,17 +547,20 @@ def test_claims(tap, c, v):
             ours, theirs = ours.split(" ")[0][:2], theirs.split(" ")[0][:2]
         cmp.same(ours, theirs, str(told))
     cmp.done()
-    tap.ok(len(seen) >= 12, f"for {len(seen)} reasons: {' '.join(sorted(seen))}")
+    tap.ok(len(seen) >= 9, f"for {len(seen)} reasons: {' '.join(sorted(seen))}")
 
 
 def main():
-    tool, tlog_tool, _writ = sys.argv[1:4]
+    tool, tlog_tool, writ = (Path(p).resolve() for p in sys.argv[1:4])
     tap, work = Tap(), Path(tempfile.mkdtemp(prefix="writ-check-"))
     print(f"# seed {SEED}")
     try:
         c, v = C(tool), load("token_vectors", TESTS / "token/vectors.py")
         fast_sign(v)
         test_entries(tap, c)
+        logs, _state = test_live(tap, writ, work)
+        test_sessions(tap, c, [*logs, "".join(e + "\n" for e in ENTRIES[:5]).encode()])
+        test_realms(tap, c, tool, work)
         test_policies(tap, c)
         test_proofs(tap, c, list(made_logs(tlog_tool, work)))
         test_vectors(tap, c, TESTS / "vectors/token")

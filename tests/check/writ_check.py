@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """writ_check.py - checks what writ wrote, without writ.
 
-    writ_check.py session FILE
+    writ_check.py session FILE [DIR POLICY]
     writ_check.py realm DIR POLICY
     writ_check.py proof PROOF ENTRY POLICY
     writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS] [--request TEXT]
@@ -181,11 +181,14 @@ def session(data):
 # ---- C2SP signed-note, tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof ----
 
 
+NAME = r"[^\s+\0-\x20\x7f-\x9f]+"
+
+
 class Key:
     """A vkey: NAME+ID+base64(TYPE, 32 bytes); type 1 signs notes, type 4 cosigns."""
     def __init__(self, vkey):
-        m = re.fullmatch(r"([^\s+]+)\+([0-9a-f]{8})\+(.+)", vkey)
-        need(m, "policy")
+        m = re.fullmatch(rf"({NAME})\+([0-9a-f]{{8}})\+(.+)", vkey)
+        need(m and len(m[1].encode()) <= 255, "policy")
         data = from_b64(m[3], "policy")
         self.name, self.kind, self.pub, self.id = m[1], data[:1], data[1:], sha(m[1].encode() + b"\n" + data)[:4]
         need(len(data) == 33 and self.kind in (b"\1", b"\4") and not weak_point(self.pub) and m[2] == self.id.hex(), "policy")
@@ -210,13 +213,15 @@ def checkpoint(data, keys):
     except UnicodeDecodeError:
         raise Bad("malformed") from None
     need(blank and tail.endswith("\n") and not re.search(r"[\0-\x09\x0b-\x1f]", text + tail), "malformed")
+    need(len(data) <= 1 << 17 and tail.count("\n") <= 16, "malformed")
     rows, found, known = [], [], {(k.name, k.id): k for k in keys}
     for line in tail[:-1].split("\n"):
-        m = re.fullmatch(r"\u2014 ([^\s+]+) ([A-Za-z0-9+/=]+)", line)
-        need(m and len(from_b64(m[2])) > 4, "malformed")
+        m = re.fullmatch(rf"\u2014 ({NAME}) ([A-Za-z0-9+/=]+)", line)
+        need(m and len(m[1].encode()) <= 255 and len(from_b64(m[2])) > 4, "malformed")
         rows.append((m[1], from_b64(m[2])))
     head = text.split("\n")
-    need(len(head) == 3 and re.fullmatch(r"(?!eyJ|DSSEv1|cosignature)[^\s+]*/[^\s+]*", head[0]), "malformed")
+    need(len(head) == 3 and re.fullmatch(rf"(?!eyJ|DSSEv1|cosignature){NAME}", head[0]), "malformed")
+    need("/" in head[0] and len(head[0].encode()) <= 255, "malformed")
     size, root = number(head[1]), from_b64(head[2])
     need(len(root) == 32 and (size or root == sha(b"")), "malformed")
     for name, raw in rows:
@@ -231,7 +236,8 @@ class Policy:
     def __init__(self, data):
         self.logs, self.names, self.quorum, used = [], {"none": (0, ())}, None, {"none"}
         need(data.endswith(b"\n") and not re.search(rb"[\0-\x08\x0b-\x1f\x7f]", data), "policy")
-        for what, *args in (w for w in (re.findall(r"[^ \t]+", line) for line in data.decode("latin-1").split("\n")) if w and w[0][0] != "#"):
+        rows = (re.findall(r"[^ \t]+", line) for line in data.decode("latin-1").split("\n"))
+        for what, *args in (r for r in rows if r and r[0][0] != "#"):
             if what == "log" and len(args) in (1, 2):
                 self.logs.append(self.key(args[0], b"\1", self.logs))
             elif what == "witness" and len(args) in (2, 3) and args[0] not in self.names:
@@ -246,7 +252,8 @@ class Policy:
             else:
                 need(what == "quorum" and len(args) == 1 and not self.quorum and args[0] in self.names, "policy")
                 self.quorum = args[0]
-        need(self.quorum, "policy")
+        groups = len(self.names) - 1 - len(self.witnesses())
+        need(self.quorum and max(len(self.logs), len(self.witnesses()), groups) <= 32 and len(data) <= 1 << 16, "policy")
 
     def key(self, vkey, kind, others):
         key = Key(vkey.encode("latin-1").decode("utf-8", "replace"))
@@ -270,7 +277,8 @@ class Policy:
 
 def proof(data, leaf, policy):
     """(index, size) if the tlog-proof shows that @leaf is an entry of a log of the policy."""
-    m = re.fullmatch(rb"c2sp\.org/tlog-proof@v1\n(extra ([^\n]*)\n)?index ([0-9]+)((?:\n[A-Za-z0-9+/=]{44}){0,63})\n\n(.*)", data, re.S)
+    m = re.fullmatch(rb"c2sp\.org/tlog-proof@v1\n(extra ([^\n]*)\n)?index ([0-9]+)((?:\n[A-Za-z0-9+/=]{44}){0,63})\n\n(.*)",
+                     data, re.S)
     need(m, "malformed")
     from_b64((m[2] or b"").decode("latin-1"))
     index, path = number(m[3].decode()), [from_b64(h) for h in m[4].decode().split()]
@@ -327,13 +335,20 @@ def realm(folder, policy):
     lost = [(v.get("size"), v.get("root")) for v in values if v["event"] == "log.lost"]
     for name in ("checkpoint", "latest"):
         if (folder / name).is_file():
-            data = (folder / name).read_bytes()
-            size, root = signed[name] = policy.checkpoint(data if name == "checkpoint" else data.partition(b"\n")[2], name == "checkpoint")
-            if name == "checkpoint" or (size, b64u(root)) not in lost:
+            data, sent = (folder / name).read_bytes(), name == "checkpoint"
+            size, root = signed[name] = policy.checkpoint(data if sent else data.partition(b"\n")[2], sent)
+            if sent or (size, b64u(root)) not in lost:
                 need(size <= len(hashes), "rollback", name)
                 need(root_of(hashes[:size]) == root, "root", name)
     need(signed, "unsigned")
     return values, signed
+
+
+def sealed(values, name, size, root):
+    """The realm's log has this session's end, once, with this size and root."""
+    ends = [v for v in values if v["event"] in ("session.end", "session.cut") and v.get("session") == name]
+    need(len(ends) == 1 and (ends[0].get("entries"), ends[0].get("root")) == (size, b64u(root)), "session.end", name)
+    need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
 
 
 # ---- what a person asks ----
@@ -345,6 +360,8 @@ def read(path):
 
 def do_session(a):
     values, root, ended, rest = session(read(a.file[0]))
+    if a.file[1:]:
+        sealed(realm(a.file[1], Policy(read(a.file[2])))[0], Path(a.file[0]).stem, len(values), root)
     return f"{len(values)} entries, root {root.hex()}, {'ended' if ended else 'no end'}, {rest} bytes behind them"
 
 
