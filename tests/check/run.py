@@ -9,7 +9,6 @@ whose claims were changed before they were signed. WRIT_TEST_LONG takes many mor
 that is printed can be given again as WRIT_TEST_SEED.
 """
 import copy
-import importlib.util
 import json
 import os
 import random
@@ -19,40 +18,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-TESTS = HERE.parent
-LONG = bool(os.environ.get("WRIT_TEST_LONG"))
+from samples import LONG, TESTS, Tap, load, missing, writ_run
+
 SEED = int(os.environ.get("WRIT_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 rng = random.Random(SEED)
 
-if importlib.util.find_spec("cryptography") is None:
+if missing("cryptography"):
     print("1..0 # SKIP the Python package cryptography is not installed")
     sys.exit(0)
-sys.path.insert(0, str(HERE))
 import writ_check as w  # noqa: E402
 import writ_tokens as wt  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key  # noqa: E402
-
-
-def load(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-class Tap:
-    def __init__(self):
-        self.n, self.bad = 0, 0
-
-    def skip(self, why):
-        self.n += 1
-        print(f"ok {self.n} # SKIP {why}", flush=True)
-
-    def ok(self, good, name):
-        self.n, self.bad = self.n + 1, self.bad + (not good)
-        print(f"{'' if good else 'not '}ok {self.n} - {name}", flush=True)
 
 
 class C:
@@ -221,14 +198,11 @@ def log_key(state):
 
 def test_live(tap, writ, work):
     """Sessions of a built writ; their logs, and that of the realm. Returns the logs and the state directory."""
-    state, spot = work / "state/writ", work / "spot"
-    spot.mkdir()
-    env = {**os.environ, "XDG_STATE_HOME": str(work / "state"), "XDG_CONFIG_HOME": str(work / "config"), "HOME": str(spot)}
+    state = work / "state/writ"
     for command in ("true", "cat /etc/shadow; exit 3", "echo 'a%b \t\\\"\u00e4'; touch /x\ny"):
-        r = subprocess.run([writ, "run", "--", "sh", "-c", command], cwd=spot, env=env, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        r = writ_run(writ, work, "run", "--", "sh", "-c", command)
         if r.returncode in (122, 125):
-            tap.skip("writ run does not work here: " + r.stdout.decode(errors="replace").splitlines()[0])
+            tap.skip("writ run does not work here: " + r.stdout.splitlines()[0])
             return [], None
     policy = w.Policy(log_key(state))
     values, signed = w.realm(state / "log", policy)
