@@ -4,6 +4,7 @@
     writ_check.py session FILE [DIR POLICY]
     writ_check.py realm DIR POLICY
     writ_check.py proof PROOF ENTRY POLICY
+    writ_check.py statement DIR KEYS POLICY
     writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS] [--request TEXT]
 
 Written from docs/protocol and the C2SP pages it names, from no source code. Needs Python 3.9 and the package `cryptography`;
@@ -21,6 +22,9 @@ import time
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MAX_INT, LINE_MAX, PUBLIC_MAX, WIDTH = 2**53 - 1, 1 << 20, 16384, 256
@@ -268,24 +272,24 @@ class Policy:
         return what in found if isinstance(what, Key) else sum(self.met(found, m) for m in what[1]) >= what[0]
 
     def checkpoint(self, data, cosigned=True):
-        """(size, root) of a checkpoint that one of the logs signed, and enough witnesses."""
+        """(origin, size, root) of a checkpoint that one of the logs signed, and enough witnesses."""
         origin, size, root, found = checkpoint(data, self.logs + self.witnesses())
         need(any(k in found and k.name == origin for k in self.logs), "unknown log")
         need(not cosigned or self.met(found, self.quorum), "no quorum")
-        return size, root
+        return origin, size, root
 
 
 def proof(data, leaf, policy):
-    """(index, size) if the tlog-proof shows that @leaf is an entry of a log of the policy."""
-    m = re.fullmatch(rb"c2sp\.org/tlog-proof@v1\n(extra ([^\n]*)\n)?index ([0-9]+)((?:\n[A-Za-z0-9+/=]{44}){0,63})\n\n(.*)",
+    """(index, head of the log, entry) if the tlog-proof shows that @leaf, or else its own extra data, is an entry."""
+    m = re.fullmatch(rb"c2sp\.org/tlog-proof@v1\n(?:extra ([^\n]*)\n)?index ([0-9]+)((?:\n[A-Za-z0-9+/=]{44}){0,63})\n\n(.*)",
                      data, re.S)
     need(m, "malformed")
-    from_b64((m[2] or b"").decode("latin-1"))
-    index, path = number(m[3].decode()), [from_b64(h) for h in m[4].decode().split()]
-    need(all(len(h) == 32 for h in path), "malformed")
-    size, root = policy.checkpoint(m[5])
-    need(index < size and root_by_path(leaf_hash(leaf), index, size, path) == root, "not included")
-    return index, size
+    extra = from_b64((m[1] or b"").decode("latin-1"))
+    index, path = number(m[2].decode()), [from_b64(h) for h in m[3].decode().split()]
+    need(all(len(h) == 32 for h in path) and (leaf is not None or m[1]), "malformed")
+    head, leaf = policy.checkpoint(m[4]), extra if leaf is None else leaf
+    need(index < head[1] and root_by_path(leaf_hash(leaf), index, head[1], path) == head[2], "not included")
+    return index, head, leaf
 
 
 # ---- log.md, "The log of a realm" ----
@@ -336,7 +340,8 @@ def realm(folder, policy):
     for name in ("checkpoint", "latest"):
         if (folder / name).is_file():
             data, sent = (folder / name).read_bytes(), name == "checkpoint"
-            size, root = signed[name] = policy.checkpoint(data if sent else data.partition(b"\n")[2], sent)
+            _, size, root = policy.checkpoint(data if sent else data.partition(b"\n")[2], sent)
+            signed[name] = size, root
             if sent or (size, b64u(root)) not in lost:
                 need(size <= len(hashes), "rollback", name)
                 need(root_of(hashes[:size]) == root, "root", name)
@@ -349,6 +354,81 @@ def sealed(values, name, size, root):
     ends = [v for v in values if v["event"] in ("session.end", "session.cut") and v.get("session") == name]
     need(len(ends) == 1 and (ends[0].get("entries"), ends[0].get("root")) == (size, b64u(root)), "session.end", name)
     need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
+
+
+# ---- attestation.md ----
+
+
+def public_keys(pem):
+    """{key id: key} of the P-256 keys of a PEM file."""
+    keys = {}
+    for block in re.findall(rb"-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----", pem):
+        key = serialization.load_pem_public_key(block)
+        need(isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1), "key")
+        der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        keys[sha(der).hex()] = key
+    return keys
+
+
+def closed(value, *names):
+    need(isinstance(value, dict) and set(value) == set(names), "bundle")
+    return [value[n] for n in names]
+
+
+def signed_payload(data, keys):
+    """The payload of a bundle that one of @keys has signed."""
+    kind = "application/vnd.in-toto+json"
+    envelope, media, material = closed(canonical(data, "bundle"), "dsseEnvelope", "mediaType", "verificationMaterial")
+    payload, payload_type, signatures = closed(envelope, "payload", "payloadType", "signatures")
+    need(isinstance(signatures, list) and len(signatures) == 1, "bundle")
+    (keyid, sig), ((hint,),) = closed(signatures[0], "keyid", "sig"), (closed(closed(material, "publicKey")[0], "hint"),)
+    need((media, payload_type) == ("application/vnd.dev.sigstore.bundle.v0.3+json", kind) and keyid == hint, "bundle")
+    need(all(isinstance(v, str) for v in (payload, sig, keyid)) and re.fullmatch("[0-9a-f]{64}", keyid), "bundle")
+    payload, sig = from_b64(payload, "bundle"), from_b64(sig, "bundle")
+    need(keyid in keys, "signer not pinned")
+    try:
+        keys[keyid].verify(sig, b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload), ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        raise Bad("bad signature") from None
+    return payload
+
+
+def statement(folder, keys, policy):
+    """What holds of a session; steps 1 to 7 of "Checking". Step 4 needs to know whose the keys are."""
+    files = {n: (folder / n).read_bytes() for n in ("session.sigstore.json", "start.tlog-proof", "end.tlog-proof",
+                                                    "entries.jsonl", "session.json")}
+    payload = signed_payload(files["session.sigstore.json"], keys)
+    (i, head, first), (j, last_head, last) = (proof(files[f"{n}.tlog-proof"], None, policy) for n in ("start", "end"))
+    start, end = entry(first, False)[0], entry(last, False)[0]
+    origin, size, tree = head
+    need(head == last_head and origin.startswith("writ/log/") and i < j, "proofs")
+    need((start["event"], end["event"]) == ("session.start", "session.end"), "proofs")
+    word = re.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,63}").fullmatch
+    need(all(isinstance(start.get(k), str) and word(start[k]) for k in ("session", "tier", "adapter", "version")), "session.start")
+    need(start["session"] == end.get("session") and start.get("custody") in ("same-uid", "other-uid"), "session.start")
+    need(all(len(from_b64u(x, "digest")) == 32 for x in (start.get("policy"), start.get("plan"), end.get("root"))), "digest")
+    need(type(end.get("exit")) is int and type(end.get("entries")) is int, "session.end")
+    lines = files["entries.jsonl"].split(b"\n")
+    values, root, ended, rest = session(files["entries.jsonl"])
+    need(ended and not rest and all(entry(line)[1] == line for line in lines[:-1]), "entries")
+    need((len(values), b64u(root)) == (end["entries"], end["root"]), "entries")
+    need(values[0].get("session") == start["session"] and cj(values[-1].get("exit")) == cj(end["exit"]), "entries")
+    both = {"session": start["session"], "realm": origin[9:], "started": start["time"], "finished": end["time"], "exit": end["exit"]}
+    manifest = {**both, "v": 1, "custody": start["custody"], "policy": start["policy"], "guarantees": start["plan"],
+                "tier": start["tier"], "adapter": start["adapter"], "writ": start["version"], "entries": end["entries"],
+                "root": end["root"], **{"executable": v["executable"] for v in reversed(values) if "executable" in v}}
+    predicate = canonical(payload, "statement").get("predicate", {})
+    words = [predicate.get(k) for k in ("assumptions", "notCovered")]
+    need(all(isinstance(x, list) and len(x) <= 16 and all(isinstance(v, str) and word(v) for v in x) for x in words), "statement")
+    said = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://writ.dev/attestation/agent-session/v0.1",
+            "subject": [{"digest": {"sha256": sha(files[n]).hex()}, "name": n} for n in ("session.json", "entries.jsonl")],
+            "predicate": {"schema": 1, "session": {"id" if k == "session" else k: v for k, v in both.items()},
+                          "evidence": {"entries": end["entries"], "root": end["root"]}, "custody": start["custody"],
+                          "log": {"origin": origin, "size": size, "root": b64u(tree), "start": i, "end": j},
+                          "assumptions": words[0], "notCovered": words[1]}}
+    need(cj(said).encode() == payload, "statement")
+    need(cj(manifest).encode() == files["session.json"], "session.json")
+    return manifest
 
 
 # ---- what a person asks ----
@@ -371,7 +451,13 @@ def do_realm(a):
 
 
 def do_proof(a):
-    return "entry %d of %d" % proof(read(a.file[0]), read(a.file[1]), Policy(read(a.file[2])))
+    index, (origin, size, _), _ = proof(read(a.file[0]), read(a.file[1]), Policy(read(a.file[2])))
+    return f"entry {index} of the {size} of {origin}"
+
+
+def do_statement(a):
+    facts = statement(Path(a.file[0]), public_keys(read(a.file[1])), Policy(read(a.file[2])))
+    return "\n".join(f"{k}: {v}" for k, v in facts.items())
 
 
 def do_token(a):
@@ -388,7 +474,7 @@ def do_token(a):
 
 def main():
     p = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
-    p.add_argument("what", choices=("session", "realm", "proof", "token"))
+    p.add_argument("what", choices=("session", "realm", "proof", "statement", "token"))
     p.add_argument("file", nargs="+")
     p.add_argument("--local", action="store_true")
     p.add_argument("--now", type=int)
