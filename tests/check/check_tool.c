@@ -14,9 +14,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attest/judge.h"
 #include "audit/realm.h"
 #include "audit/slog.h"
 #include "base/fd.h"
+#include "codec/json.h"
 #include "tlog/proof.h"
 #include "tlog/tile.h"
 #include "tlog_keys.h"
@@ -162,6 +164,36 @@ static void ask_open(struct arena *a, const struct question *q, struct buf *b)
 	realm_close(&r);
 }
 
+static void ask_judge(struct arena *a, const struct question *q, struct buf *b)
+{
+	struct judgement *j = arena_new(a, struct judgement);
+	struct writ_err err = { 0 };
+	struct sv rest = q->arg[0];
+
+	if (!j)
+		return;
+	memset(j, 0, sizeof(*j));
+	while (rest.n) {
+		const struct sv line = sv_cut(&rest, '\n');
+		scoped_json *o = NULL;
+
+		if (json_decode(line, ENTRY_LINE_MAX, &o, &err) < 0) {
+			no(b, &err);
+			return;
+		}
+		judge_entry(j, o);
+	}
+	judge_end(j);
+	buf_str(b, "ok");
+	for (enum boundary i = 0; i < BOUNDARIES; i++) {
+		const struct finding *f = &j->of[i];
+
+		buf_fmt(b, " %s/%d", verdict_name(f->verdict), (int)f->strength);
+		if (f->verdict == VERDICT_VIOLATED)
+			buf_fmt(b, "@%" PRIu64, f->entry);
+	}
+}
+
 static void refused(struct buf *b, const struct token_why *why)
 {
 	buf_fmt(b, "%s %d %s", token_code_name(why->code), why->hop, why->err.what);
@@ -248,7 +280,7 @@ static const struct {
 	{ "entry", 1, ask_entry }, { "session", 1, ask_session },	{ "policy", 1, ask_policy },
 	{ "proof", 3, ask_proof }, { "checkpoint", 2, ask_checkpoint }, { "bundle", 1, ask_bundle },
 	{ "open", 1, ask_open },   { "chain", 6, ask_chain },		{ "trust", 4, ask_trust },
-	{ "list", 3, ask_list },
+	{ "list", 3, ask_list },   { "judge", 1, ask_judge },
 };
 
 static void answer(struct sv line, struct buf *b)

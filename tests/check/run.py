@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from samples import LONG, TESTS, Tap, load, missing, writ_run
+from samples import LONG, TESTS, Tap, attested, environment, load, missing, writ_run
 
 SEED = int(os.environ.get("WRIT_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 rng = random.Random(SEED)
@@ -28,6 +28,7 @@ if missing("cryptography"):
     sys.exit(0)
 import writ_check as w  # noqa: E402
 import writ_tokens as wt  # noqa: E402
+import writ_verdict as wv  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key  # noqa: E402
 
@@ -525,6 +526,92 @@ def test_claims(tap, c, v):
     tap.ok(len(seen) >= 9, f"for {len(seen)} reasons: {' '.join(sorted(seen))}")
 
 
+# ---- verdicts and statements ----------------------------------------------------------------------
+
+def verdicts_said(values):
+    out = []
+    for b in wv.BOUNDARIES:
+        verdict, strength, at = wv.judge(values, b)
+        out.append(f"{verdict}/{strength}" + (f"@{at}" if at is not None else ""))
+    return " ".join(["ok", *out])
+
+
+def retold(values):
+    """The entries of a session, with some of them left out, doubled, moved, or with another word in one."""
+    values = copy.deepcopy(values)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        if not values:
+            break
+        a, b, what = rng.randrange(len(values)), rng.randrange(len(values)), rng.randrange(9)
+        one = values[a]
+        if what == 0:
+            values.pop(a)
+        elif what == 1:
+            values.insert(b, copy.deepcopy(one))
+        elif what == 2:
+            values.insert(b, values.pop(a))
+        elif what == 3:
+            one[rng.choice(sorted(one))] = rng.choice(([], "", 0, 1, True, {}, ["x"], [1], "none", "start", "end", "exact", "network", "release", "exec"))
+        elif what == 4 and values[-1]["event"] == "end":
+            values[-1]["entries"] = len(values) - 1
+        else:
+            key = rng.choice(("probes", "read_back", "said"))
+            if isinstance(one.get(key), list) and one[key] and isinstance(one[key][0], str):
+                at = rng.randrange(len(one[key]))
+                row = one[key][at].split(" ") if isinstance(one[key][at], str) else ["x"]
+                row[rng.randrange(len(row))] = rng.choice(("ok", "EPERM", "EINVAL", "ENOENT", "other", "failed", "works", "refused", "-", "there",
+                                                           "touched", "gone", "?", "1", "own", "", "a b"))
+                one[key][at] = rng.choice((" ".join(row),) * 6 + (1, []))
+        if rng.randrange(2) and values and values[-1].get("event") == "end" and "entries" in values[-1]:
+            values[-1]["entries"] = len(values) - 1
+    return [v for v in values if isinstance(v.get("event"), str)]
+
+
+def test_verdicts(tap, c):
+    path = TESTS / "vectors/attest/verdicts.json"
+    if not path.is_file():
+        tap.skip("there are no vectors of verdicts")
+        return
+    cmp, rows = Compare(tap, c, "verdicts of the vectors"), json.loads(path.read_text())
+    for case in rows:
+        want = (case["expect"][b] for b in wv.BOUNDARIES)
+        want = " ".join(["ok"] + [f"{x['verdict']}/{x['strength']}" + (f"@{x['entry']}" if "entry" in x else "") for x in want])
+        cmp.same(verdicts_said(case["entries"]), want, case["name"])
+        cmp.same(verdicts_said(case["entries"]), c.ask("judge", "\n".join(w.cj(e) for e in case["entries"])), case["name"])
+    cmp.done(both=False)
+    cmp = Compare(tap, c, "verdicts of changed entries")
+    for _ in range(40000 if LONG else 1500):
+        values = retold(rng.choice(rows)["entries"])
+        cmp.same(verdicts_said(values), c.ask("judge", "\n".join(w.cj(e) for e in values)), w.cj(values)[:3000])
+    cmp.done(both=False)
+
+
+def test_statements(tap, c, writ, work, folder):
+    """Statements of an author who signs anything, and damaged copies of a real one. Needs `writ attest verify`."""
+    import statements as st
+    env, author, cmp = environment(work)[1], st.Author(), Compare(tap, c, "statements that were made up")
+    pem, policy = work / "key.pem", work / "policy"
+    pem.write_bytes(author.pem)
+    policy.write_bytes(author.policy())
+    rows = list(st.cases())
+    for what, change in rows if LONG else rows[:1] + rng.sample(rows[1:], 25):
+        st.made(author, change, work / "made")
+        cmp.same(st.ours(work / "made", pem, policy), st.theirs(writ, work / "made", pem, policy, env), what)
+    cmp.done()
+    cmp = Compare(tap, c, "statements with damage")
+    pins = work / "config/writ"
+    for i in range(400 if LONG else 12):
+        copied = work / "damaged"
+        shutil.rmtree(copied, ignore_errors=True)
+        shutil.copytree(folder, copied)
+        path = copied / rng.choice(["session.json", "entries.jsonl", "session.sigstore.json", "start.tlog-proof", "end.tlog-proof"])
+        if i:
+            path.write_bytes(rng.choice(CHANGES)(path.read_bytes()))
+        args = copied, pins / "attest.pub.pem", pins / "log.policy"
+        cmp.same(st.ours(*args), st.theirs(writ, *args, env), path.name)
+    cmp.done()
+
+
 def main():
     tool, tlog_tool, writ = (Path(p).resolve() for p in sys.argv[1:4])
     tap, work = Tap(), Path(tempfile.mkdtemp(prefix="writ-check-"))
@@ -542,6 +629,10 @@ def main():
         test_flips(tap, c, TESTS / "vectors/token")
         test_spellings(tap, c, v)
         test_claims(tap, c, v)
+        test_verdicts(tap, c)
+        folder = attested(tap, writ, work)
+        if folder:
+            test_statements(tap, c, writ, work, folder)
         c.p.stdin.close()
         tap.ok(c.p.wait() == 0, "check_tool ended well")
     finally:

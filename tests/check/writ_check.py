@@ -178,7 +178,7 @@ def session(data):
     *lines, rest = data.split(b"\n")
     values, hashes = entries(lines)
     events = [v["event"] for v in values]
-    need(events[:1] in ([], ["start"]) and "start" not in events[1:] and "end" not in events[:-1], "order")
+    need(events[:1] in ([], ["start"]), "order")
     return values, root_of(hashes), events[-1:] == ["end"], len(rest)
 
 
@@ -414,9 +414,10 @@ def statement(folder, keys, policy):
     need((len(values), b64u(root)) == (end["entries"], end["root"]), "entries")
     need(values[0].get("session") == start["session"] and cj(values[-1].get("exit")) == cj(end["exit"]), "entries")
     both = {"session": start["session"], "realm": origin[9:], "started": start["time"], "finished": end["time"], "exit": end["exit"]}
+    programs = {"executable": v["executable"] for v in reversed(values) if isinstance(v.get("executable"), str) and v["executable"]}
     manifest = {**both, "v": 1, "custody": start["custody"], "policy": start["policy"], "guarantees": start["plan"],
                 "tier": start["tier"], "adapter": start["adapter"], "writ": start["version"], "entries": end["entries"],
-                "root": end["root"], **{"executable": v["executable"] for v in reversed(values) if "executable" in v}}
+                "root": end["root"], **programs}
     predicate = canonical(payload, "statement").get("predicate", {})
     words = [predicate.get(k) for k in ("assumptions", "notCovered")]
     need(all(isinstance(x, list) and len(x) <= 16 and all(isinstance(v, str) and word(v) for v in x) for x in words), "statement")
