@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 import writ_check as w
+import writ_statement as ws
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as s
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -210,7 +211,7 @@ def line_cases(digest):
 
 def ours(folder, pem, policy):
     try:
-        w.statement(folder, w.public_keys(pem.read_bytes()), w.Policy(policy.read_bytes()))
+        ws.statement(folder, ws.public_keys(pem.read_bytes()), w.Policy(policy.read_bytes()))
         return "ok"
     except w.Bad as e:
         return "not pinned" if e.code in ("signer not pinned", "unknown log") else "no"

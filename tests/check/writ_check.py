@@ -8,7 +8,7 @@
     writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS] [--request TEXT]
 
 Written from docs/protocol and the C2SP pages it names, from no source code. Needs Python 3.9 and the package `cryptography`;
-`token` also writ_tokens.py beside it.
+for some of it also the other writ_*.py beside it.
 Exits 0 if everything holds, 1 if not, and says what and where.
 """
 import argparse
@@ -22,9 +22,6 @@ import time
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MAX_INT, LINE_MAX, PUBLIC_MAX, WIDTH = 2**53 - 1, 1 << 20, 16384, 256
@@ -326,7 +323,7 @@ def check_tiles(folder, hashes):
 
 
 def realm(folder, policy):
-    """(values, {name: (size, root)}) of a realm's log, with its checkpoints."""
+    """(values, {name: (origin, size, root)}) of a realm's log, with its checkpoints."""
     folder, lines, signed = Path(folder), [], {}
     while (path := folder / "tile/entries" / tile_name(len(lines) // WIDTH)).is_file():
         lines += bundle(path.read_bytes(), path)
@@ -336,17 +333,36 @@ def realm(folder, policy):
     need(len(more) <= WIDTH and not rest, "wal", newest)
     values, hashes = entries(lines + more, private=False)
     check_tiles(folder / "tile", hashes)
-    lost = [(v.get("size"), v.get("root")) for v in values if v["event"] == "log.lost"]
-    for name in ("checkpoint", "latest"):
+    for name in ["checkpoint", "latest", "cosigned"] + sorted(f"rotated/{p.name}" for p in (folder / "rotated").glob("*")):
         if (folder / name).is_file():
-            data, sent = (folder / name).read_bytes(), name == "checkpoint"
-            _, size, root = policy.checkpoint(data if sent else data.partition(b"\n")[2], sent)
-            signed[name] = size, root
-            if sent or (size, b64u(root)) not in lost:
-                need(size <= len(hashes), "rollback", name)
-                need(root_of(hashes[:size]) == root, "root", name)
-    need(signed, "unsigned")
+            data = (folder / name).read_bytes()
+            signed[name] = head = checkpoint(data.partition(b"\n")[2] if name == "latest" else data, [])[:3]
+            need(head[1] <= len(hashes), "rollback", name)
+            need(root_of(hashes[:head[1]]) == head[2], "root", name)
+            signers(values, policy, head, name, data.partition(b"\n")[2] if name == "latest" else data)
+    need({"checkpoint", "latest"} & set(signed), "unsigned")
+    need(policy.quorum == "none" or "cosigned" in signed, "no quorum")
+    starts = [v.get("session") for v in values if v["event"] == "session.start"]
+    ends = [v.get("session") for v in values if v["event"] in ("session.end", "session.cut")]
+    need(len(set(starts)) == len(starts) and len(set(ends)) == len(ends) and set(ends) <= set(starts), "sessions")
     return values, signed
+
+
+def signers(values, policy, head, name, data):
+    """The checkpoint @data is signed by the key of its size, and by both at a change of keys; and the log knows every pinned key."""
+    turns = [(i, Key(v.get("old", "")), Key(v.get("new", ""))) for i, v in enumerate(values)
+             if v["event"] == "key.rotate" and v.get("role") == "log"]
+    pinned = [k for k in policy.logs if k.name == head[0]]
+    keys = [turns[0][1]] + [new for _, _, new in turns] if turns else pinned[:1]
+    need(all((old.id, old.pub) == (k.id, k.pub) for (_, old, _), k in zip(turns, keys)), "keys", name)
+    need(all(any(k.pub == p.pub for k in keys) for p in pinned) and pinned and all(k.name == head[0] for k in keys), "unknown log", name)
+    needed = [keys[sum(i < head[1] for i, _, _ in turns)]]
+    for i, old, _ in turns:
+        need(f"rotated/{i + 1:016x}" != name or head[1] == i + 1, "keys", name)
+        needed += [old] if f"rotated/{i + 1:016x}" == name else []
+    found = checkpoint(data, needed + policy.witnesses())[3]
+    need(all(k in found for k in needed), "unknown log", name)
+    need(name != "cosigned" or policy.met(found, policy.quorum), "no quorum", name)
 
 
 def sealed(values, name, size, root):
@@ -356,82 +372,6 @@ def sealed(values, name, size, root):
     need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
 
 
-# ---- attestation.md ----
-
-
-def public_keys(pem):
-    """{key id: key} of the P-256 keys of a PEM file."""
-    keys = {}
-    for block in re.findall(rb"-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----", pem):
-        key = serialization.load_pem_public_key(block)
-        need(isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1), "key")
-        der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-        keys[sha(der).hex()] = key
-    return keys
-
-
-def closed(value, *names):
-    need(isinstance(value, dict) and set(value) == set(names), "bundle")
-    return [value[n] for n in names]
-
-
-def signed_payload(data, keys):
-    """The payload of a bundle that one of @keys has signed."""
-    kind = "application/vnd.in-toto+json"
-    envelope, media, material = closed(canonical(data, "bundle"), "dsseEnvelope", "mediaType", "verificationMaterial")
-    payload, payload_type, signatures = closed(envelope, "payload", "payloadType", "signatures")
-    need(isinstance(signatures, list) and len(signatures) == 1, "bundle")
-    (keyid, sig), ((hint,),) = closed(signatures[0], "keyid", "sig"), (closed(closed(material, "publicKey")[0], "hint"),)
-    need((media, payload_type) == ("application/vnd.dev.sigstore.bundle.v0.3+json", kind) and keyid == hint, "bundle")
-    need(all(isinstance(v, str) for v in (payload, sig, keyid)) and re.fullmatch("[0-9a-f]{64}", keyid), "bundle")
-    payload, sig = from_b64(payload, "bundle"), from_b64(sig, "bundle")
-    need(keyid in keys, "signer not pinned")
-    try:
-        keys[keyid].verify(sig, b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload), ec.ECDSA(SHA256()))
-    except InvalidSignature:
-        raise Bad("bad signature") from None
-    return payload
-
-
-def statement(folder, keys, policy):
-    """What holds of a session; steps 1 to 7 of "Checking". Step 4 needs to know whose the keys are."""
-    files = {n: (folder / n).read_bytes() for n in ("session.sigstore.json", "start.tlog-proof", "end.tlog-proof",
-                                                    "entries.jsonl", "session.json")}
-    payload = signed_payload(files["session.sigstore.json"], keys)
-    (i, head, first), (j, last_head, last) = (proof(files[f"{n}.tlog-proof"], None, policy) for n in ("start", "end"))
-    start, end = entry(first, False)[0], entry(last, False)[0]
-    origin, size, tree = head
-    need(head == last_head and origin.startswith("writ/log/") and i < j, "proofs")
-    need((start["event"], end["event"]) == ("session.start", "session.end"), "proofs")
-    word = re.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,63}").fullmatch
-    need(all(isinstance(start.get(k), str) and word(start[k]) for k in ("session", "tier", "adapter", "version")), "session.start")
-    need(start["session"] == end.get("session") and start.get("custody") in ("same-uid", "other-uid"), "session.start")
-    need(all(len(from_b64u(x, "digest")) == 32 for x in (start.get("policy"), start.get("plan"), end.get("root"))), "digest")
-    need(type(end.get("exit")) is int and type(end.get("entries")) is int, "session.end")
-    lines = files["entries.jsonl"].split(b"\n")
-    values, root, ended, rest = session(files["entries.jsonl"])
-    need(ended and not rest and all(entry(line)[1] == line for line in lines[:-1]), "entries")
-    need((len(values), b64u(root)) == (end["entries"], end["root"]), "entries")
-    need(values[0].get("session") == start["session"] and cj(values[-1].get("exit")) == cj(end["exit"]), "entries")
-    both = {"session": start["session"], "realm": origin[9:], "started": start["time"], "finished": end["time"], "exit": end["exit"]}
-    programs = {"executable": v["executable"] for v in reversed(values) if isinstance(v.get("executable"), str) and v["executable"]}
-    manifest = {**both, "v": 1, "custody": start["custody"], "policy": start["policy"], "guarantees": start["plan"],
-                "tier": start["tier"], "adapter": start["adapter"], "writ": start["version"], "entries": end["entries"],
-                "root": end["root"], **programs}
-    predicate = canonical(payload, "statement").get("predicate", {})
-    words = [predicate.get(k) for k in ("assumptions", "notCovered")]
-    need(all(isinstance(x, list) and len(x) <= 16 and all(isinstance(v, str) and word(v) for v in x) for x in words), "statement")
-    said = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://writ.dev/attestation/agent-session/v0.1",
-            "subject": [{"digest": {"sha256": sha(files[n]).hex()}, "name": n} for n in ("session.json", "entries.jsonl")],
-            "predicate": {"schema": 1, "session": {"id" if k == "session" else k: v for k, v in both.items()},
-                          "evidence": {"entries": end["entries"], "root": end["root"]}, "custody": start["custody"],
-                          "log": {"origin": origin, "size": size, "root": b64u(tree), "start": i, "end": j},
-                          "assumptions": words[0], "notCovered": words[1]}}
-    need(cj(said).encode() == payload, "statement")
-    need(cj(manifest).encode() == files["session.json"], "session.json")
-    return manifest
-
-
 # ---- what a person asks ----
 
 
@@ -439,16 +379,23 @@ def read(path):
     return Path(path).read_bytes()
 
 
+def verdicts(values):
+    from writ_verdict import BOUNDARIES, judge
+    rows = [(b, *judge(values, b)) for b in BOUNDARIES]
+    return [f"{b}: {verdict}, E{strength}" + (f", see entry {at}" if at is not None else "") for b, verdict, strength, at in rows]
+
+
 def do_session(a):
     values, root, ended, rest = session(read(a.file[0]))
     if a.file[1:]:
         sealed(realm(a.file[1], Policy(read(a.file[2])))[0], Path(a.file[0]).stem, len(values), root)
-    return f"{len(values)} entries, root {root.hex()}, {'ended' if ended else 'no end'}, {rest} bytes behind them"
+    told = f"{len(values)} entries, root {root.hex()}, {'ended' if ended else 'no end'}, {rest} bytes behind them"
+    return "\n".join([told] + verdicts(values))
 
 
 def do_realm(a):
     values, signed = realm(a.file[0], Policy(read(a.file[1])))
-    return "\n".join(f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (size, root) in signed.items())
+    return "\n".join(f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (_, size, root) in signed.items())
 
 
 def do_proof(a):
@@ -457,8 +404,10 @@ def do_proof(a):
 
 
 def do_statement(a):
-    facts = statement(Path(a.file[0]), public_keys(read(a.file[1])), Policy(read(a.file[2])))
-    return "\n".join(f"{k}: {v}" for k, v in facts.items())
+    import writ_statement as t
+    facts = t.statement(Path(a.file[0]), t.public_keys(read(a.file[1])), Policy(read(a.file[2])))
+    values = session(read(Path(a.file[0]) / "entries.jsonl"))[0]
+    return "\n".join([f"{k}: {v}" for k, v in facts.items()] + verdicts(values))
 
 
 def do_token(a):
