@@ -340,6 +340,8 @@ def realm(folder, policy):
             need(head[1] <= len(hashes), "rollback", name)
             need(root_of(hashes[:head[1]]) == head[2], "root", name)
             signers(values, policy, head, name, data.partition(b"\n")[2] if name == "latest" else data)
+    turns = [f"rotated/{i + 1:016x}" for i, v in enumerate(values) if v["event"] == "key.rotate" and v.get("role") == "log"]
+    need(set(turns) <= set(signed), "keys", "rotated")
     need({"checkpoint", "latest"} & set(signed), "unsigned")
     need(policy.quorum == "none" or "cosigned" in signed, "no quorum")
     starts = [v.get("session") for v in values if v["event"] == "session.start"]
