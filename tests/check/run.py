@@ -122,52 +122,24 @@ def entry_said(line):
     return "ok " + w.entry(line)[1].decode()
 
 
-SALT, DIGEST = "jQDp9noSXS9B48lKfv0GzQ", "jQIi90he6eeRR_DmBAoDYpXZ6b93VgpxEJEsvhIFJMY"
-ENTRIES = [
-    '{"event":"a","time":1}', '{"_salt":{"o":"%s"},"event":"a","o":"x","time":1}' % SALT,
-    '{"_sd":["%s"],"event":"a","time":1}' % DIGEST, '{"_salt":{"o":"%s"},"_sd":["%s"],"event":"a","o":"x","time":1}' % (SALT, DIGEST),
-    '{"_salt":{"o":"%s","p":"%s"},"event":"a","o":[1,true,"%%0A"],"p":{"a":false},"time":1}' % (SALT, SALT),
-    '{"_salt":{},"event":"a","time":1}', '{"_sd":[],"event":"a","time":1}', '{"_salt":{"q":"%s"},"event":"a","time":1}' % SALT,
-    '{"_salt":{"event":"%s"},"event":"a","time":1}' % SALT, '{"_salt":{"time":"%s"},"event":"a","time":1}' % SALT,
-    '{"_salt":{"_sd":"%s"},"_sd":["%s"],"event":"a","time":1}' % (SALT, DIGEST), '{"_salt":{"_salt":"%s"},"event":"a","time":1}' % SALT,
-    '{"_salt":"%s","event":"a","time":1}' % SALT, '{"_salt":{"o":"%s"},"event":"a","o":1,"time":1}' % SALT[:-1],
-    '{"_salt":{"o":"%sx"},"event":"a","o":1,"time":1}' % SALT[:-1], '{"_salt":{"o":1},"event":"a","o":1,"time":1}',
-    '{"_salt":{"o":"%sAA"},"event":"a","o":1,"time":1}' % SALT,
-    '{"_sd":["%s","%s"],"event":"a","time":1}' % (DIGEST, DIGEST), '{"_sd":["zz","aa"],"event":"a","time":1}', '{"_sd":[1],"event":"a","time":1}',
-    '{"_sd":["%s","A%s"],"event":"a","time":1}' % (DIGEST, DIGEST[1:]), '{"_sd":["A%s","%s"],"event":"a","time":1}' % (DIGEST[1:], DIGEST),
-    '{"_sd":["%sZ"],"event":"a","time":1}' % DIGEST[:-1], '{"_sd":"%s","event":"a","time":1}' % DIGEST, '{"_sd":{},"event":"a","time":1}',
-    '{"O":1,"_salt":{"O":"%s"},"event":"a","time":1}' % SALT, '{"_a":1,"_salt":{"_a":"%s"},"event":"a","time":1}' % SALT,
-    '{"time":1}', '{"event":"a"}', '{"event":1,"time":1}', '{"event":"","time":1}', '{"event":"a","time":"1"}', '{"event":"a","time":true}',
-    '{}', '[]', '""', '1', 'true', 'null', '', ' {"event":"a","time":1}', '{"event":"a","time":1} ', '{"event":"a", "time":1}',
-    '{"time":1,"event":"a"}', '{"event":"a","event":"a","time":1}', '{"event":"a","time":1.0}', '{"event":"a","time":1e3}',
-    '{"event":"a","time":-1}', '{"event":"a","time":-0}', '{"event":"a","time":01}', '{"event":"a","time":9007199254740991}',
-    '{"event":"a","time":9007199254740992}', '{"event":"a","time":null}', '{"a":NaN,"event":"a","time":1}', '{"a":"\\u0061","event":"a","time":1}',
-    '{"a":"\\/","event":"a","time":1}', '{"a":"\\"\\\\","event":"a","time":1}', '{"a":"\\n","event":"a","time":1}', '{"a":"\x7f","event":"a","time":1}',
-    '{"a":"\xe4","event":"a","time":1}', '{"":1,"event":"a","time":1}', '{"a b":1,"event":"a","time":1}', '{"a$.-_Z9":1,"event":"a","time":1}',
-    '{"a":"%","event":"a","time":1}', '{"a":"%zz","event":"a","time":1}', '{"a":"%41","event":"a","time":1}', '{"a":"%0a","event":"a","time":1}',
-    *('{"a":%s1%s,"event":"a","time":1}' % ("[" * n, "]" * n) for n in (6, 7, 8, 9, 100)),
-    *('{"a":%s%s,"event":"a","time":1}' % ("[" * n, "]" * n) for n in (6, 7, 8, 9)),
-    '{"_salt":{"a":"%s"},"a":%s1%s,"event":"a","time":1}' % (SALT, "[" * 7, "]" * 7),
-    '{"a":"%s","event":"a","time":1}' % ("x" * 16352), '{"a":"%s","event":"a","time":1}' % ("x" * 16353),
-    '{"a":"%s","event":"a","time":1}' % ("x" * 16354), '{"a":"%s","event":"a","time":1}' % ("x" * 16355),
-    *('{"_salt":{"a":"%s"},"a":"%s","event":"a","time":1}' % (SALT, "x" * n) for n in (20000, 1048509, 1048510, 1048511, 1048512, 1048513)),
-]
-
-
-def twice(c):
-    """One digest from two places: a member whose disclosure is in the list already."""
-    public = json.loads(w.entry(ENTRIES[1].encode())[1])
-    return '{"_salt":{"o":"%s"},"_sd":["%s"],"event":"a","o":"x","time":1}' % (SALT, public["_sd"][0])
+def vectors(name):
+    return json.loads((TESTS / "vectors/log" / name).read_text())
 
 
 def test_entries(tap, c):
     cmp = Compare(tap, c, "entries")
-    for text in [*ENTRIES, twice(c)]:
-        for data in changed(text.encode("latin-1"), (400 if LONG else 6) if len(text) < 999 else 0):
-            if b"\n" in data:
-                continue
-            ours, theirs = said(entry_said, data), c.ask("entry", data)
-            cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data[:300])
+    for case in vectors("entries.json"):
+        data = case["text"].encode()
+        ours = said(entry_said, data)
+        cmp.same(ours if ours.startswith("ok") else "no", f"ok {case['public']}" if case["public"] else "no", case["name"] + " (vector)")
+        for data in changed(data, (400 if LONG else 6) if len(data) < 999 else 0):
+            if b"\n" not in data:
+                ours, theirs = said(entry_said, data), c.ask("entry", data)
+                cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data[:300])
+    for n in range(1048505, 1048515):  # around a line of 1 MiB
+        data = b'{"_salt":{"a":"jQDp9noSXS9B48lKfv0GzQ"},"a":"%s","event":"a","time":1}' % (b"x" * n)
+        ours, theirs = said(entry_said, data), c.ask("entry", data)
+        cmp.same(ours if len(data) <= 1 << 20 and ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", len(data))
     cmp.done()
 
 
@@ -262,6 +234,37 @@ def test_realms(tap, c, tool, work):
     tap.ok(kept and refused > n / 2, f"{refused} of {n} changed logs are refused, the others have every entry that was signed")
 
 
+def state_said(state, policy):
+    values, _signed = w.realm(state / "log", w.Policy(policy.read_bytes()))
+    w.sessions(values, state / "sessions")
+    return "ok"
+
+
+def test_audit(tap, c, writ, work):
+    """Whole state directories, with sessions, a change of keys, and one thing changed. Needs `writ audit verify`."""
+    here = work / "audited"
+    here.mkdir()
+    if "audit" not in writ_run(writ, here, "--help").stdout:
+        tap.skip("this writ has no audit verify")
+        return
+    for args in (("run", "--", "true"), ("run", "--", "false"), ("key", "rotate", "log"), ("run", "--", "true")):
+        r = writ_run(writ, here, *args)
+        if r.returncode in (122, 125):
+            tap.skip("writ run does not work here: " + r.stdout.splitlines()[0])
+            return
+    cmp, policy = Compare(tap, c, "states of whole realms"), here / "config/writ/log.policy"
+    for i in range(250 if LONG else 25):
+        other = work / f"audited{i}"
+        shutil.copytree(here, other, symlinks=True)
+        state = other / "state/writ"
+        told = damage(rng.choice((state / "log", state / "sessions"))) if i else "as it is"
+        r = writ_run(writ, other, "audit", "verify", "--policy", str(policy))
+        ours = said(state_said, state, policy)
+        cmp.same("ok" if ours == "ok" else "no", {0: "ok", 1: "no"}.get(r.returncode, str(r.returncode)), f"{told}: {ours}; {r.stdout[-300:]}")
+        shutil.rmtree(other)
+    cmp.done()
+
+
 def policy_said(data):
     p = w.Policy(data)
     return f"ok {len(p.logs)} {len(p.witnesses())}"
@@ -269,12 +272,10 @@ def policy_said(data):
 
 def test_policies(tap, c):
     cmp = Compare(tap, c, "policies of logs")
-    seeds = [(TESTS / "vectors/tlog/policy").read_bytes()]
-    seeds += [p.read_bytes() for p in sorted((TESTS / "fuzz/corpus/tlog_policy").iterdir())]
-    vkeys = (TESTS / "vectors/tlog/vkeys").read_bytes().split()
-    seeds += [b"log " + vkeys[0] + b"\nwitness none " + vkeys[1] + b"\nquorum none\n",
-              b"log " + vkeys[1] + b"\nquorum none\n", b"witness a " + vkeys[0] + b"\nquorum a\n",
-              b"log " + vkeys[0] + b" u v\nquorum none\n", b"\tlog\t" + vkeys[0] + b" u \n # c\n\nquorum none \n"]
+    seeds = [p.read_bytes() for p in sorted((TESTS / "fuzz/corpus/tlog_policy").iterdir())]
+    for case in vectors("policies.json"):
+        seeds.append(case["text"].encode())
+        cmp.same(said(policy_said, seeds[-1])[:2], "ok" if case["good"] else "po", case["name"] + " (vector)")
     def vkey(name, kind, seed=0):
         raw = bytes([kind]) + \
             Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32)).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -287,8 +288,33 @@ def test_policies(tap, c):
     for name in ("x" * 255, "x" * 256, "\u00e4/\u65e5", "a\u00a0b", "a\u2003b", "a\u0085b", "a\x7fb", "a+b"):
         seeds.append(f"log {vkey(name, 1)}\nquorum none\n".encode())
     for seed in seeds:
-        for data in changed(seed, 0 if len(seed) > 1500 else 1500 if LONG else 40):
+        for data in changed(seed, 0 if len(seed) > 1500 else 600 if LONG else 8):
             ours, theirs = said(policy_said, data), c.ask("policy", data)
+            cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data)
+    cmp.done()
+
+
+def checkpoint_said(data, vkey):
+    origin, size, _root, found = w.checkpoint(data, [w.Key(vkey)])
+    w.need(found and found[0].name == origin, "unknown log")
+    return f"ok {size}"
+
+
+def test_checkpoints(tap, c, v):
+    """Notes that the log's own key has signed, whatever they say."""
+    key, cmp, root = v.tlog.Key("writ.example/log/l-test", 1), Compare(tap, c, "checkpoints"), w.base64.b64encode(bytes(32)).decode()
+    empty = w.base64.b64encode(w.sha(b"")).decode()
+    texts = [f"{key.name}\n{size}\n{r}\n" for size in ("0", "1", "01", "-1", "+1", "", "1 ", str(2**62), str(2**62 + 1), "9223372036854775807", "9223372036854775808",
+                                                      "18446744073709551615", "99999999999999999999") for r in (root, empty)]
+    texts += [f"{key.name}\n5\n{root}\nmore\n", f"{key.name}\n5\n\n", f"{key.name}\n5\n", f"{key.name}\n5\n{root[:-1]}\n", f"{key.name}x\n5\n{root}\n",
+              f"{key.name}\n5\n{root[:-2]}B=\n", f"{key.name}\n5\n{root[:-4]}\n", f"\n5\n{root}\n", f"eyJ/x\n5\n{root}\n", f"{key.name}\r\n5\n{root}\n"]
+    tails = [lambda line: line, lambda line: line * 2, lambda line: line * 16, lambda line: line * 17, lambda line: line[:-1], lambda line: "",
+             lambda line: line + "\n", lambda line: line.replace("\u2014", "-"), lambda line: line.replace(" ", "  ", 1), lambda line: line + "\u2014 x AAAAAAA=\n",
+             lambda line: "\u2014 x AAAA\n" + line, lambda line: "\u2014 x AAAAAA==\n" + line, lambda line: line + "x\n", lambda line: line.replace("\n", "\r\n")]
+    for text in texts:
+        for tail in tails if text is texts[2] or LONG else tails[:1]:
+            data = (text + "\n" + tail(key.line(text))).encode()
+            ours, theirs = said(checkpoint_said, data, key.vkey()), c.ask("checkpoint", data, key.vkey())
             cmp.same(ours if ours.startswith("ok") else "no", theirs if theirs.startswith("ok") else "no", data)
     cmp.done()
 
@@ -302,6 +328,10 @@ def test_proofs(tap, c, logs):
     cmp = Compare(tap, c, "proofs of inclusion")
     vec = TESTS / "vectors/tlog"
     policy, leaf = (vec / "policy").read_bytes(), (vec / "entries").read_bytes().split(b"\n")[2]
+    for case in vectors("proofs.json"):
+        ours = said(proof_said, case["text"].encode(), leaf, policy)
+        cmp.same(ours, c.ask("proof", case["text"], leaf, policy), case["name"])
+        cmp.same("holds" if ours.startswith("ok") else ours, case["verdict"], case["name"] + " (vector)")
     rows = [((vec / n).read_bytes(), leaf, policy) for n in ("entry2.tlog-proof", "entry2-extra.tlog-proof")] + logs
     for seed, leaf, policy in rows:
         for data in changed(seed, 4000 if LONG else 60):
@@ -594,7 +624,7 @@ def test_statements(tap, c, writ, work, folder):
     pem.write_bytes(author.pem)
     policy.write_bytes(author.policy())
     rows = list(st.cases())
-    for what, change in rows if LONG else rows[:1] + rng.sample(rows[1:], 25):
+    for what, change in rows if LONG else [r for r in rows if r[0].startswith(("as", "entries", "log"))] + rng.sample(rows, 15):
         st.made(author, change, work / "made")
         cmp.same(st.ours(work / "made", pem, policy), st.theirs(writ, work / "made", pem, policy, env), what)
     cmp.done()
@@ -621,8 +651,10 @@ def main():
         fast_sign(v)
         test_entries(tap, c)
         logs, _state = test_live(tap, writ, work)
-        test_sessions(tap, c, [*logs, "".join(e + "\n" for e in ENTRIES[:5]).encode()])
+        test_sessions(tap, c, [*logs, "".join(e["text"] + "\n" for e in vectors("entries.json")[:7]).encode()])
         test_realms(tap, c, tool, work)
+        test_audit(tap, c, writ, work)
+        test_checkpoints(tap, c, v)
         test_policies(tap, c)
         test_proofs(tap, c, list(made_logs(tlog_tool, work)))
         test_vectors(tap, c, TESTS / "vectors/token")

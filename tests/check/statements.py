@@ -150,6 +150,7 @@ def cases():
             yield put(part, key, None)
         yield put(part, "more", "x")
         yield put(part, "_sd", [digest])
+        yield put(part, "_salt", {"session": w.b64u(bytes(16))})
     for key, values in {"session": ("s2", "", ".s", "a/b", "x" * 65, "s_1", 1), "custody": ("other-uid", "tpm", ""), "policy": ("x", digest + "A", digest),
                         "plan": (digest[:-1] + "B",), "tier": ("", "a b", "B"), "event": ("session.end",), "time": (9, True)}.items():
         for v in values:

@@ -2,7 +2,7 @@
 """writ_check.py - checks what writ wrote, without writ.
 
     writ_check.py session FILE [DIR POLICY]
-    writ_check.py realm DIR POLICY
+    writ_check.py realm DIR POLICY [SESSIONS]
     writ_check.py proof PROOF ENTRY POLICY
     writ_check.py statement DIR KEYS POLICY
     writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS] [--request TEXT]
@@ -224,7 +224,7 @@ def checkpoint(data, keys):
     need(len(head) == 3 and re.fullmatch(rf"(?!eyJ|DSSEv1|cosignature){NAME}", head[0]), "malformed")
     need("/" in head[0] and len(head[0].encode()) <= 255, "malformed")
     size, root = number(head[1]), from_b64(head[2])
-    need(len(root) == 32 and (size or root == sha(b"")), "malformed")
+    need(len(root) == 32 and size <= 1 << 62 and (size or root == sha(b"")), "malformed")
     for name, raw in rows:
         key = known.get((name, raw[:4]))
         need(not key or key.signed((text + "\n").encode(), raw[4:]), "bad signature")
@@ -329,8 +329,8 @@ def realm(folder, policy):
         lines += bundle(path.read_bytes(), path)
     newest = max((p for p in (folder / "wal").glob("*") if re.fullmatch("[0-9a-f]{16}", p.name)), default=None)
     need(newest and int(newest.name, 16) == len(lines), "wal", newest)
-    *more, rest = newest.read_bytes().split(b"\n")
-    need(len(more) <= WIDTH and not rest, "wal", newest)
+    *more, _ = newest.read_bytes().split(b"\n")
+    need(len(more) <= WIDTH, "wal", newest)
     values, hashes = entries(lines + more, private=False)
     check_tiles(folder / "tile", hashes)
     for name in ["checkpoint", "latest", "cosigned"] + sorted(f"rotated/{p.name}" for p in (folder / "rotated").glob("*")):
@@ -374,6 +374,21 @@ def sealed(values, name, size, root):
     need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
 
 
+def sessions(values, folder):
+    """{id: state} of the sessions of a realm; Bad if the file of one is not what was sealed, or nobody knows it."""
+    states = {v["session"]: "open or cut" for v in values if v["event"] == "session.start"}
+    ended = {v["session"] for v in values if v["event"] in ("session.end", "session.cut")}
+    states.update({name: "gone" for name in ended})
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        found, root, _, rest = session(path.read_bytes())
+        need(path.stem in states, "unknown session", path.stem)
+        if path.stem in ended:
+            need(not rest, "size", path.stem)
+            sealed(values, path.stem, len(found), root)
+            states[path.stem] = "sealed"
+    return states
+
+
 # ---- what a person asks ----
 
 
@@ -397,7 +412,8 @@ def do_session(a):
 
 def do_realm(a):
     values, signed = realm(a.file[0], Policy(read(a.file[1])))
-    return "\n".join(f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (_, size, root) in signed.items())
+    states = sessions(values, a.file[2]) if a.file[2:] else {}
+    return "\n".join([f"session {k}: {v}" for k, v in states.items()] + [f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (_, size, root) in signed.items()])
 
 
 def do_proof(a):
