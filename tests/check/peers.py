@@ -12,6 +12,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -224,6 +225,40 @@ def by_cosign(tap, work, b):
     expect(tap, ((f"cosign: {b.name}, {what}", args[:3], args[3]) for what, *args in bundle_changes(b)), ask)
 
 
+def by_page(tap, work, folder):
+    """The lines of docs/protocol/checking.md that need nothing but openssl, as they stand there."""
+    blocks = re.findall(r"```sh\n(.*?)```", (TESTS.parent / "docs/protocol/checking.md").read_text(), re.S)
+    signed, digests, log = blocks[0], blocks[1], blocks[3]
+
+    def ask(script, name="", change=flipped):
+        here = work / "page"
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree(folder, here)
+        shutil.copy(here / "attest.pub.pem", here / "keys.pem")
+        if name:
+            (here / name).write_bytes(change((here / name).read_bytes()))
+        r = run("sh", "-ec", script, cwd=here)
+        found = set(re.findall("[0-9a-f]{64}", r.stdout))
+        return "ok" if r.returncode == 0 and len(found) in (0, 2) else f"no {r.stdout}"
+    keys = samples.other_pem()
+    expect(tap, [("the page: the statement", (signed,), True), ("the page: another key", (signed, "keys.pem", lambda d: keys), False),
+                 ("the page: the statement flipped", (signed, "session.sigstore.json", lambda d: flipped(d, d.index(b"payload") + 400)), False),
+                 ("the page: the digests", (signed + digests,), True), ("the page: the manifest flipped", (signed + digests, "session.json"), False),
+                 ("the page: an entry dropped", (signed + digests, "entries.jsonl", lambda d: d.split(b"\n", 1)[1]), False),
+                 ("the page: two entries swapped", (signed + digests, "entries.jsonl", swap_lines), False),
+                 ("the page: the log", (log,), True), ("the page: the log's size changed", (log, "end.tlog-proof", more_entries), False)], ask)
+
+
+def swap_lines(data):
+    rows = data.split(b"\n")
+    return b"\n".join([rows[0], rows[2], rows[1], *rows[3:]])
+
+
+def more_entries(proof):
+    head, origin, size, rest = re.fullmatch(rb"(.*?\n\n)([^\n]+\n)([0-9]+)(\n.*)", proof, re.S).groups()
+    return head + origin + b"%d" % (int(size) + 1) + rest
+
+
 # ---- Go -------------------------------------------------------------------------------------------
 
 def go_program(tap, work):
@@ -278,6 +313,8 @@ def main():
                 bundle_by_openssl(tap, work, b)
             by_sigstore(tap, b)
             by_cosign(tap, work, b)
+        if folder and shutil.which("openssl"):
+            by_page(tap, work, folder)
         program = go_program(tap, work)
         if program:
             by_go(tap, work, program, samples.proofs(folder))
