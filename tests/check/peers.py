@@ -133,25 +133,25 @@ class Asked:
         self.p.wait(timeout=20)
 
 
-def jose_rows(name):
+def jose_rows(name, texts):
     """Signed texts as they are, and with each kind of change."""
-    for i, (text, jwk) in enumerate(samples.jws_texts()):
+    for i, (text, jwk) in enumerate(texts):
         head, payload, sig = text.split(".")
         none = w.b64u(b'{"alg":"none"}')
         yield f"{name}: signed text {i}", (text, jwk), True
         yield f"{name}: {i}, a byte of the payload flipped", (f"{head}.{payload[:40]}{'A' if payload[40] != 'A' else 'B'}{payload[41:]}.{sig}", jwk), False
-        yield f"{name}: {i}, of another key", (text, samples.jws_texts()[i - 1][1]), False
+        yield f"{name}: {i}, of another key", (text, texts[i - 1][1]), False
         yield f"{name}: {i}, without a signature", (f"{none}.{payload}.", jwk), False
-    yield f"{name}: the header of another", (f"{samples.jws_texts()[1][0].split('.')[0]}.{payload}.{sig}", jwk), False
+    yield f"{name}: the header of another", (f"{texts[0][0].split('.')[0]}.{payload}.{sig}", jwk), False
 
 
-def by_pyjwt(tap):
+def by_pyjwt(tap, texts):
     python = sys.executable if not missing("jwt") else PEERS / "venv/bin/python"
     if missing("jwt") and not (PEERS / "venv/done").is_file():
         tap.skip(f"PyJWT: {why_not('pyjwt')}")
         return
     peer = Asked(python, "-c", PYJWT)
-    expect(tap, jose_rows("PyJWT"), lambda text, jwk: peer.ask(text=text, jwk=jwk))
+    expect(tap, jose_rows("PyJWT", texts), lambda text, jwk: peer.ask(text=text, jwk=jwk))
     peer.end()
 
 
@@ -163,10 +163,10 @@ def node(tap, what):
     return Asked("node", PEERS / "peers.mjs")
 
 
-def by_jose(tap):
+def by_jose(tap, texts):
     peer = node(tap, "jose")
     if peer:
-        expect(tap, jose_rows("jose"), lambda text, jwk: peer.ask(op="jws", text=text, jwk=jwk))
+        expect(tap, jose_rows("jose", texts), lambda text, jwk: peer.ask(op="jws", text=text, jwk=jwk))
         peer.end()
 
 
@@ -304,8 +304,10 @@ def main():
             by_openssl(tap, work)
         else:
             tap.skip("openssl: not installed")
-        by_pyjwt(tap)
-        by_jose(tap)
+        made = samples.minted(tap, writ, work)
+        texts = samples.jws_texts() + (list(samples.with_keys(made[1], made[0]["jwk"])) if made else [])
+        by_pyjwt(tap, texts)
+        by_jose(tap, texts)
         folder = samples.attested(tap, writ, work)
         bundles = [samples.made_bundle()] + ([samples.Bundle("a session", folder)] if folder else [])
         for b in bundles:

@@ -12,13 +12,15 @@ import copy
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from samples import LONG, TESTS, Tap, attested, environment, load, missing, writ_run
+from samples import LONG, TESTS, Tap, attested, environment, load, minted, missing, writ_run
 
 SEED = int(os.environ.get("WRIT_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 rng = random.Random(SEED)
@@ -556,6 +558,30 @@ def test_claims(tap, c, v):
     tap.ok(len(seen) >= 9, f"for {len(seen)} reasons: {' '.join(sorted(seen))}")
 
 
+def test_minted(tap, c, writ, work):
+    """A chain that `writ token` made, and changed copies of it: `writ token verify` says the same."""
+    made = minted(tap, writ, work)
+    if not made:
+        return
+    issuer, text = made
+    cmp, path, here = Compare(tap, c, "chains that were minted"), work / "chain", issuer["realms"][0]
+    for data in changed(text.encode(), 200 if LONG else 15):
+        one = data.decode("latin-1")
+        if not one.isascii() or one != one.strip():
+            continue
+        path.write_bytes(data)
+        r = writ_run(writ, work, "token", "verify", str(path))
+        told = re.search(r"(E_[A-Z_]+)(?:, hop ([0-9]+))?", r.stdout)
+        theirs = "ok" if r.returncode == 0 else f"{told[1]} {int(told[2]) - 1 if told[2] else wt.WHOLE}" if told else r.stdout
+        try:
+            wt.presentation(one, {"issuers": [issuer]}, [], here, int(time.time()), True, False)
+            ours = "ok"
+        except w.Bad as e:
+            ours = f"{e.code} {e.where}"
+        cmp.same(ours, theirs, one)
+    cmp.done()
+
+
 # ---- verdicts and statements ----------------------------------------------------------------------
 
 def verdicts_said(values):
@@ -661,6 +687,7 @@ def main():
         test_flips(tap, c, TESTS / "vectors/token")
         test_spellings(tap, c, v)
         test_claims(tap, c, v)
+        test_minted(tap, c, writ, work)
         test_verdicts(tap, c)
         folder = attested(tap, writ, work)
         if folder:

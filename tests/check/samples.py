@@ -62,6 +62,13 @@ def jws_texts():
     return out
 
 
+def with_keys(text, jwk):
+    """The parts of a chain, each with the key that must have signed it."""
+    for part in text.split("~"):
+        yield part, jwk
+        jwk = json.loads(raw(part.split(".")[1]))["cnf"]["jwk"]
+
+
 def jws_messages():
     """(what, key, signature, message)"""
     for i, (text, jwk) in enumerate(jws_texts()):
@@ -141,15 +148,32 @@ def made_bundle():
 
 
 def environment(work):
-    spot = work / "spot"
-    spot.mkdir(exist_ok=True)
-    return spot, {**os.environ, "XDG_STATE_HOME": str(work / "state"), "XDG_CONFIG_HOME": str(work / "config"), "HOME": str(spot)}
+    spot, home = work / "spot", work / "home"
+    for folder in (spot, home):
+        folder.mkdir(exist_ok=True)
+    return spot, {**os.environ, "XDG_STATE_HOME": str(work / "state"), "XDG_CONFIG_HOME": str(work / "config"), "HOME": str(home)}
 
 
-def writ_run(writ, work, *args):
+def writ_run(writ, work, *args, apart=False):
+    """@apart: what it says is not in what it prints."""
     spot, env = environment(work)
     return subprocess.run([writ, *args], cwd=spot, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=120)
+                          stderr=subprocess.PIPE if apart else subprocess.STDOUT, text=True, errors="replace", timeout=120)
+
+
+def minted(tap, writ, work):
+    """(the issuer's entry of a bundle, a chain of two tokens); None, and said, where writ has no such verb."""
+    if "token" not in writ_run(writ, work, "--help").stdout:
+        tap.skip("this writ mints no tokens")
+        return None
+    (environment(work)[0] / "out/a").mkdir(parents=True)
+    first = writ_run(writ, work, "token", "mint", "--allow", "write:./out/", "--allow", "read:.", apart=True)
+    (work / "t0").write_text(first.stdout)
+    second = writ_run(writ, work, "token", "attenuate", "--allow", "write:./out/a/", str(work / "t0"), apart=True)
+    text, issuer = second.stdout.strip(), writ_run(writ, work, "token", "issuer", apart=True).stdout
+    good = text.count("~") == 1 and issuer.startswith("{")
+    tap.ok(good, f"writ token mint, attenuate, issuer {'' if good else first.stderr + second.stderr}")
+    return ({**json.loads(issuer), "ceiling": None, "nbf": 0, "exp": 2**53 - 1}, text) if good else None
 
 
 def attested(tap, writ, work):

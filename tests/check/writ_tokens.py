@@ -154,7 +154,7 @@ def first(t, issuer, now):
     need(t["del_depth"] == 0, "E_DEPTH")
     need(t["exp"] - min(t["iat"], t["nbf"]) <= 28800, "E_TIME")
     need(t["iss"] == issuer["iss"] and issuer["nbf"] <= now < issuer["exp"] and set(t["aud"]) <= set(issuer["realms"]), "E_ROOT")
-    need(within(t["authorization_details"][0]["caps"], issuer["ceiling"]), "E_CEILING")
+    need(issuer["ceiling"] is None or within(t["authorization_details"][0]["caps"], issuer["ceiling"]), "E_CEILING")
 
 
 def link(t, old, text_before):
@@ -182,12 +182,15 @@ def revoked(chain, issuer, lists, now, local):
     need(local or fresh, "E_RVK_STALE", WHOLE)
 
 
-def presentation(text, bundle_, lists, here, now, local=False):
-    """(issuer, tokens, proof) if steps 1 to 8 hold; Bad(code, hop) of the first that does not."""
-    need(len(text) <= 32768 and text.count("~") <= 8, "E_SIZE", WHOLE)
-    *texts, last = text.split("~")
+def presentation(text, bundle_, lists, here, now, local=False, proved=True):
+    """(issuer, tokens, proof) if steps 1 to 8 hold; Bad(code, hop) of the first that does not.
+
+    Without @proved, @text is what a holder keeps: tokens only. A machine's own issuer has None for a ceiling.
+    """
+    need(len(text) <= 32768 and text.count("~") <= (8 if proved else 7), "E_SIZE", WHOLE)
+    *texts, last = text.split("~") if proved else (text + "~").split("~")
     need(texts, "E_FORMAT", WHOLE)
-    chain, keys, hop = [], [i["jwk"] for i in bundle_["issuers"]], 0
+    chain, keys, pop, hop = [], [i["jwk"] for i in bundle_["issuers"]], None, 0
     try:
         for hop, one in enumerate(texts):
             t, key = token(one, [chain[-1]["cnf"]["jwk"]] if chain else keys, "E_LINK_ISS" if chain else "E_ROOT")
@@ -204,6 +207,8 @@ def presentation(text, bundle_, lists, here, now, local=False):
         for hop, t in enumerate(chain):
             need(t["nbf"] <= now < t["exp"] and t["iat"] <= now + 30, "E_TIME")
         revoked(chain, issuer, lists, now, local)
+        if not proved:
+            return issuer, chain, pop
         hop = PROOF
         pop = shape(canonical(jws(last, 4096, "writ-pop+jwt", [chain[-1]["cnf"]["jwk"]], "E_POP")[0], "E_NONCANON"), POP)
         need((pop["ath"], pop["aud"], pop["sid"]) == (b64u(sha(texts[-1].encode())), here, chain[-1]["sid"]), "E_POP")
@@ -217,8 +222,8 @@ def decide(issuer, chain, here, request):
     """Step 11: (who must agree, what is debited); Bad("E_NOCAP", who refuses)."""
     req, who, debits = model().parse("r", request), set(), []
     need(req.realm == here, "E_NOCAP", WHOLE)
-    rows = [(CEILING, {"caps": issuer["ceiling"], "not": []}), *enumerate(t["authorization_details"][0] for t in chain)]
-    for hop, d in rows:
+    ceiling = [(CEILING, {"caps": issuer["ceiling"], "not": []})] if issuer["ceiling"] is not None else []
+    for hop, d in ceiling + list(enumerate(t["authorization_details"][0] for t in chain)):
         verdict, ids, hits = model().decide(model().Set(d["caps"], d["not"]), req)
         need(verdict != "deny", "E_NOCAP", hop)
         who |= set(ids)
