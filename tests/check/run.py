@@ -652,7 +652,8 @@ def test_statements(tap, c, writ, work, folder):
     rows = list(st.cases())
     for what, change in rows if LONG else [r for r in rows if r[0].startswith(("as", "entries", "log"))] + rng.sample(rows, 15):
         st.made(author, change, work / "made")
-        cmp.same(st.ours(work / "made", pem, policy), st.theirs(writ, work / "made", pem, policy, env), what)
+        theirs, words = st.theirs(writ, work / "made", pem, policy, env)
+        cmp.same(st.ours(work / "made", pem, policy), theirs, f"{what}: {words}")
     cmp.done()
     cmp = Compare(tap, c, "statements with damage")
     pins = work / "config/writ"
@@ -664,7 +665,8 @@ def test_statements(tap, c, writ, work, folder):
         if i:
             path.write_bytes(rng.choice(CHANGES)(path.read_bytes()))
         args = copied, pins / "attest.pub.pem", pins / "log.policy"
-        cmp.same(st.ours(*args), st.theirs(writ, *args, env), path.name)
+        theirs, words = st.theirs(writ, *args, env)
+        cmp.same(st.ours(*args), theirs, f"{path.name}: {words}")
     cmp.done()
 
 

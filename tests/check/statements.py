@@ -219,9 +219,10 @@ def ours(folder, pem, policy):
 
 
 def theirs(writ, folder, pem, policy, env):
+    """(what `writ attest verify` says, its words)"""
     r = subprocess.run([writ, "attest", "verify", "--key", pem, "--policy", policy, folder], env=env, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=60)
-    return {0: "ok", 1: "ok", 4: "no", 5: "not pinned"}.get(r.returncode, f"{r.returncode}: {r.stdout[:200]}")
+    return {0: "ok", 1: "ok", 4: "no", 5: "not pinned"}.get(r.returncode, f"ended with {r.returncode}"), r.stdout[-200:]
 
 
 def made(author, change, folder):
