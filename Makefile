@@ -16,6 +16,7 @@ test: deps-test ## everything that must hold; the last line counts it
 
 test-long: deps-long deps-clients ## the same with long fuzzing, a million oracle pairs, all clients, reproducible dist, other kernels
 	@tools/agents.sh
+	@tools/peers-proof.sh
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
 
 lint: deps-test ## rooms, sizes, documents, clang-tidy

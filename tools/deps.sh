@@ -10,7 +10,7 @@ libsodium-dev libjansson-dev libyaml-dev libidn2-dev libunistring-dev libseccomp
 libc-ares-dev libssl-dev libnghttp2-dev zlib1g-dev'
 case ${1:?usage: deps.sh build|test|agents|clients|fuzz|long|format|peer-NAME} in
 build) ;;
-test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl" ;;
+test) pkgs="$pkgs git clang clang-tidy mandoc curl openssl python3-cryptography" ;;
 agents) # for tests/agents; whoever has npm from elsewhere keeps it
 	! command -v npm >/dev/null || exit 0
 	pkgs='nodejs npm'
@@ -25,7 +25,7 @@ clients) # for tests/clients: whoever has one from elsewhere keeps it, and none 
 	grep -q '^ID=ubuntu' /etc/os-release && pkgs=${pkgs% chromium}
 	;;
 fuzz | long)
-	pkgs="$pkgs git clang clang-tidy mandoc curl openssl"
+	pkgs="$pkgs git clang clang-tidy mandoc curl openssl python3-cryptography"
 	# Ubuntu 22.04 ships the fuzzer's run time inside clang's own packages.
 	grep -q '^VERSION_ID="22.04"' /etc/os-release || pkgs="$pkgs libclang-rt-dev"
 	# For the machines with other kernels.

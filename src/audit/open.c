@@ -115,7 +115,8 @@ static int close_up(json_t *o, struct writ_err *err)
 	}
 	json_object_foreach_safe(salts, next, name, salt)
 	{
-		if (!is_text_of(string_of(salt), ENTRY_SALT) || name[0] < 'a')
+		if (!is_text_of(string_of(salt), ENTRY_SALT) || name[0] < 'a' ||
+		    strcmp(name, "event") == 0 || strcmp(name, "time") == 0)
 			return bad(err, "has a salt that is none");
 		r = digest_of(o, name, string_of(salt), text, err);
 		if (r == 0)
