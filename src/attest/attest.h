@@ -98,14 +98,14 @@ struct fields {
 };
 
 struct fields fields_of(const json_t *o, struct arena *a, struct writ_err *err);
-struct sv field_text(struct fields *f, const char *key);
-struct sv field_word(struct fields *f, const char *key);
-uint64_t field_number(struct fields *f, const char *key);
-bool field_bool(struct fields *f, const char *key);
-struct digest field_digest(struct fields *f, const char *key); /* base64url */
-enum custody field_custody(struct fields *f, const char *key);
-struct fields field_object(struct fields *f, const char *key);
-void field_is(struct fields *f, const char *key, struct sv text); /* exactly this */
+struct sv member_text(struct fields *f, const char *key);
+struct sv member_word(struct fields *f, const char *key);
+uint64_t member_number(struct fields *f, const char *key);
+bool member_bool(struct fields *f, const char *key);
+struct digest member_digest(struct fields *f, const char *key); /* base64url */
+enum custody member_custody(struct fields *f, const char *key);
+struct fields member_object(struct fields *f, const char *key);
+void member_is(struct fields *f, const char *key, struct sv text); /* exactly this */
 /* Nothing else may be there. */
 must_check int fields_end(struct fields *f);
 

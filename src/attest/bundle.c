@@ -109,7 +109,7 @@ int bundle_print(const struct bundle *u, struct buf *b, struct writ_err *err)
 /* Base64 of a member, decoded into the arena. */
 static struct sv decoded(struct fields *in, const char *key, size_t max)
 {
-	const struct sv text = field_text(in, key);
+	const struct sv text = member_text(in, key);
 	scoped_buf b = BUF_INIT(max);
 	struct sv bytes = SV("");
 
@@ -131,7 +131,7 @@ static int parse_signature(struct fields *envelope, struct sv hint, struct bundl
 	one = fields_of(json_array_get(list, 0), envelope->a, envelope->err);
 	if (one.failed)
 		return one.failed;
-	field_is(&one, "keyid", hint);
+	member_is(&one, "keyid", hint);
 	u->sig = decoded(&one, "sig", ATTEST_SIG_MAX);
 	return fields_end(&one);
 }
@@ -148,20 +148,20 @@ int bundle_parse(struct arena *a, struct sv bytes, struct bundle *ret, struct wr
 	if (r < 0)
 		return r;
 	in = fields_of(o, a, err);
-	field_is(&in, "mediaType", SV(MEDIA_TYPE));
-	material = field_object(&in, "verificationMaterial");
-	envelope = field_object(&in, "dsseEnvelope");
+	member_is(&in, "mediaType", SV(MEDIA_TYPE));
+	material = member_object(&in, "verificationMaterial");
+	envelope = member_object(&in, "dsseEnvelope");
 	if (fields_end(&in) < 0)
 		return in.failed;
-	key = field_object(&material, "publicKey");
+	key = member_object(&material, "publicKey");
 	if (fields_end(&material) < 0)
 		return material.failed;
-	hint = field_text(&key, "hint");
+	hint = member_text(&key, "hint");
 	if (fields_end(&key) < 0)
 		return key.failed;
 	if (!digest_parse(hint, &u.key))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "member hint is no key id");
-	field_is(&envelope, "payloadType", SV(PAYLOAD_TYPE));
+	member_is(&envelope, "payloadType", SV(PAYLOAD_TYPE));
 	u.payload = decoded(&envelope, "payload", ATTEST_TEXT_MAX);
 	r = parse_signature(&envelope, hint, &u);
 	if (r == 0)

@@ -76,15 +76,15 @@ int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
 	if (r < 0)
 		return r;
 	in = fields_of(o, a, err);
-	field_is(&in, "event", SV("session.start"));
-	f->of.started = field_number(&in, "time");
-	f->of.id = field_word(&in, "session");
-	f->of.custody = field_custody(&in, "custody");
-	f->policy = field_digest(&in, "policy");
-	f->guarantees = field_digest(&in, "plan");
-	f->tier = field_word(&in, "tier");
-	f->adapter = field_word(&in, "adapter");
-	f->version = field_word(&in, "version");
+	member_is(&in, "event", SV("session.start"));
+	f->of.started = member_number(&in, "time");
+	f->of.id = member_word(&in, "session");
+	f->of.custody = member_custody(&in, "custody");
+	f->policy = member_digest(&in, "policy");
+	f->guarantees = member_digest(&in, "plan");
+	f->tier = member_word(&in, "tier");
+	f->adapter = member_word(&in, "adapter");
+	f->version = member_word(&in, "version");
 	return in.failed;
 }
 
@@ -98,13 +98,13 @@ int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f, st
 		return r;
 	in = fields_of(o, a, err);
 	f->whole = sv_is(entry_event(entry), "session.end");
-	field_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
-	f->of.finished = field_number(&in, "time");
-	if (!sv_eq(field_word(&in, "session"), f->of.id) && in.failed == 0)
+	member_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
+	f->of.finished = member_number(&in, "time");
+	if (!sv_eq(member_word(&in, "session"), f->of.id) && in.failed == 0)
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another session than the start");
-	f->of.entries = field_number(&in, "entries");
-	f->of.root = field_digest(&in, "root");
-	f->of.exit = f->whole ? field_number(&in, "exit") : 0;
+	f->of.entries = member_number(&in, "entries");
+	f->of.root = member_digest(&in, "root");
+	f->of.exit = f->whole ? member_number(&in, "exit") : 0;
 	return in.failed;
 }
 

@@ -30,7 +30,7 @@ static const json_t *get(struct fields *f, const char *key)
 	return v;
 }
 
-struct sv field_text(struct fields *f, const char *key)
+struct sv member_text(struct fields *f, const char *key)
 {
 	const json_t *v = get(f, key);
 	struct sv s = SV("");
@@ -43,16 +43,16 @@ struct sv field_text(struct fields *f, const char *key)
 	return s;
 }
 
-struct sv field_word(struct fields *f, const char *key)
+struct sv member_word(struct fields *f, const char *key)
 {
-	const struct sv s = field_text(f, key);
+	const struct sv s = member_text(f, key);
 
 	if (!attest_is_word(s))
 		bad(f, key, "is not a plain word");
 	return s;
 }
 
-uint64_t field_number(struct fields *f, const char *key)
+uint64_t member_number(struct fields *f, const char *key)
 {
 	const json_t *v = get(f, key);
 
@@ -61,7 +61,7 @@ uint64_t field_number(struct fields *f, const char *key)
 	return v && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
 }
 
-bool field_bool(struct fields *f, const char *key)
+bool member_bool(struct fields *f, const char *key)
 {
 	const json_t *v = get(f, key);
 
@@ -70,9 +70,9 @@ bool field_bool(struct fields *f, const char *key)
 	return json_is_true(v);
 }
 
-struct digest field_digest(struct fields *f, const char *key)
+struct digest member_digest(struct fields *f, const char *key)
 {
-	const struct sv s = field_text(f, key);
+	const struct sv s = member_text(f, key);
 	struct digest d = { 0 };
 
 	if (!base64_decode(BASE64_URL, s, d.b, sizeof(d.b)))
@@ -80,16 +80,16 @@ struct digest field_digest(struct fields *f, const char *key)
 	return d;
 }
 
-enum custody field_custody(struct fields *f, const char *key)
+enum custody member_custody(struct fields *f, const char *key)
 {
 	enum custody c = CUSTODY_NONE;
 
-	if (!custody_parse(field_text(f, key), &c))
+	if (!custody_parse(member_text(f, key), &c))
 		bad(f, key, "is no custody");
 	return c;
 }
 
-struct fields field_object(struct fields *f, const char *key)
+struct fields member_object(struct fields *f, const char *key)
 {
 	const json_t *v = get(f, key);
 	struct fields in = { .o = v, .a = f->a, .err = f->err };
@@ -100,9 +100,9 @@ struct fields field_object(struct fields *f, const char *key)
 	return in;
 }
 
-void field_is(struct fields *f, const char *key, struct sv text)
+void member_is(struct fields *f, const char *key, struct sv text)
 {
-	if (!sv_eq(field_text(f, key), text))
+	if (!sv_eq(member_text(f, key), text))
 		bad(f, key, "is not what it has to be");
 }
 

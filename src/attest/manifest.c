@@ -54,23 +54,23 @@ int manifest_parse(struct arena *a, struct sv bytes, struct attest_facts *ret, s
 	if (r < 0)
 		return r;
 	in = fields_of(o, a, err);
-	if (field_number(&in, "v") != 1 && in.failed == 0)
+	if (member_number(&in, "v") != 1 && in.failed == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "it is of another version");
-	f.of.id = field_word(&in, "session");
-	f.of.realm = field_word(&in, "realm");
-	f.of.custody = field_custody(&in, "custody");
-	f.of.started = field_number(&in, "started");
-	f.of.finished = field_number(&in, "finished");
-	f.of.exit = field_number(&in, "exit");
-	f.of.entries = field_number(&in, "entries");
-	f.of.root = field_digest(&in, "root");
-	f.policy = field_digest(&in, "policy");
-	f.guarantees = field_digest(&in, "guarantees");
-	f.tier = field_word(&in, "tier");
-	f.adapter = field_word(&in, "adapter");
-	f.version = field_word(&in, "writ");
+	f.of.id = member_word(&in, "session");
+	f.of.realm = member_word(&in, "realm");
+	f.of.custody = member_custody(&in, "custody");
+	f.of.started = member_number(&in, "started");
+	f.of.finished = member_number(&in, "finished");
+	f.of.exit = member_number(&in, "exit");
+	f.of.entries = member_number(&in, "entries");
+	f.of.root = member_digest(&in, "root");
+	f.policy = member_digest(&in, "policy");
+	f.guarantees = member_digest(&in, "guarantees");
+	f.tier = member_word(&in, "tier");
+	f.adapter = member_word(&in, "adapter");
+	f.version = member_word(&in, "writ");
 	if (json_object_get(o, "executable"))
-		f.executable = field_text(&in, "executable");
+		f.executable = member_text(&in, "executable");
 	if (json_object_get(o, "executable") && f.executable.n == 0 && in.failed == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "member executable is empty");
 	r = fields_end(&in);

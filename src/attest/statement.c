@@ -92,11 +92,11 @@ static int parse_subject(const json_t *list, size_t i, struct sv name, struct ar
 
 	if (in.failed)
 		return in.failed;
-	field_is(&in, "name", name);
-	digest = field_object(&in, "digest");
+	member_is(&in, "name", name);
+	digest = member_object(&in, "digest");
 	if (fields_end(&in) < 0)
 		return in.failed;
-	hex = field_text(&digest, "sha256");
+	hex = member_text(&digest, "sha256");
 	if (fields_end(&digest) < 0)
 		return digest.failed;
 	return digest_parse(hex, ret) ? 0
@@ -126,13 +126,13 @@ static int parse_words(const json_t *o, const char *key, struct arena *a,
 
 static int parse_log(struct fields *in, struct attest_log *ret)
 {
-	struct fields log = field_object(in, "log");
+	struct fields log = member_object(in, "log");
 
-	ret->origin = field_text(&log, "origin");
-	ret->size = field_number(&log, "size");
-	ret->root = field_digest(&log, "root");
-	ret->start = field_number(&log, "start");
-	ret->end = field_number(&log, "end");
+	ret->origin = member_text(&log, "origin");
+	ret->size = member_number(&log, "size");
+	ret->root = member_digest(&log, "root");
+	ret->start = member_number(&log, "start");
+	ret->end = member_number(&log, "end");
 	if (log.failed == 0 && (ret->start >= ret->end || ret->end >= ret->size))
 		return writ_fail(log.err, WRIT_E_SYNTAX, 0, "the indices of the log do not fit");
 	return fields_end(&log);
@@ -140,18 +140,18 @@ static int parse_log(struct fields *in, struct attest_log *ret)
 
 static int parse_session(struct fields *in, struct attest_session *ret)
 {
-	struct fields session = field_object(in, "session");
-	struct fields evidence = field_object(in, "evidence");
+	struct fields session = member_object(in, "session");
+	struct fields evidence = member_object(in, "evidence");
 
-	ret->id = field_word(&session, "id");
-	ret->realm = field_word(&session, "realm");
-	ret->started = field_number(&session, "started");
-	ret->finished = field_number(&session, "finished");
-	ret->exit = field_number(&session, "exit");
+	ret->id = member_word(&session, "id");
+	ret->realm = member_word(&session, "realm");
+	ret->started = member_number(&session, "started");
+	ret->finished = member_number(&session, "finished");
+	ret->exit = member_number(&session, "exit");
 	if (fields_end(&session) < 0)
 		return session.failed;
-	ret->entries = field_number(&evidence, "entries");
-	ret->root = field_digest(&evidence, "root");
+	ret->entries = member_number(&evidence, "entries");
+	ret->root = member_digest(&evidence, "root");
 	return fields_end(&evidence);
 }
 
@@ -159,9 +159,9 @@ static int parse_predicate(struct fields *in, struct statement *s)
 {
 	int r;
 
-	if (field_number(in, "schema") != 1 && in->failed == 0)
+	if (member_number(in, "schema") != 1 && in->failed == 0)
 		return writ_fail(in->err, WRIT_E_SYNTAX, 0, "it is of another version");
-	s->of.custody = field_custody(in, "custody");
+	s->of.custody = member_custody(in, "custody");
 	if (in->failed)
 		return in->failed;
 	r = parse_session(in, &s->of);
@@ -187,9 +187,9 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 	if (r < 0)
 		return r;
 	in = fields_of(o, a, err);
-	field_is(&in, "_type", SV(IN_TOTO));
-	field_is(&in, "predicateType", SV(STATEMENT_PREDICATE));
-	inner = field_object(&in, "predicate");
+	member_is(&in, "_type", SV(IN_TOTO));
+	member_is(&in, "predicateType", SV(STATEMENT_PREDICATE));
+	inner = member_object(&in, "predicate");
 	list = json_object_get(o, "subject");
 	in.asked++;
 	r = fields_end(&in);

@@ -134,14 +134,14 @@ static int start_session(struct held *h, struct sv message, struct writ_err *err
 	if (r < 0)
 		return r;
 	in = fields_of(o, h->a, err);
-	h->realm = field_word(&in, "realm");
-	h->id = field_word(&in, "session");
-	policy = field_digest(&in, "policy");
-	plan = field_digest(&in, "plan");
-	tier = field_word(&in, "tier");
-	adapter = field_word(&in, "adapter");
-	version = field_word(&in, "version");
-	h->durable = field_bool(&in, "durable");
+	h->realm = member_word(&in, "realm");
+	h->id = member_word(&in, "session");
+	policy = member_digest(&in, "policy");
+	plan = member_digest(&in, "plan");
+	tier = member_word(&in, "tier");
+	adapter = member_word(&in, "adapter");
+	version = member_word(&in, "version");
+	h->durable = member_bool(&in, "durable");
 	r = fields_end(&in);
 	if (r < 0)
 		return r;
@@ -191,9 +191,9 @@ static int end_session(struct held *h, struct sv message, struct writ_err *err)
 	if (r < 0)
 		return r;
 	in = fields_of(o, h->a, err);
-	exit = field_number(&in, "exit");
-	entries = field_number(&in, "entries");
-	said = field_digest(&in, "root");
+	exit = member_number(&in, "exit");
+	entries = member_number(&in, "entries");
+	said = member_digest(&in, "root");
 	r = fields_end(&in);
 	if (r == 0 && (entries != h->tree.size || !digest_eq(&said, &root)))
 		r = writ_fail(err, WRIT_E_DENIED, 0, "these are not the lines that came");
@@ -379,9 +379,9 @@ int hold_attest(int fd, struct writ_err *err)
 	if (r < 0)
 		return r;
 	in = fields_of(o, &a, err);
-	h.realm = field_word(&in, "realm");
-	h.id = field_text(&in, "session");
-	sign = field_bool(&in, "sign");
+	h.realm = member_word(&in, "realm");
+	h.id = member_text(&in, "session");
+	sign = member_bool(&in, "sign");
 	r = fields_end(&in);
 	if (r == 0 && h.id.n && !attest_is_word(h.id))
 		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");

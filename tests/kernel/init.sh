@@ -52,6 +52,8 @@ mkdir -p /home/user /run/user/1000
 chown 1000:1000 /home/user /run/user/1000
 chmod 0700 /home/user /run/user/1000
 ip link set lo up
+# Off by default from 6.2 on; here it must be our filter that refuses.
+[ ! -e /proc/sys/dev/tty/legacy_tiocsti ] || echo 1 >/proc/sys/dev/tty/legacy_tiocsti
 hostname machine
 # A second host, files.test in /etc/hosts, behind a wire: a name has no address of our own.
 mkdir /srv

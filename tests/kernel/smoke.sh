@@ -73,7 +73,7 @@ fi
 check "and ends" writ_ stop "$id"
 
 ends --limit memory=64M -- tail /dev/zero
-check "memory: killed, and on record" limited 137 '"event":"limit","limit":"memory","killed":[1-9]'
+check "memory: killed, and on record" limited 137 '"event":"limit","killed":[1-9][0-9]*,"limit":"memory"'
 ends --limit pids=16 -- sh -c 'i=0; while [ $i -lt 30 ]; do sleep 3 & i=$((i + 1)); done; wait'
 check "pids: refused, and on record" limited 2 '"event":"limit","limit":"pids","refused":[1-9]'
 ends --limit command=2s -- sleep 60
