@@ -467,6 +467,7 @@ HEADERS = ['{"alg":"EdDSA","kid":"KID","typ":"TYP"}'] * 4 + [
     '{"alg":"EdDSA","kid":"KIDA","typ":"TYP"}', '{"alg":"EdDSA","kid":"BAD","typ":"TYP"}', '{"alg":"EdDSA", "kid":"KID","typ":"TYP"}',
     '{"kid":"KID","alg":"EdDSA","typ":"TYP"}', '{"alg":"EdDSA","kid":"KID"}', '{"alg":"EdDSA","kid":"KID","typ":"TYP"} ',
     '{"alg":"EdDSA","alg":"EdDSA","kid":"KID","typ":"TYP"}', '{"alg":1,"kid":"KID","typ":"TYP"}', '{}', 'x',
+    '{"alg":"none","kid":"x","typ":"JWT"}', '{"alg":"none","kid":"x","typ":"TYP"}', '{"alg":"EdDSA","kid":"x","typ":"JWT"}',
     '{"alg":"a b","kid":"KID","typ":"TYP"}', '{"alg":"EdDSA","kid":"KID","typ":"a b"}', '{"alg":"%s","kid":"KID","typ":"TYP"}' % ("A" * 300)]
 L25519 = 2**252 + 27742317777372353535851937790883648493
 
