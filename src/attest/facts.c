@@ -61,9 +61,22 @@ struct sv attest_realm(struct sv origin)
 /* The entry's own form is checked; tools keep entries with members they do not know. */
 static int open_entry(struct sv entry, json_t **ret, struct writ_err *err)
 {
+	int r;
+
 	if (entry.n > ENTRY_PUBLIC_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long");
-	return cj_decode(entry, ret, err);
+	r = cj_decode(entry, ret, err);
+	if (r == 0 && (json_object_get(*ret, "_salt") || json_object_get(*ret, "_sd")))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
+	return r;
+}
+
+static bool is_end(struct sv line, const json_t *o, uint64_t exit_code)
+{
+	const json_t *code = json_object_get(o, "exit");
+
+	return sv_is(entry_event(line), "end") && json_is_integer(code) &&
+	       json_integer_value(code) == (json_int_t)exit_code;
 }
 
 int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
@@ -148,9 +161,7 @@ static int look(struct arena *a, struct sv line, uint64_t n, struct attest_facts
 		return writ_nomem(err);
 	if (each)
 		each(ctx, o);
-	if (f->whole && n + 1 == f->of.entries &&
-	    (!sv_is(entry_event(line), "end") ||
-	     json_integer_value(json_object_get(o, "exit")) != (json_int_t)f->of.exit))
+	if (f->whole && n + 1 == f->of.entries && !is_end(line, o, f->of.exit))
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the end of this session");
 	return 0;
 }
@@ -183,6 +194,8 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 	if (tree.size != f->of.entries)
 		return writ_fail(err, WRIT_E_DENIED, 0, "it has %llu lines, and had %llu",
 				 (unsigned long long)tree.size, (unsigned long long)f->of.entries);
+	if (f->whole && tree.size == 0)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it has no start and no end");
 	root = tree_frontier_root(&tree);
 	if (!digest_eq(&root, &f->of.root))
 		return writ_fail(err, WRIT_E_DENIED, 0,
