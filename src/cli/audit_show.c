@@ -9,20 +9,30 @@
 
 /* The record of a session as a person reads it: when, what, and about what. */
 
-/* Members whose values speak for themselves, in this order; others follow with their names. */
-static const struct {
+/*
+ * Members whose values speak for themselves, in this order; others follow with their names,
+ * unless that is all a person wants to know. The rest: --json.
+ */
+struct kind {
 	const char *event, *said[8];
-} kinds[] = {
-	{ "start", { "command", NULL } },
-	{ "exec", { "object", "args", NULL } },
-	{ "denied", { "op", "object", "program", "why", NULL } },
-	{ "net", { "answer", "what", "host", "port", "method", "path", "why", NULL } },
-	{ "git", { "answer", "what", "repository", "ref", "why", NULL } },
-	{ "allow", { "rule", NULL } },
-	{ "revoke", { "rule", NULL } },
-	{ "approval", { "answer", "object", "how", NULL } },
-	{ "limit", { "limit", NULL } },
-	{ "failed", { "step", "what", NULL } },
+	bool only;
+};
+
+static const struct kind kinds[] = {
+	{ "start", { "command", NULL }, true },
+	{ "sealed", { NULL }, true },
+	{ "probed", { "boundary", "phase", NULL }, true },
+	{ "applied", { "boundary", NULL }, true },
+	{ "release", { NULL }, true },
+	{ "exec", { "object", "args", NULL }, false },
+	{ "denied", { "op", "object", "program", "why", NULL }, false },
+	{ "net", { "answer", "what", "host", "port", "method", "path", "why", NULL }, false },
+	{ "git", { "answer", "what", "repository", "ref", "why", NULL }, false },
+	{ "allow", { "rule", NULL }, false },
+	{ "revoke", { "rule", NULL }, false },
+	{ "approval", { "answer", "object", "how", NULL }, false },
+	{ "limit", { "limit", NULL }, false },
+	{ "failed", { "step", "what", NULL }, false },
 };
 
 /* What only programs care about. */
@@ -64,14 +74,29 @@ static void put_value(struct buf *b, const json_t *v)
 	}
 }
 
-static const char *const *said_of(struct sv event)
+static const struct kind *kind_of(struct sv event)
 {
-	static const char *const nothing[] = { NULL };
+	static const struct kind other = { "", { NULL }, false };
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (sv_is(event, kinds[i].event))
-			return kinds[i].said;
-	return nothing;
+			return &kinds[i];
+	return &other;
+}
+
+/* How much was tried or read back; what it means says `writ attest verify`. */
+static void put_counts(struct buf *b, const json_t *o)
+{
+	static const struct {
+		const char *key, *what;
+	} counted[] = { { "probes", "tried" }, { "read_back", "read back from the kernel" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(counted); i++) {
+		const json_t *v = json_object_get(o, counted[i].key);
+
+		if (json_is_array(v))
+			buf_fmt(b, "  %zu %s", json_array_size(v), counted[i].what);
+	}
 }
 
 static bool is_left_out(const char *const *said, const char *key)
@@ -90,8 +115,9 @@ static bool is_empty(const json_t *v)
 	return json_is_string(v) && json_string_length(v) == 0;
 }
 
-static void put_members(struct buf *b, json_t *o, const char *const *said)
+static void put_members(struct buf *b, json_t *o, const struct kind *kind)
 {
+	const char *const *said = kind->said;
 	const char *key;
 	json_t *v;
 
@@ -102,9 +128,10 @@ static void put_members(struct buf *b, json_t *o, const char *const *said)
 		buf_str(b, "  ");
 		put_value(b, v);
 	}
+	put_counts(b, o);
 	json_object_foreach(o, key, v)
 	{
-		if (is_left_out(said, key) || is_empty(v))
+		if (kind->only || is_left_out(said, key) || is_empty(v))
 			continue;
 		buf_fmt(b, "  %s ", key);
 		put_value(b, v);
@@ -130,7 +157,7 @@ static void put_entry(struct showing *s, json_t *o, struct buf *b)
 	diag_put_safe(&text, sv_from(event));
 	buf_fmt(b, "%8llu.%03llu  %-9s", (unsigned long long)(since / 1000000),
 		(unsigned long long)(since / 1000 % 1000), text.n ? text.p : "?");
-	put_members(b, o, said_of(sv_from(event)));
+	put_members(b, o, kind_of(sv_from(event)));
 	buf_ch(b, '\n');
 }
 

@@ -16,7 +16,7 @@
 
 enum {
 	EXIT_DONE = 0,
-	/* why: denied; lint: findings; trust: refused; conform: escaped; audit, attest: does not hold */
+	/* why: denied; lint: findings; trust: refused; conform: escaped; audit, attest: no */
 	EXIT_NO = 1,
 	EXIT_ASKS = 3, /* why: a person would be asked */
 	EXIT_FORGED = 4,   /* attest verify: something does not fit */

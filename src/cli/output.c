@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,9 @@ int out(struct buf *b, int code)
 {
 	struct writ_err err = { 0 };
 
+	/* Who has seen enough, as head(1), need not be told. */
 	if (buf_check(b, &err) < 0 || fd_write_all(STDOUT_FILENO, buf_view(b), &err) < 0)
-		code = fail(&err, NULL);
+		code = err.sys == EPIPE ? EXIT_FAILED : fail(&err, NULL);
 	buf_clear(b);
 	return code;
 }

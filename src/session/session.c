@@ -412,11 +412,10 @@ static void sweep(const struct session *s)
 		cgroup_sweep(s->opt->plan->facts);
 }
 
-static int start(struct session *s, struct writ_err *err)
+/* Everything that the jail is made of; @ret_program is what it is told. */
+static int compile(struct session *s, int *ret_program, struct writ_err *err)
 {
 	struct host_place place;
-	struct jail_message m = { .type = JAIL_BUILD };
-	scoped_fd program = -1;
 	int r = pulse_open(s, err);
 
 	if (r == 0)
@@ -454,9 +453,16 @@ static int start(struct session *s, struct writ_err *err)
 				     .bait = &s->probing.bait };
 	if (r == 0)
 		r = host_compile(s->a, s->opt->plan, s->opt->policy, &place, s->opt->fail_at,
-				 &s->view, &program, err);
-	if (r < 0)
-		return r;
+				 &s->view, ret_program, err);
+	return r;
+}
+
+/* The jail and what stands around it, until it is being built. */
+static int build(struct session *s, const int *program, struct writ_err *err)
+{
+	struct jail_message m = { .type = JAIL_BUILD };
+	int r = 0;
+
 	if (s->opt->early && s->opt->early->pid > 0) {
 		s->jail = *s->opt->early;
 		*s->opt->early = (struct jail)JAIL_INIT;
@@ -478,14 +484,24 @@ static int start(struct session *s, struct writ_err *err)
 	if (r == 0 && s->jail.keeper >= 0)
 		r = wait_for_keeper(s, err);
 	if (r == 0)
-		r = jail_send(s->jail.session, &m, &program, 1, SV(""), err);
+		r = jail_send(s->jail.session, &m, program, 1, SV(""), err);
 	if (r == 0 && s->jail.keeper >= 0)
-		r = jail_send(s->jail.keeper, &m, &program, 1, SV(""), err);
+		r = jail_send(s->jail.keeper, &m, program, 1, SV(""), err);
+	return r;
+}
+
+static int start(struct session *s, struct writ_err *err)
+{
+	scoped_fd program = -1;
+	int r = compile(s, &program, err);
+
+	if (r == 0)
+		r = build(s, &program, err);
+	if (r < 0)
+		return r;
 	/* It is being built meanwhile. */
-	if (r == 0)
-		sweep(s);
-	if (r == 0)
-		r = make_guarantees(s, err);
+	sweep(s);
+	r = make_guarantees(s, err);
 	/* Nothing of it is left to do when somebody asks. */
 	if (r == 0 && s->opt->await)
 		hear_hello(s);

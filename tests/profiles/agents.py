@@ -46,7 +46,7 @@ def not_chosen(w):
         w.ok("failed" not in got and "CLAUDE_CONFIG_DIR" not in got, f"{opts[0]}: not the profile", got)
     w.same(shown(w, "claude", opts=["--limit", "pids=99", "--env", "A=b"]).get("CLAUDE_CONFIG_DIR"), "/var/agent/state/claude",
            "limits and variables are no rules")
-    (w.home / ".config/writ").mkdir(parents=True)
+    (w.home / ".config/writ").mkdir(parents=True, exist_ok=True)
     (w.home / ".config/writ/policy.writ").write_text("version 1\nallow write .\n")
     w.ok("CLAUDE_CONFIG_DIR" not in shown(w, "claude"), "with a policy of one's own neither")
     (w.home / ".config/writ/policy.writ").write_text("version 1\nuse claude\n")

@@ -26,7 +26,7 @@ static void put(const char *name)
 {
 	const int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
-	ok(fd >= 0 && write(fd, name, strlen(name)) > 0, "%s is there", name);
+	ok(fd >= 0 && dprintf(fd, "%s\n", name) > 0, "%s is there", name);
 	close(fd);
 }
 

@@ -242,12 +242,19 @@ def only_narrows(w):
     w.ok(not (w.work / "z").exists() and "allow" not in got.out, "neither a policy nor the workspace counts", got)
 
 
+def listed(w):
+    """The session that runs; it is listed a moment after its command has started."""
+    end = time.monotonic() + 20
+    while not (found := json.loads(w.a.run("ps", "--json").out)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found[0]["session"]
+
+
 @test
 def nothing_live(w):
     outs(w)
     p = running(w, w.a.mint("write:./out/"), "sleep 20")
-    session = w.a.run("ps", "--json")
-    name = json.loads(session.out)[0]["session"]
+    name = listed(w)
     got = w.a.run("allow", name, f"write:{w.work}")
     w.ok(got.code and "its token is its policy" in got.err, "a session of a token cannot be widened", got)
     w.a.run("stop", name)

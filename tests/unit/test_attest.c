@@ -481,8 +481,8 @@ static void test_pins(struct scene *s)
 	scoped_buf b = BUF_INIT(1 << 20);
 	size_t n = 0;
 
-	ok(pins_add_log(log, &s->key, &err) == 0 && pins_add_log(log, &s->key, &err) == 0, "a pin: %s",
-	   err.what);
+	ok(pins_add_log(log, &s->key, &err) == 0 && pins_add_log(log, &s->key, &err) == 0,
+	   "a pin: %s", err.what);
 	ok(fd_read_file(log, &b, &err) == 0 && tlog_policy_parse(buf_view(&b), &p, &err) == 0 &&
 		   p.logs_n == 1 && p.quorum == TLOG_QUORUM_NONE,
 	   "it is a policy with one log: %s", err.what);
