@@ -178,12 +178,13 @@ static void judge_probed(struct judgement *j, const json_t *entry)
 	const json_t *list = json_object_get(entry, "probes");
 	const json_t *known = json_object_get(entry, "known");
 	const bool end = sv_is(text_of(entry, "phase"), "end");
+	const bool start = sv_is(text_of(entry, "phase"), "start");
 	uint64_t refused = 0, works = 0;
 	bool vague = !json_is_array(list);
 	struct judge_seen *s;
 	enum boundary b;
 
-	if (!boundary_of(entry, &b) || (!end && !sv_is(text_of(entry, "phase"), "start")))
+	if (!boundary_of(entry, &b))
 		return;
 	s = &j->seen[b];
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -200,6 +201,9 @@ static void judge_probed(struct judgement *j, const json_t *entry)
 			snprintf(s->what, sizeof(s->what), SV_FMT, SV_ARG(sv_sub(word[0], 0, 40)));
 		vague |= shown == SHOWN_NOTHING;
 	}
+	/* What is open is, whenever that was. */
+	if (!start && !end)
+		return;
 	vague |= refused == 0 || works == 0;
 	/* Before anything ran; after all of it. */
 	if (end ? !j->released : j->released || j->early)

@@ -7,7 +7,7 @@ Next:   writ_check.py, "statement" and "session"; tests/check/run.py
 Written from that page and from no source code.
 """
 BOUNDARIES = ("filesystem", "network", "process", "resources", "credentials")
-OPEN = "ok EINVAL EFAULT EBADF EIO".split()
+OPEN = "ok EINVAL EFAULT EBADF".split()
 REFUSED = ("EPERM EACCES ENOENT ENOSYS EROFS ESRCH ENOTDIR ENXIO ECONNREFUSED ENETUNREACH EHOSTUNREACH EAFNOSUPPORT "
            "EPROTONOSUPPORT ESOCKTNOSUPPORT other").split()
 
