@@ -70,10 +70,12 @@ static enum attest_answer check_log(struct arena *a, const struct attest_evidenc
 		return r;
 	if (attest_read_proofs(a, ev->start.bytes, ev->end.bytes, &c->facts, &c->log, err) < 0)
 		return no(&ev->end, err);
-	/* SECURITY: whoever holds the key cannot say that somebody else does. */
-	if (t->own && c->facts.of.custody != CUSTODY_SAME_UID && signed_by(ev->end.bytes, t->own))
-		return no_lit(&ev->end, "it says another user holds the key, and this one does",
-			      err);
+	/* SECURITY: whoever holds a key can say that somebody else does. */
+	c->custody_known = c->facts.of.custody == CUSTODY_SAME_UID ||
+			   (t->signer && signed_by(ev->end.bytes, t->signer));
+	if (!c->custody_known && ev->lines)
+		return no_lit(&ev->end,
+			      "it says another user holds the key, and no signer here does", err);
 	c->cosigned = (unsigned)__builtin_popcount(end.cosigned);
 	return ATTEST_YES;
 }

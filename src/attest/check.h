@@ -30,7 +30,8 @@ struct attest_trust {
 	const struct tlog_policy *policy;
 	const struct attest_key *keys;
 	size_t keys_n;
-	const struct note_key *own; /* the log key that this user holds; may be NULL */
+	const struct note_key
+		*signer; /* of the log that the installed signer has said is its; or NULL */
 	/* 0: @sig is of @key over @bytes; WRIT_E_DENIED: it is not. */
 	int (*verify)(void *ctx, const struct attest_key *key, struct sv bytes, struct sv sig,
 		      struct writ_err *err);
@@ -47,8 +48,9 @@ enum attest_answer {
 struct attest_checked {
 	struct attest_facts facts;
 	struct attest_log log;
-	struct digest key; /* of the statement; zero: there is none */
-	unsigned cosigned; /* witnesses of the policy */
+	struct digest key;  /* of the statement; zero: there is none */
+	unsigned cosigned;  /* witnesses of the policy */
+	bool custody_known; /* by who checks; else it is what the log says of itself */
 	struct judgement judgement;
 };
 

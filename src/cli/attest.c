@@ -178,7 +178,9 @@ static void put_picture(const struct attest_loaded *l, const struct attest_check
 	put_duration(of->finished > of->started ? of->finished - of->started : 0, b);
 	buf_str(b, "   ");
 	put_overall(&c->judgement, c->facts.whole, b);
-	buf_fmt(b, "   %s", custody_words(of->custody));
+	buf_fmt(b, "   %s",
+		c->custody_known ? custody_words(of->custody)
+				 : "by its own word another user holds the key: not known here");
 	if (c->cosigned)
 		buf_fmt(b, ", %u witness%s", c->cosigned, c->cosigned == 1 ? "" : "es");
 	buf_ch(b, '\n');
@@ -211,6 +213,7 @@ static void put_facts(const struct attest_checked *c, json_t *o)
 	json_t *log = json_object(), *boundaries = json_object();
 
 	(void)json_object_set_new(o, "custody", json_string(custody_name(of->custody)));
+	(void)json_object_set_new(o, "custody_known", json_boolean(c->custody_known));
 	(void)json_object_set_new(o, "realm", json_stringn(of->realm.p, of->realm.n));
 	(void)json_object_set_new(o, "started", json_integer((json_int_t)of->started));
 	(void)json_object_set_new(o, "finished", json_integer((json_int_t)of->finished));
@@ -260,13 +263,14 @@ static int put_json(const struct attest_loaded *l, enum attest_answer answer,
 
 /* --- verify --- */
 
-/* A session, unless there is a file or directory of that name. */
+/*
+ * Files have a slash or a dot in their names. SECURITY: a session is never looked for where
+ * an agent could have put something of its name.
+ */
 static bool is_foreign(const struct args *a)
 {
-	struct stat st;
-
 	return a->operands.n > 2 || (a->operands.n == 2 && (strchr(a->operands.v[1], '/') ||
-							    stat(a->operands.v[1], &st) == 0));
+							    strchr(a->operands.v[1], '.')));
 }
 
 static int load(struct args *a, struct attest_loaded *l, struct writ_err *err)

@@ -18,13 +18,14 @@ struct attest_loaded {
 	struct signer_install signer;
 	struct sv id; /* of the session; empty: as the files say */
 	bool open;    /* no log says that it has ended */
+	bool begun;   /* the signer says that it began */
 	bool foreign; /* files from elsewhere */
 	struct buf entries, start, end, manifest, bundle;
 	struct buf policy_text, vkey, pem;
 	struct attest_evidence ev;
 	struct tlog_policy policy;
 	struct attest_key keys[2 * ATTEST_KEYS_MAX];
-	struct note_key own;
+	struct note_key signs; /* the signer's, for its log */
 	struct attest_trust trust;
 };
 

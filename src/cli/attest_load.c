@@ -124,6 +124,7 @@ static int from_signer(struct attest_loaded *l, struct writ_err *err)
 		buf_sv(&l->vkey, buf_view(&w.vkey));
 		buf_sv(&l->pem, buf_view(&w.pem));
 		l->open = !w.ended;
+		l->begun = w.begun;
 	}
 	signer_answer_clear(&w);
 	return r;
@@ -162,9 +163,8 @@ int attest_load_log(struct attest_loaded *l, struct writ_err *err)
 	if (l->signer.there) {
 		r = from_signer(l, err);
 		l->ev.start.name = l->ev.end.name = "writ-signer's log";
-		/* One that began before there was a signer is in the user's own, if there is one.
-		 */
-		if (r < 0 || !l->open || !path || access(path, F_OK) < 0)
+		/* SECURITY: only what began before there was a signer is in the user's own. */
+		if (r < 0 || !l->open || l->begun || !path || access(path, F_OK) < 0)
 			return r;
 	}
 	return from_own(l, path, err);
@@ -300,19 +300,14 @@ static int load_key_pins(struct attest_loaded *l, const char *path, struct writ_
 	return r;
 }
 
-/* The key that this user holds: what it signs is self-attested, whatever it says. */
-static void load_own(struct attest_loaded *l)
+/* Whose log it is that says another user holds its key: asked of the signer itself. */
+static void load_signer(struct attest_loaded *l)
 {
-	const char *dir = arena_fmt(l->a, SV_FMT "/keys", SV_ARG(l->where.state));
-	const char *origin = arena_fmt(l->a, "writ/log/" SV_FMT, SV_ARG(l->where.realm));
+	struct sv vkey = buf_view(&l->vkey);
 	struct writ_err none = { 0 };
-	struct key_pair pair;
 
-	if (!dir || !origin || keys_load(dir, KEY_LOG, false, &pair, &none) < 0)
-		return;
-	if (note_key_init(&l->own, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, &none) == 0)
-		l->trust.own = &l->own;
-	crypto_wipe(&pair, sizeof(pair));
+	if (l->signer.there && note_key_parse(sv_cut(&vkey, '\n'), &l->signs, &none) == 0)
+		l->trust.signer = &l->signs;
 }
 
 int attest_load_pins(struct attest_loaded *l, const char *policy, const char *keys,
@@ -336,7 +331,7 @@ int attest_load_pins(struct attest_loaded *l, const char *policy, const char *ke
 	r = load_policy_pins(l, policy, err);
 	if (r == 0)
 		r = load_key_pins(l, keys, err);
-	load_own(l);
+	load_signer(l);
 	l->ev.entries.bytes = buf_view(&l->entries);
 	l->ev.start.bytes = buf_view(&l->start);
 	l->ev.end.bytes = buf_view(&l->end);

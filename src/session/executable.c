@@ -93,18 +93,22 @@ static bool digest_of(const struct session *s, int fd, const struct stat *st, st
 		   bytes = BUF_INIT(HASHED_MAX + 1);
 	const char *path = arena_fmt(s->a, SV_FMT "/programs", SV_ARG(s->opt->state));
 	struct writ_err err = { 0 };
+	/* SECURITY: who can write a file can change it, and let it look the same. */
+	const bool steady =
+		st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) && geteuid() != 0;
 	bool known = false;
 
 	if (!path || st->st_size > HASHED_MAX)
 		return false;
 	put_key(&key, st);
-	(void)!fd_read_file(path, &kept, &err);
-	known = !key.failed && is_kept(buf_view(&kept), buf_view(&key), ret);
+	if (steady)
+		(void)!fd_read_file(path, &kept, &err);
+	known = steady && !key.failed && is_kept(buf_view(&kept), buf_view(&key), ret);
 	if (!known && fd_read_all(fd, &bytes, &err) == 0) {
 		*ret = crypto_sha256(buf_view(&bytes));
 		known = true;
 		/* Within one tick of its clock it could change once more, and look the same. */
-		if (st->st_ctim.tv_sec + FRESH_S < time(NULL))
+		if (steady && st->st_ctim.tv_sec + FRESH_S < time(NULL))
 			keep(path, &key, ret, kept.n > KEPT_MAX);
 	}
 	buf_clear(&key);

@@ -305,5 +305,6 @@ int signer_attest(const struct signer_install *in, struct sv realm, struct sv se
 			keep_file(w, buf_view(&b));
 	}
 	w->ended = r == 0 && letter == SIGNER_DONE;
+	w->begun = w->ended || (r == 0 && sv_is(buf_view(&b), "begun"));
 	return r;
 }

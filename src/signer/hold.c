@@ -31,6 +31,7 @@ struct held {
 	char path[3][ATTEST_ID_MAX + 16]; /* log, keys, sessions */
 	struct tree_frontier tree;
 	bool durable;
+	bool over; /* its end is in the log */
 };
 
 enum { LOG, KEYS, SESSIONS };
@@ -108,7 +109,7 @@ static int sign_log(const struct held *h, struct realm *log, bool sync, struct w
 
 /* --- a session --- */
 
-static int append(const struct held *h, const struct entry *e, bool sign, struct writ_err *err)
+static int append(struct held *h, const struct entry *e, bool ends, struct writ_err *err)
 {
 	struct realm log;
 	int r = realm_open(&log, h->path[LOG], true, err);
@@ -116,7 +117,8 @@ static int append(const struct held *h, const struct entry *e, bool sign, struct
 	if (r < 0)
 		return r;
 	r = realm_append(&log, e, h->durable, NULL, err);
-	if (r == 0 && sign)
+	h->over |= r == 0 && ends;
+	if (r == 0 && ends)
 		r = sign_log(h, &log, h->durable, err);
 	realm_close(&log);
 	return r;
@@ -244,7 +246,8 @@ int hold_session(int fd, struct writ_err *err)
 		r = end_session(&h, buf_view(&b), err);
 	else if (r == 0)
 		r = writ_fail(err, WRIT_E_SYS, 0, "the connection ended before the session");
-	if (r < 0)
+	/* SECURITY: a session has one end, also if that could not be signed yet. */
+	if (r < 0 && !h.over)
 		(void)!cut_session(&h, &ignored);
 	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
 }
@@ -284,8 +287,8 @@ static int send_keys(const struct held *h, int fd, const struct p256 *k, struct 
 	return r == 0 ? send_file(fd, "attest.pub.pem", buf_view(&pem), err) : r;
 }
 
-/* 1: proofs of a session that has ended; 0: there is none. */
-static int prove(const struct held *h, struct attest_made *m, struct writ_err *err)
+/* 1: proofs of a session that has ended; 0: there is none, or it has not ended. */
+static int prove(const struct held *h, struct attest_made *m, bool *ret_begun, struct writ_err *err)
 {
 	struct attest_found found = { 0 };
 	struct realm log;
@@ -294,6 +297,7 @@ static int prove(const struct held *h, struct attest_made *m, struct writ_err *e
 	if (r < 0)
 		return r;
 	r = attest_find(&log, h->id, &found, err);
+	*ret_begun = found.started;
 	if (r == 0 && found.started && found.ended) {
 		r = sign_log(h, &log, true, err);
 		if (r == 0)
@@ -339,14 +343,15 @@ static int serve(struct held *h, int fd, bool sign, const struct p256 *k, struct
 {
 	struct attest_made m;
 	int r = send_keys(h, fd, k, err), ended;
+	bool begun = false;
 
 	if (r < 0 || h->id.n == 0)
 		return r < 0 ? r : signer_send(fd, SIGNER_NONE, SV(""), err);
 	attest_made_init(&m);
-	ended = prove(h, &m, err);
+	ended = prove(h, &m, &begun, err);
 	r = ended < 0 ? ended : 0;
 	if (ended == 0)
-		r = signer_send(fd, SIGNER_NONE, SV(""), err);
+		r = signer_send(fd, SIGNER_NONE, begun ? SV("begun") : SV(""), err);
 	if (ended > 0)
 		r = send_file(fd, "start.tlog-proof", buf_view(&m.start), err);
 	if (ended > 0 && r == 0)

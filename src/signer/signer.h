@@ -46,7 +46,7 @@ enum signer_letter {
 	/* answers */
 	SIGNER_DONE = 'K',
 	SIGNER_FILE = 'D', /* name, newline, bytes */
-	SIGNER_NONE = 'N', /* there is no such session, or it has not ended */
+	SIGNER_NONE = 'N', /* there is no such session, or, with "begun", it has not ended */
 	SIGNER_FAIL = 'F', /* why */
 };
 
@@ -102,6 +102,7 @@ must_check int signer_end(int fd, uint64_t exit, uint64_t entries, const struct 
 			  struct writ_err *err);
 
 struct signer_answer {
+	bool begun;		     /* it knows that session */
 	bool ended;		     /* else only the keys are there */
 	struct buf start, end;	     /* proofs */
 	struct buf manifest, bundle; /* if it was to sign */

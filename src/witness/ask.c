@@ -303,7 +303,10 @@ static uint32_t ask_all(const struct log_place *p, const struct tlog_policy *pin
 
 	*ret = (struct witnessed_all){ .size = size_of(note), .n = pins->witnesses_n };
 	for (size_t i = 0; i < pins->witnesses_n; i++) {
-		const struct asking a = { p, &pins->witness[i], note, ret->size, until };
+		/* One that says nothing takes its share of the time, and no more. */
+		const int64_t now = monotonic_ms();
+		const int64_t share = (until - now) / (int64_t)(pins->witnesses_n - i);
+		const struct asking a = { p, &pins->witness[i], note, ret->size, now + share };
 		struct witnessed_one *one = &ret->one[i];
 
 		if (a.w->url.n == 0)
