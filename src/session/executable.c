@@ -87,15 +87,23 @@ static void keep(const char *path, const struct buf *key, const struct digest *d
 	buf_clear(&line);
 }
 
-static bool digest_of(const struct session *s, int fd, const struct stat *st, struct digest *ret)
+/*
+ * SECURITY: who can write a file can change it through memory, and nothing about it tells. So
+ * digests are kept only of what no agent can write: root's own files, for root the system's.
+ */
+static bool is_steady(const char *path, const struct stat *st)
+{
+	return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (geteuid() != 0 || sv_starts(sv_from(path), SV("/usr/")));
+}
+
+static bool digest_of(const struct session *s, int fd, const struct stat *st, bool steady,
+		      struct digest *ret)
 {
 	struct buf key = BUF_INIT(256), kept = BUF_INIT(2 * KEPT_MAX),
 		   bytes = BUF_INIT(HASHED_MAX + 1);
 	const char *path = arena_fmt(s->a, SV_FMT "/programs", SV_ARG(s->opt->state));
 	struct writ_err err = { 0 };
-	/* SECURITY: who can write a file can change it, and let it look the same. */
-	const bool steady =
-		st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) && geteuid() != 0;
 	bool known = false;
 
 	if (!path || st->st_size > HASHED_MAX)
@@ -128,6 +136,6 @@ void executable_record(const struct session *s, struct entry *e)
 		return;
 	record_str(e, "program", sv_from(path));
 	record_num(e, "executable_bytes", st.st_size);
-	if (digest_of(s, fd, &st, &d))
+	if (digest_of(s, fd, &st, is_steady(path, &st), &d))
 		entry_digest(e, "executable", &d);
 }
