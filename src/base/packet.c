@@ -58,12 +58,18 @@ int packet_receive(int socket, void *ret_bytes, size_t room, size_t *ret_n,
 		return writ_fail(err, WRIT_E_SYS, errno, "receive a message");
 	*ret_fds_n = 0;
 	*ret_n = n > 0 ? (size_t)n : 0;
-	if (n <= 0)
-		return 0;
-	c = CMSG_FIRSTHDR(&msg);
+	c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		*ret_fds_n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(ret_fds, CMSG_DATA(c), *ret_fds_n * sizeof(int));
 	}
-	return 1;
+	if (n > 0)
+		return 1;
+	/* SECURITY: an empty packet looks like the end, and may still have brought something. */
+	for (size_t i = 0; i < *ret_fds_n; i++) {
+		(void)close(ret_fds[i]);
+		ret_fds[i] = -1;
+	}
+	*ret_fds_n = 0;
+	return 0;
 }

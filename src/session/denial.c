@@ -1,9 +1,13 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -13,11 +17,40 @@
 
 #include "base/banned.h"
 
+/*
+ * SECURITY: the agent may share this pipe, and fill it: whoever keeps its time never waits for
+ * somebody to read. What does not fit is not said; it is on record.
+ */
+static void tell_now(struct sv text)
+{
+	struct stat st;
+	const bool stalls =
+		fstat(STDERR_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+
+	while (text.n) {
+		struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
+		const size_t part = text.n < PIPE_BUF ? text.n : PIPE_BUF;
+		struct iovec v = { .iov_len = part };
+		ssize_t n;
+
+		memcpy(&v.iov_base, &text.p, sizeof(text.p)); /* it is only read */
+		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+			return;
+		n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
+		/* Kernels before 6.4 do not know that of pipes: this much fits, if nobody is
+		 * faster. */
+		if (!stalls || (n < 0 && errno == EOPNOTSUPP))
+			n = write(STDERR_FILENO, text.p, part);
+		if (n <= 0)
+			return;
+		text = sv_skip(text, (size_t)n);
+	}
+}
+
 /* A line of ours on the terminal; names in it come from the agent and are made harmless. */
 void say(const struct session *s, const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
-	struct writ_err err = { 0 };
 	struct termios mode;
 	va_list ap;
 
@@ -31,7 +64,7 @@ void say(const struct session *s, const char *fmt, ...)
 	/* The terminal may be raw while the command runs. */
 	buf_str(&safe,
 		tcgetattr(STDERR_FILENO, &mode) == 0 && !(mode.c_oflag & OPOST) ? "\r\n" : "\n");
-	(void)!fd_write_all(STDERR_FILENO, buf_view(&safe), &err);
+	tell_now(buf_view(&safe));
 	buf_clear(&b);
 	buf_clear(&safe);
 }

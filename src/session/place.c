@@ -157,8 +157,13 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	const char *kept = arena_fmt(s->a, SV_FMT "/%s/" SV_FMT, SV_ARG(s->opt->state),
 				     tier_dir(s, "kept", "kept-b"), SV_ARG(workspace));
 	const char *path = NULL;
-	int r = home && kept ? make_gated(s, home, "home", &path, err) : writ_nomem(err);
+	int r = home && kept ? 0 : writ_nomem(err);
 
+	/* SECURITY: one that is there is of another session, and goes with that. */
+	if (r == 0 && own_home(s) && access(home, F_OK) == 0)
+		r = writ_fail(err, WRIT_E_SYS, EEXIST, "the home of session %s", s->id);
+	if (r == 0)
+		r = make_gated(s, home, "home", &path, err);
 	if (r < 0)
 		return r;
 	s->paths.home = sv_from(path);

@@ -174,7 +174,7 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	struct session_options opt = *s->opt;
 	struct plan *plan = NULL;
 	struct writ_err err = { 0 };
-	int code = SESSION_FAILED, stdio[3];
+	int code = SESSION_FAILED, stdio[3], high[3];
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -184,11 +184,13 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	(void)setsid();
 	for (int i = 0; i < 3; i++) {
 		stdio[i] = 3 + i;
-		if (dup2(q->fds[i], 100 + i) < 0)
+		/* Out of the way first: what was given may stand on any number. */
+		high[i] = fcntl(q->fds[i], F_DUPFD_CLOEXEC, 100);
+		if (high[i] < 0)
 			_exit(SESSION_FAILED);
 	}
 	for (int i = 0; i < 3; i++)
-		if (dup2(100 + i, 3 + i) < 0 || fcntl(3 + i, F_SETFD, FD_CLOEXEC) < 0)
+		if (dup2(high[i], 3 + i) < 0 || fcntl(3 + i, F_SETFD, FD_CLOEXEC) < 0)
 			_exit(SESSION_FAILED);
 	if (dup2(5, 2) < 0 || close_range(6, ~0u, 0) < 0)
 		_exit(SESSION_FAILED);
