@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/logkey.h"
 #include "audit/realm.h"
 #include "base/fd.h"
 #include "keys/keys.h"
@@ -40,20 +41,15 @@ static void fill(struct entry *e, const struct wallet_note *v)
 		entry_digest(e, "token", &v->token);
 }
 
+/*
+ * The first run of all makes the log's key, and pins it; until then nothing is signed, and
+ * the signature of that run is of this as well.
+ */
 static int sign(const struct wallet *w, struct realm *log, struct writ_err *err)
 {
-	const char *origin = arena_fmt(w->a, "writ/log/" SV_FMT, SV_ARG(w->realm));
-	struct key_pair pair;
-	struct note_key key;
-	int r = origin ? keys_load(w->keys, KEY_LOG, true, &pair, err) : writ_nomem(err);
+	const struct log_place place = { w->state, SV(""), w->realm };
 
-	if (r < 0)
-		return r;
-	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
-	if (r == 0)
-		r = realm_sign(log, &key, &pair.sec, false, err);
-	crypto_wipe(&pair, sizeof(pair));
-	return r;
+	return keys_have(w->keys, KEY_LOG) ? log_sign(&place, log, false, err) : 0;
 }
 
 int wallet_log(const struct wallet *w, const struct wallet_note *v, size_t n, struct writ_err *err)

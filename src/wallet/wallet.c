@@ -82,7 +82,7 @@ int wallet_tick(const struct wallet *w, struct writ_err *err)
 int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, struct wallet *ret,
 		struct writ_err *err)
 {
-	struct wallet w = { .a = a, .realm = realm, .now = (uint64_t)time(NULL) };
+	struct wallet w = { .a = a, .realm = realm, .state = state, .now = (uint64_t)time(NULL) };
 	const char *spent;
 	int r;
 

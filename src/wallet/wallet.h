@@ -33,7 +33,7 @@ struct wallet_stamp {
 
 struct wallet {
 	struct arena *a;
-	struct sv realm;
+	struct sv realm, state;
 	const char *dir, *keys, *log;
 	uint64_t now;	/* when it was opened */
 	uint64_t floor; /* the latest time that was seen before */
