@@ -62,6 +62,12 @@ def test_files(w):
     ok((w.config / "attest.pub.pem").read_text() == (out / "attest.pub.pem").read_text(), "it is pinned")
     r = w.call("attest", "verify", out)
     ok(r.code == 0 and "self-attested" in r.out.splitlines()[0], "the files verify", r)
+    w.call("run", "--", "sh", "-c", "exit 7")
+    name = w.record().stem
+    shutil.copytree(out, w.work / name)
+    r = w.call("attest", "verify", name)
+    shutil.rmtree(w.work / name)
+    ok(r.code == 0 and r.out.startswith(name), "what lies here under a session's name is not taken for it", r)
     r = w.call("attest", "verify", *(out / f for f in FILES))
     ok(r.code == 0, "each by its name, too", r)
     r = w.call("attest", "verify", out / "session.json")

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import time
 
 from host import PYTHON, ROOT, entry, test, wait_for
 
@@ -71,6 +72,22 @@ def _(w):
         w.ok(r.err, "refused, in words", r)
     else:
         w.ok("space" in r.said and int(r.text or 0) <= 1 << 20, "what is thrown away counts", r)
+
+
+@test("who stops reading")
+def _(w):
+    """Somebody has seen enough of standard error, and a denial is to be said."""
+    script = "echo x >/etc/x; yes >&2 & sleep 0.5; echo x >/usr/y; sleep 30"
+    r, out = os.pipe()
+    began = time.monotonic()
+    p = w.start([w.program, "run", "--limit", "command=2s", "--", "sh", "-c", script], stderr=out)
+    os.close(out)
+    try:
+        w.same(p.wait(timeout=20), 124, "the limit of time holds")
+        w.ok(time.monotonic() - began < 10, "in time")
+    finally:
+        p.kill()
+        os.close(r)
 
 
 @test("records are whole")

@@ -242,6 +242,16 @@ def only_narrows(w):
     w.ok(not (w.work / "z").exists() and "allow" not in got.out, "neither a policy nor the workspace counts", got)
 
 
+@test
+def first_of_all(w):
+    """A realm that has minted before anything ran: the log's key is still one that is pinned."""
+    w.a.mint("read:/usr")
+    got = w.a.run("run", "--", "true")
+    w.ok(got.code == 0, "a run after that", got)
+    got = w.a.run("audit", "verify")
+    w.ok(got.code == 0, "and all of it verifies", got)
+
+
 def listed(w):
     """The session that runs; it is listed a moment after its command has started."""
     end = time.monotonic() + 20
