@@ -283,8 +283,7 @@ int audit_verify(struct args *a, const struct log_place *p, struct sv session)
 	/* Of one session it is asked whether it is what it was. */
 	if (one && one->state != VERIFY_SEALED && one->state != VERIFY_OPEN) {
 		note("nothing vouches for this session");
-		(void)out(&b, EXIT_NO);
-		return EXIT_NO;
+		return out(&b, EXIT_NO);
 	}
 	return out(&b, v->failures_n ? EXIT_NO : EXIT_DONE);
 }

@@ -50,6 +50,17 @@ def test_not_started(w):
     (w.bin / "away").rename(w.bin / "writ-signer")
 
 
+def test_names(w):
+    out = w.top / "named"
+    w.call("run", "--attest-out", out, "--", "true")
+    w.call("run", "--", "sh", "-c", "exit 7")
+    name = w.record().stem
+    shutil.copytree(out, w.work / name)
+    r = w.call("attest", "verify", name)
+    shutil.rmtree(w.work / name)
+    ok(r.code == 0 and r.out.startswith(name), "what lies here under a session's name is not taken for it", r)
+
+
 def test_files(w):
     out = w.top / "out"
     r = w.call("run", "--attest-out", out, "--", "sh", "-c", "cat /nowhere/secret-name; exit 3")
@@ -62,12 +73,6 @@ def test_files(w):
     ok((w.config / "attest.pub.pem").read_text() == (out / "attest.pub.pem").read_text(), "it is pinned")
     r = w.call("attest", "verify", out)
     ok(r.code == 0 and "self-attested" in r.out.splitlines()[0], "the files verify", r)
-    w.call("run", "--", "sh", "-c", "exit 7")
-    name = w.record().stem
-    shutil.copytree(out, w.work / name)
-    r = w.call("attest", "verify", name)
-    shutil.rmtree(w.work / name)
-    ok(r.code == 0 and r.out.startswith(name), "what lies here under a session's name is not taken for it", r)
     r = w.call("attest", "verify", *(out / f for f in FILES))
     ok(r.code == 0, "each by its name, too", r)
     r = w.call("attest", "verify", out / "session.json")
@@ -231,6 +236,7 @@ def main():
     with World() as w:
         test_first_use(w)
         test_not_started(w)
+        test_names(w)
         out = test_files(w)
         test_strangers(w, out)
         test_outside(out)
