@@ -77,9 +77,9 @@ def _(w):
 @test("who stops reading")
 def _(w):
     """Nobody reads standard error, and denials are to be said: what counts the time goes on."""
-    script = "while :; do touch beat; sleep 0.1; done & yes >&2 & sleep 0.5; echo x >/usr/y; sleep 30"
+    script = "i=0; while :; do i=$((i + 1)); touch beat; echo x >/usr/y$i; sleep 0.1; done 2>/dev/null & yes >&2"
     r, out = os.pipe()
-    p = w.start([w.program, "run", "--limit", "command=2s", "--", "sh", "-c", script], stderr=out)
+    p = w.start([w.program, "run", "--limit", "session=2s", "--", "sh", "-c", script], stdout=out, stderr=out)
     os.close(out)
     try:
         w.ok(wait_for((w.ws / "beat").exists), "control: it runs")
