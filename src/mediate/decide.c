@@ -279,6 +279,34 @@ int roots_find(struct mediator *m, struct writ_err *err)
 	return 0;
 }
 
+/* Does @c name something below @path, which is absolute and has no link in it? */
+static bool is_above(struct sv path, const struct cap_seq *c)
+{
+	struct sv rest = sv_skip(path, 1);
+	size_t n = 0;
+
+	while (rest.n) {
+		const struct sv name = sv_cut(&rest, '/');
+
+		if (n >= c->n || n >= c->hole || c->segs[n].star || !sv_eq(c->segs[n].pre, name))
+			return false;
+		n++;
+	}
+	return n < c->n;
+}
+
+uint32_t denied_below(const struct mediator *m, struct sv path)
+{
+	for (size_t i = 0; i < m->set.nots.n; i++) {
+		const struct cap_entry *e = &m->set.nots.v[i];
+
+		if ((e->cap.action == CAP_FS_WRITE || e->cap.action == CAP_FS_PUT) &&
+		    is_above(path, &e->cap.path))
+			return e->rule;
+	}
+	return RULE_NONE;
+}
+
 static struct sv below(struct sv path, const struct write_root *r)
 {
 	if (!is_below(path, (struct sv){ r->path, r->n }))

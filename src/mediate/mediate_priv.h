@@ -214,6 +214,8 @@ bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict 
 struct protect_hit protected_at(struct mediator *m, int dir, struct sv path);
 bool device_is_plain(struct mediator *m, int fd, dev_t dev);
 int deny(struct call *c, struct sv object, uint32_t rule, const char *why);
+/* Is @path above a name that a rule denies writing, and that may not be there yet? Its rule. */
+uint32_t denied_below(const struct mediator *m, struct sv path);
 int deny_row(struct call *c, struct sv object, const struct protect_name *row);
 struct cap_verdict decide_text(struct mediator *m, const char *action, struct sv resource);
 int roots_find(struct mediator *m, struct writ_err *err);

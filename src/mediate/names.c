@@ -64,6 +64,16 @@ static bool is_probe(const struct call *c, const struct place *p)
 }
 
 /* May something of type @type appear at @p? The text of a link is in call.text[1]. */
+/* SECURITY: behind a link there, a denied name that is not there yet would be another one. */
+static int no_link_above(struct call *c, const struct place *p)
+{
+	const uint32_t rule = denied_below(c->m, place_sv(p));
+
+	return rule == RULE_NONE ? 0
+				 : deny(c, place_sv(p), rule,
+					"a link here would lead past a name that is denied");
+}
+
 static int may_make(struct call *c, const struct place *p, mode_t type)
 {
 	const struct guarded g = guard_look(c, p);
@@ -90,6 +100,8 @@ static int may_make(struct call *c, const struct place *p, mode_t type)
 		break;
 	}
 	r = fine ? decide_path(c, WANT_PUT, place_sv(p)) : guard_refuse(c, p, &g);
+	if (r >= 0 && type == S_IFLNK)
+		r = no_link_above(c, p);
 	return r < 0 ? r : guard_complete(c, p);
 }
 
@@ -404,6 +416,8 @@ static int may_arrive(struct call *c, struct move *v)
 	}
 	r = fine ? decide_path(c, v->there && !v->linked ? WANT_WRITE : WANT_PUT, place_sv(v->to))
 		 : guard_refuse(c, v->to, &v->at);
+	if (r >= 0 && S_ISLNK(v->st.st_mode))
+		r = no_link_above(c, v->to);
 	return r < 0 ? r : guard_complete(c, v->to);
 }
 

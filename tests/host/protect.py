@@ -187,3 +187,23 @@ print(json.dumps(out))
         w.ok(r[9] == "EACCES" and "ok" not in r[10:], f"{head}: no way around", r)
     w.same([sorted(p.name for p in d.iterdir()) for d in (w.ws / ".git/hooks", w.home / "other")], [[], []], "which is seen from outside")
     w.same(sorted(p.name for p in w.ws.glob("moved-*")), ["moved-dev", "moved-self", "moved-thread-self"], "and so is what was made")
+
+
+@test("a denied name that is not there yet")
+def _(w):
+    """Nothing may come to stand above it that leads elsewhere: then its name would be another one."""
+    for d in ("out/d", "out/e", "home/config"):
+        (w.ws / d).mkdir(parents=True)
+    deny = ("--allow", "write:.", "--deny", "write:./out/d/x", "--deny", "write:./home/config/writ/policy")
+    ways = ["mv out/d out/f; ln -s e out/d", "rmdir out/d; ln -s e out/d", "ln -s e out/l; rmdir out/d; mv out/l out/d",
+            "ln -s e out/l; rmdir out/d; ln -P out/l out/d", "rmdir home/config; ln -s ../out/e home/config"]
+    for way in ways:
+        (w.ws / "out/d").mkdir(exist_ok=True)
+        (w.ws / "home/config").mkdir(exist_ok=True)
+        r = w.sh(f"{way}; echo bad > out/e/x", opts=deny)
+        there = [n for n in ("out/d", "home/config") if (w.ws / n).is_symlink()]
+        w.same(there, [], way, r)
+        w.sh("rm -rf out/l out/f")
+    r = w.sh("mv out/d out/f && mkdir out/d && echo fine > out/d/y && ln -s y out/d/z", opts=deny)
+    w.exits(r, 0, "what leads nowhere else may")
+    w.ok(w.sh("echo bad > out/d/x", opts=deny).code != 0, "and the name stays denied")
