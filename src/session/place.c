@@ -160,7 +160,7 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	int r = home && kept ? 0 : writ_nomem(err);
 
 	/* SECURITY: one that is there is of another session, and goes with that. */
-	if (r == 0 && own_home(s) && access(home, F_OK) == 0)
+	if (r == 0 && home && own_home(s) && access(home, F_OK) == 0)
 		r = writ_fail(err, WRIT_E_SYS, EEXIST, "the home of session %s", s->id);
 	if (r == 0)
 		r = make_gated(s, home, "home", &path, err);
