@@ -91,10 +91,19 @@ static void keep(const char *path, const struct buf *key, const struct digest *d
  * SECURITY: who can write a file can change it through memory, and nothing about it tells. So
  * digests are kept only of what no agent can write: root's own files, for root the system's.
  */
-static bool is_steady(const char *path, const struct stat *st)
+static bool is_steady(int fd, const struct stat *st)
 {
-	return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
-	       (geteuid() != 0 || sv_starts(sv_from(path), SV("/usr/")));
+	char link[32], real[PATH_MAX];
+	ssize_t n;
+
+	if (st->st_uid != 0 || st->st_mode & (S_IWGRP | S_IWOTH))
+		return false;
+	if (geteuid() != 0)
+		return true;
+	/* Where it really lies: a name may lead anywhere. */
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof(real));
+	return n > 0 && sv_starts((struct sv){ real, (size_t)n }, SV("/usr/"));
 }
 
 static bool digest_of(const struct session *s, int fd, const struct stat *st, bool steady,
@@ -136,6 +145,6 @@ void executable_record(const struct session *s, struct entry *e)
 		return;
 	record_str(e, "program", sv_from(path));
 	record_num(e, "executable_bytes", st.st_size);
-	if (digest_of(s, fd, &st, is_steady(path, &st), &d))
+	if (digest_of(s, fd, &st, is_steady(fd, &st), &d))
 		entry_digest(e, "executable", &d);
 }

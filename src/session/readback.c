@@ -314,18 +314,15 @@ void probe_describe(const struct session *s, struct entry *e)
 	static const char *const where[] = { "host", "container", "vm", "wsl1", "wsl2" };
 	const struct plan *p = s->opt->plan;
 	const struct host_facts *f = p->facts;
-	const struct digest plan = crypto_sha256(s->guarantees);
-	struct digest prober, policy;
-	struct writ_err err = { 0 };
+	struct digest prober;
 
 	memcpy(prober.b, jail_init_program_sha256, sizeof(prober.b));
 	record_str(e, "tier", sv_from(plan_tier_name(p->tier)));
 	record_str(e, "adapter", sv_from(plan_adapter_name(p->opt.adapter)));
 	record_str(e, "kernel", sv_from(f->kernel));
 	record_num(e, "landlock", (int64_t)f->landlock_abi);
-	entry_digest(e, "plan", &plan);
-	if (cap_set_digest(&s->opt->policy->set, &policy, &err) == 0)
-		entry_digest(e, "policy", &policy);
+	entry_digest(e, "plan", &s->plan);
+	entry_digest(e, "policy", &s->policy);
 	entry_digest(e, "prober", &prober);
 	record_num(e, "uid", geteuid());
 	record_num(e, "gid", getegid());

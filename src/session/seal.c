@@ -35,16 +35,27 @@ static void begin(struct entry *e, const struct session *s, const char *event)
 
 /* --- the log is ours --- */
 
-static int start_own(struct session *s, const struct signer_about *about, struct writ_err *err)
+static int append(struct session *s, const struct entry *e, bool ends, struct writ_err *err)
 {
 	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const char *path = below(s, "log");
-	scoped_entry e = { 0 };
 	struct realm log;
 	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
 
 	if (r < 0)
 		return r;
+	r = realm_append(&log, e, s->opt->durable, NULL, err);
+	/* Also the first of all: whoever ends it hard finds a key that is pinned. */
+	if (r == 0 && (ends || (log.checkpoint.size == 0 && log.latest.size == 0)))
+		r = log_sign(&place, &log, s->opt->durable, err);
+	realm_close(&log);
+	return r;
+}
+
+static int start_own(struct session *s, const struct signer_about *about, struct writ_err *err)
+{
+	scoped_entry e = { 0 };
+
 	begin(&e, s, "session.start");
 	entry_str(&e, "custody", sv_from(custody_name(CUSTODY_SAME_UID)));
 	entry_digest(&e, "plan", &about->plan);
@@ -52,33 +63,18 @@ static int start_own(struct session *s, const struct signer_about *about, struct
 	entry_str(&e, "tier", about->tier);
 	entry_str(&e, "adapter", about->adapter);
 	entry_str(&e, "version", about->version);
-	r = realm_append(&log, &e, s->opt->durable, NULL, err);
-	/* The first of all: whoever ends it hard finds a key that is pinned. */
-	if (r == 0 && log.checkpoint.size == 0 && log.latest.size == 0)
-		r = log_sign(&place, &log, s->opt->durable, err);
-	realm_close(&log);
-	return r;
+	return append(s, &e, false, err);
 }
 
 static int end_own(struct session *s, const struct digest *root, struct writ_err *err)
 {
-	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
-	const char *path = below(s, "log");
 	scoped_entry e = { 0 };
-	struct realm log;
-	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
 
-	if (r < 0)
-		return r;
 	begin(&e, s, "session.end");
 	entry_num(&e, "exit", s->exit_code < 0 ? 0 : (uint64_t)s->exit_code);
 	entry_num(&e, "entries", s->log.tree.size);
 	entry_digest(&e, "root", root);
-	r = realm_append(&log, &e, s->opt->durable, NULL, err);
-	if (r == 0)
-		r = log_sign(&place, &log, s->opt->durable, err);
-	realm_close(&log);
-	return r;
+	return append(s, &e, true, err);
 }
 
 /* --- somebody else keeps it --- */
@@ -94,18 +90,17 @@ int seal_start(struct session *s, struct writ_err *err)
 {
 	const struct sv named = environ_get(s->opt->environ, SV("WRIT_SIGNER"));
 	const char *conf = named.n ? arena_str(s->a, named) : NULL;
-	struct signer_about about = { .realm = s->opt->realm,
-				      .session = sv_from(s->id),
-				      .tier = sv_from(plan_tier_name(s->opt->plan->tier)),
-				      .adapter = SV("host"),
-				      .version = SV(WRIT_VERSION),
-				      .plan = crypto_sha256(s->guarantees),
-				      .durable = s->opt->durable };
+	const struct signer_about about = { .realm = s->opt->realm,
+					    .session = sv_from(s->id),
+					    .tier = sv_from(plan_tier_name(s->opt->plan->tier)),
+					    .adapter = SV("host"),
+					    .version = SV(WRIT_VERSION),
+					    .plan = s->plan,
+					    .policy = s->policy,
+					    .durable = s->opt->durable };
 	struct signer_install in = { 0 };
-	int r = cap_set_digest(&s->opt->policy->set, &about.policy, err);
+	int r = signer_find(conf, &in, err);
 
-	if (r == 0)
-		r = signer_find(conf, &in, err);
 	if (r == 0 && !in.there)
 		r = start_own(s, &about, err);
 	/* SECURITY: who has set it up wants it; there is no other log instead. */

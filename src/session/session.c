@@ -252,7 +252,8 @@ static int make_guarantees(struct session *s, struct writ_err *err)
 	if (r == 0 && !arena_sv(s->a, buf_view(&b), &s->guarantees))
 		r = writ_nomem(err);
 	buf_clear(&b);
-	return r;
+	s->plan = crypto_sha256(s->guarantees);
+	return r < 0 ? r : cap_set_digest(&s->opt->policy->set, &s->policy, err);
 }
 
 /* The command that the session was made for; a kept session may have none. */

@@ -160,6 +160,7 @@ struct session {
 	char id[SESSION_ID + 1];
 	struct paths paths;
 	struct sv guarantees;	    /* the plan as JSON */
+	struct digest plan, policy; /* of that, and of the rules */
 	uint64_t dropped;	    /* events that were too many */
 	struct slog log;	    /* what happened */
 	struct probing probing;
