@@ -114,6 +114,18 @@ void front_sent(struct front *f)
 	}
 }
 
+int front_relay(struct front *f, struct relay **ret_r, struct writ_err *err)
+{
+	const int r = relay_new(&f->relay, ret_r, err);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < 3; i++)
+		f->relay.inner[i] = -1;
+	f->relay.pty = -1;
+	return 0;
+}
+
 void front_clear(struct front *f)
 {
 	front_sent(f);

@@ -288,7 +288,7 @@ static int first_command(struct session *s, struct writ_err *err)
 	ask.cols = s->front.cols;
 	/* A terminal of the jail's own is still to come, and the relay with it. */
 	if (!s->front.pty || s->front.relay.pty >= 0)
-		r = relay_new(&s->front.relay, &s->relay, err);
+		r = front_relay(&s->front, &s->relay, err);
 	if (r == 0)
 		r = command_send(s, &ask, err);
 	front_sent(&s->front);
@@ -673,11 +673,9 @@ static void clear(struct session *s)
 	secrets_wipe(s);
 	if (!leave && cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
-	if (s->relay)
-		relay_free(s->relay);
-	else
-		front_clear(&s->front);
+	relay_free(s->relay);
 	s->relay = NULL;
+	front_clear(&s->front);
 	control_close(s);
 	screen_clear(s);
 	slog_close(&s->log);

@@ -122,7 +122,7 @@ static int join(struct view *v, struct sv rest, const int *fds, size_t fds_n, st
 		o->outer[0] = -1;
 		o->inner[1] = fds[0];
 	}
-	r = relay_new(o, &v->relay, err);
+	r = front_relay(&v->front, &v->relay, err);
 	/* Then they are still who received them to close. */
 	if (r < 0)
 		v->front = (struct front)FRONT_INIT;
@@ -304,10 +304,8 @@ static void detached_front(struct front *f)
 
 static int finish(struct view *v, int r, int *ret_exit, struct writ_err *err)
 {
-	if (v->relay)
-		relay_free(v->relay);
-	else
-		front_clear(&v->front);
+	relay_free(v->relay);
+	front_clear(&v->front);
 	scope_close(&v->socket);
 	scope_close(&v->signals);
 	if (r >= 0 && v->failed.what[0])
@@ -335,7 +333,7 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 	if (r == 0)
 		r = send_exec(&v, argv, envp, cwd, err);
 	if (r == 0 && !v.front.pty)
-		r = relay_new(&v.front.relay, &v.relay, err);
+		r = front_relay(&v.front, &v.relay, err);
 	if (r == 0)
 		r = relay_until_end(&v, err);
 	return finish(&v, r, ret_exit, err);
