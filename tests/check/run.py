@@ -590,7 +590,7 @@ def verdicts_said(values):
     for b in wv.BOUNDARIES:
         verdict, strength, at = wv.judge(values, b)
         out.append(f"{verdict}/{strength}" + (f"@{at}" if at is not None else ""))
-    return " ".join(["ok", *out])
+    return " ".join(["ok", *out, f"left out {wv.left_out(values)}"])
 
 
 def retold(values):
@@ -632,7 +632,7 @@ def test_verdicts(tap, c):
     cmp, rows = Compare(tap, c, "verdicts of the vectors"), json.loads(path.read_text())
     for case in rows:
         want = (case["expect"][b] for b in wv.BOUNDARIES)
-        want = " ".join(["ok"] + [f"{x['verdict']}/{x['strength']}" + (f"@{x['entry']}" if "entry" in x else "") for x in want])
+        want = " ".join(["ok"] + [f"{x['verdict']}/{x['strength']}" + (f"@{x['entry']}" if "entry" in x else "") for x in want] + [f"left out {case.get('left_out', 0)}"])
         cmp.same(verdicts_said(case["entries"]), want, case["name"])
         cmp.same(verdicts_said(case["entries"]), c.ask("judge", "\n".join(w.cj(e) for e in case["entries"])), case["name"])
     cmp.done(both=False)

@@ -397,9 +397,10 @@ def read(path):
 
 
 def verdicts(values):
-    from writ_verdict import BOUNDARIES, judge
+    from writ_verdict import BOUNDARIES, judge, left_out
     rows = [(b, *judge(values, b)) for b in BOUNDARIES]
-    return [f"{b}: {verdict}, E{strength}" + (f", see entry {at}" if at is not None else "") for b, verdict, strength, at in rows]
+    return [f"{b}: {verdict}, E{strength}" + (f", see entry {at}" if at is not None else "") for b, verdict, strength, at in rows] + \
+        ([f"{left_out(values)} events are not in the record"] if left_out(values) else [])
 
 
 def do_session(a):

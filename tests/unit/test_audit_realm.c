@@ -57,7 +57,7 @@ static const char *at(const char *name)
 
 static void entry_of(struct entry *e, unsigned long i)
 {
-	entry_begin(e, "test", 1000000 + i);
+	entry_begin_at(e, "test", 1000000 + i);
 	entry_num(e, "i", i);
 }
 
