@@ -24,8 +24,7 @@ struct attest_evidence {
 
 struct attest_trust {
 	const struct tlog_policy *policy;
-	const struct attest_rotated
-		*ended; /* changes of a log's key that are known here; or NULL */
+	const struct attest_rotated *ended; /* changes of its key that are known here; or NULL */
 	const struct attest_key *keys;
 	size_t keys_n;
 	const struct note_key

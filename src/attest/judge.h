@@ -40,8 +40,8 @@ struct finding {
 	enum strength strength;
 	uint64_t denials;
 	uint64_t entry; /* where the log shows a violation */
-	uint64_t tried,
-		known; /* attempts refused at the start and at the end; that there could be */
+	uint64_t tried; /* attempts that were refused, at the start and at the end */
+	uint64_t known; /* that there could be */
 	char why[160]; /* for people: what it rests on, or what is missing */
 };
 

@@ -107,8 +107,11 @@ static int prove_own(struct attest_loaded *l, struct attest_made *m, struct buf 
 	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct attest_found found = { 0 };
 	struct realm log;
-	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
+	int r = path ? 0 : writ_nomem(err);
 
+	if (r == 0)
+		r = access(path, F_OK) < 0 ? not_ended(l->id, err)
+					   : realm_open(&log, path, true, err);
 	if (r < 0)
 		return r;
 	r = attest_find(&log, l->id, &found, err);
@@ -171,6 +174,7 @@ static int make_own(struct attest_loaded *l, struct sv entries, struct signer_an
 
 /* --- by writ-signer's --- */
 
+/* 1: it does not know that session. */
 static int make_held(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
 		     struct writ_err *err)
 {
@@ -182,6 +186,11 @@ static int make_held(struct attest_loaded *l, struct sv entries, struct signer_a
 		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
 	if (r == 0)
 		r = signer_attest(&l->signer, l->where.realm, l->id, fd, w, err);
+	if (r == 0 && !w->begun) {
+		buf_clear(&w->vkey);
+		buf_clear(&w->pem);
+		return 1;
+	}
 	return r == 0 && !w->ended ? not_ended(l->id, err) : r;
 }
 
@@ -196,8 +205,10 @@ static int make(struct args *a, struct sv id, struct buf *entries, struct signer
 	if (r == 0)
 		r = attest_open_entries(buf_view(&l.entries), entries, err);
 	if (r == 0)
-		r = l.signer.there ? make_held(&l, buf_view(entries), w, err)
-				   : make_own(&l, buf_view(entries), w, rotated, err);
+		r = l.signer.there ? make_held(&l, buf_view(entries), w, err) : 1;
+	/* SECURITY: only what the signer never knew is in the user's own log. */
+	if (r > 0)
+		r = make_own(&l, buf_view(entries), w, rotated, err);
 	attest_load_clear(&l);
 	return r;
 }

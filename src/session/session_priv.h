@@ -11,7 +11,6 @@
 #include "adapter/host.h"
 #include "audit/slog.h"
 #include "base/fd.h"
-#include "base/packet.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
 #include "egress/egress.h"
@@ -21,6 +20,7 @@
 #include "mediate/mediate.h"
 #include "repo/repo.h"
 #include "session/front.h"
+#include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
 #include "wire/upstream.h"
@@ -136,17 +136,17 @@ struct readback {
 /* What is known of the jail before anything runs in it. */
 struct probing {
 	struct host_bait bait;
-	int listener;	     /* the bait on the host's loopback; -1: none */
-	struct digest names; /* of the environment's names */
-	struct probe_gate {  /* commands that wait until all is on record */
+	int listener;	      /* the bait on the host's loopback; -1: none */
+	struct digest names;  /* of the environment's names */
+	struct probe_gate {   /* commands that wait until all is on record */
 		uint32_t id;
 		int fd;	   /* -1: it waits in its exec */
 		pid_t pid; /* once it has tried what is to be tried */
 	} gates[GATES_MAX];
 	size_t gates_n;
-	bool tried;    /* what one tried is on record, or about to be */
-	bool released; /* one was let go */
-	bool open;     /* a boundary was seen open; @err says which */
+	bool tried;	     /* what one tried is on record, or about to be */
+	bool released;	     /* one was let go */
+	bool open;	     /* a boundary was seen open; @err says which */
 	struct writ_err err;
 	struct jail_probed start;
 	struct readback read;
@@ -164,10 +164,10 @@ struct session {
 	uint64_t dropped;	    /* events that were too many */
 	struct slog log;	    /* what happened */
 	struct probing probing;
-	bool log_failed; /* it could not be written */
-	bool sealing;	 /* the realm's log knows that it began */
-	int signer;	 /* who keeps that log instead of us; -1: nobody */
-	int feed;	 /* denials.jsonl inside */
+	bool log_failed;	    /* it could not be written */
+	bool sealing;		    /* the realm's log knows that it began */
+	int signer;		    /* who keeps that log instead of us; -1: nobody */
+	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
 	struct repo_identity identity; /* who commits, as the person says */
@@ -178,11 +178,11 @@ struct session {
 	int listener; /* of the first command, while there is no mediator; else -1 */
 	bool first;   /* its first program was let through */
 	pid_t egress_pid, resolver_pid, reader_pid;
-	int reader;			 /* socket of the process that reads requests; -1: none */
-	bool reads;			 /* there is to be one */
+	int reader; /* socket of the process that reads requests; -1: none */
+	bool reads; /* there is to be one */
 	const struct upstream *upstream; /* a proxy outside; NULL: none */
-	struct sv more_roots;		 /* authorities of the operator's own, PEM */
-	int totals_fd;			 /* what the session used of its limits; -1: none */
+	struct sv more_roots; /* authorities of the operator's own, PEM */
+	int totals_fd; /* what the session used of its limits; -1: none */
 	struct quota_total *totals;
 	uint32_t reader_deaths;
 	pid_t git_pid;
@@ -196,16 +196,16 @@ struct session {
 	uint64_t key_ms;      /* when it was shown, or the last key came */
 	struct burst bursts[BURSTS_MAX], others;
 	size_t bursts_n;
-	int asking_tty;		    /* -1: no question stands there */
-	struct sv *secrets;	    /* values, by index of the policy's */
-	char *secret_room;	    /* where they are */
-	char placeholder[33];	    /* what makes those of this session different */
-	int egress;		    /* socket; -1: nothing has asked for the network yet */
+	int asking_tty;	      /* -1: no question stands there */
+	struct sv *secrets;   /* values, by index of the policy's */
+	char *secret_room;    /* where they are */
+	char placeholder[33]; /* what makes those of this session different */
+	int egress; /* socket; -1: nothing has asked for the network yet */
 	uint64_t heard_ms, rest_ms; /* since when @heard is counted; until then nobody listens */
 	uint32_t heard;
 	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
 	size_t ports_n;
-	int route[2];	      /* pair of egress and the mediator, until they have it; 0: none */
+	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
@@ -454,8 +454,8 @@ void screen_clear(struct session *s);
 struct screen *screen_get(struct session *s, uint32_t command);
 /* A place for @command, or NULL: all are in use by commands that run. */
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
-void screen_free(struct screen *c);		     /* the place is empty again */
-void screen_open(struct screen *c, int pty);	     /* takes @pty */
+void screen_free(struct screen *c);	     /* the place is empty again */
+void screen_open(struct screen *c, int pty); /* takes @pty */
 void screen_say(struct screen *c, const char *text); /* a line of ours on it */
 /* Joins @client, taking it from whoever had it. @joined: somebody looked at it before. */
 must_check int screen_attach(struct session *s, struct screen *c, size_t client, bool joined,

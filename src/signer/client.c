@@ -251,7 +251,7 @@ int signer_end(int fd, uint64_t exit, uint64_t entries, const struct digest *roo
 
 void signer_answer_init(struct signer_answer *w)
 {
-	w->ended = false;
+	w->begun = w->ended = false;
 	w->start = w->end = (struct buf)BUF_INIT(PROOF_MAX);
 	w->manifest = w->bundle = (struct buf)BUF_INIT(2 * ATTEST_TEXT_MAX);
 	w->vkey = w->pem = (struct buf)BUF_INIT(4096);

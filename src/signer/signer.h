@@ -131,7 +131,7 @@ struct signer_copy {
 	struct sv realm;
 	bool there;	    /* it keeps a log of this realm */
 	bool sign;	    /* signs it, synced, before it is copied */
-	bool entries;	    /* those that are in bundles as well, which only a proof needs not */
+	bool entries;	    /* those in bundles, too; to show how it grew nobody needs them */
 	char dir[PATH_MAX]; /* empty: there is none */
 	struct sv state;    /* the same: log/ is in it */
 };
