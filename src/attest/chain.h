@@ -26,7 +26,7 @@ struct chain {
 	size_t n;
 };
 
-/* *@ret_at is the file that is not right, if one is not. */
+/* *@ret_at is the file that is not right, if one is not; *@ret has those before it. */
 must_check int chain_read(struct arena *a, const struct attest_rotated *files, struct sv origin,
 			  struct chain *ret, size_t *ret_at, struct writ_err *err);
 

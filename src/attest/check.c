@@ -61,9 +61,14 @@ static enum attest_answer given_up(const struct attest_file *file, const struct 
 		l = chain_ended(&b->came, key, c.size);
 		if (!l)
 			l = chain_ended(&b->known, key, c.size);
-		(void)!writ_fail(err, WRIT_E_DENIED, 0,
-				 "key %08x does not count there: another took over with entry %llu",
-				 key->id, (unsigned long long)(l ? l->index : 0));
+		if (l)
+			(void)!writ_fail(err, WRIT_E_DENIED, 0,
+					 "key %08x does not count there: another took over with "
+					 "entry %llu",
+					 key->id, (unsigned long long)l->index);
+		else
+			(void)!writ_fail(err, WRIT_E_DENIED, 0, "key %08x does not count there yet",
+					 key->id);
 		return no(file, err);
 	}
 	return ATTEST_UNPINNED;
@@ -98,6 +103,7 @@ static enum attest_answer believe(struct arena *a, const struct attest_evidence 
 				  struct writ_err *err)
 {
 	const struct note_key *strange;
+	struct writ_err ignored = { 0 };
 	struct checkpoint c;
 	struct note note;
 	struct proof p;
@@ -109,13 +115,9 @@ static enum attest_answer believe(struct arena *a, const struct attest_evidence 
 		return no(&ev->end, err);
 	if (chain_read(a, &ev->rotated, c.origin, &b->came, &at, err) < 0)
 		return no(&ev->rotated.v[at], err);
-	/* Of another log than ours, or none of them can be read: nothing is known. */
-	if (t->ended) {
-		struct writ_err none = { 0 };
-
-		if (chain_read(a, t->ended, c.origin, &b->known, &at, &none) < 0)
-			b->known.n = 0;
-	}
+	/* As far as they can be read; of another log than ours: none. */
+	if (t->ended)
+		(void)!chain_read(a, t->ended, c.origin, &b->known, &at, &ignored);
 	strange = unknown_pin(ev, t, &b->came, c.origin);
 	if (strange) {
 		(void)!writ_fail(err, WRIT_E_DENIED, 0,

@@ -107,11 +107,13 @@ static int prove_own(struct attest_loaded *l, struct attest_made *m, struct buf 
 	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct attest_found found = { 0 };
 	struct realm log;
-	int r = path ? 0 : writ_nomem(err);
+	int r;
 
-	if (r == 0)
-		r = access(path, F_OK) < 0 ? not_ended(l->id, err)
-					   : realm_open(&log, path, true, err);
+	if (!path)
+		return writ_nomem(err);
+	if (access(path, F_OK) < 0)
+		return not_ended(l->id, err);
+	r = realm_open(&log, path, true, err);
 	if (r < 0)
 		return r;
 	r = attest_find(&log, l->id, &found, err);

@@ -374,8 +374,9 @@ def sealed(values, name, size, root):
     need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
 
 
-def sessions(values, folder):
+def sessions(values, folder, covered):
     """{id: state} of the sessions of a realm; Bad if the file of one is not what was sealed, or nobody knows it."""
+    late = {v["session"] for v in values[covered:] if v["event"] in ("session.end", "session.cut")}
     states = {v["session"]: "open or cut" for v in values if v["event"] == "session.start"}
     ended = {v["session"] for v in values if v["event"] in ("session.end", "session.cut")}
     states.update({name: "gone" for name in ended})
@@ -385,7 +386,7 @@ def sessions(values, folder):
         if path.stem in ended:
             need(not rest, "size", path.stem)
             sealed(values, path.stem, len(found), root)
-            states[path.stem] = "sealed"
+            states[path.stem] = "ended, not signed yet" if path.stem in late else "sealed"
     return states
 
 
@@ -413,7 +414,7 @@ def do_session(a):
 
 def do_realm(a):
     values, signed = realm(a.file[0], Policy(read(a.file[1])))
-    states = sessions(values, a.file[2]) if a.file[2:] else {}
+    states = sessions(values, a.file[2], max(size for _, size, _ in signed.values())) if a.file[2:] else {}
     return "\n".join([f"session {k}: {v}" for k, v in states.items()] + [f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (_, size, root) in signed.items()])
 
 
