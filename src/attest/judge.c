@@ -144,8 +144,9 @@ static void judge_applied(struct judgement *j, const json_t *entry)
 	s->applied = true;
 	s->late |= j->released || j->early;
 	join(none, s->none, sizeof(s->none));
-	/* What is no list cannot say that nothing is missing. */
-	if (s->none[0] == 0 && (!json_is_array(none) || sv_is(text_of(entry, "level"), "none")))
+	/* What is no list cannot say that nothing is missing, nor can an empty name. */
+	if (s->none[0] == 0 && (!json_is_array(none) || json_array_size(none) ||
+				sv_is(text_of(entry, "level"), "none")))
 		snprintf(s->none, sizeof(s->none), "nothing said of it");
 	join(json_object_get(entry, "partial"), s->partial, sizeof(s->partial));
 	join(json_object_get(entry, "unasked"), s->unasked, sizeof(s->unasked));

@@ -312,6 +312,20 @@ def _(log):
     log.want("resources", "not enforced", 2)
 
 
+for none_ in ([""], [1], [[]], [{}, ""]):
+    @case(f"not enforced is {none_!r}: a list that is not empty is not")
+    def _(log, none=none_):
+        log.get("applied", "resources")["none"] = none
+        log.want("resources", "not enforced", 2)
+
+
+@case("rows that are no text: read back and said")
+def _(log):
+    log.get("applied", "network")["read_back"].append(7)
+    log.get("applied", "filesystem")["said"].append({})
+    log.want("network", "unknown", 0)
+
+
 @case("in part: held, and said")
 def _(log):
     log.get("applied", "process").update(level="partial", partial=["proc.see"])
