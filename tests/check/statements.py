@@ -220,6 +220,8 @@ def line_cases(digest):
     for what, change in (("the end first", lambda o: o.reverse()), ("a small log", lambda o: o.__delitem__(slice(0, 1))),
                          ("a log of two", lambda o: (o.pop(2), o.pop(0)))):
         yield f"log: {what}", lambda story, c=change: c(story.order)
+    yield "log: one more line of signature under the end", lambda story: story.text.update(
+        {"end.tlog-proof": lambda t: t + f"\u2014 somebody/else {b64(bytes(72))}\n".encode()})
     yield "log: another origin", lambda story: setattr(story, "origin", "other/log/l-made")
     yield "log: an origin that nobody pinned", lambda story: setattr(story, "origin", "writ/log/l-nobody")
     yield "entries: the last line without a newline", lambda story: story.text.update({"entries.jsonl": lambda t: t[:-1]})

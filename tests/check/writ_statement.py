@@ -112,7 +112,8 @@ def statement(folder, keys, policy):
     (i, head, first), (j, last_head, last) = both_proofs(files, folder, policy)
     start, end = entry(first, False)[0], entry(last, False)[0]
     origin, size, tree = head
-    need(head == last_head and origin.startswith("writ/log/") and i < j, "proofs")
+    notes = {files[f"{n}.tlog-proof"].partition(b"\n\n")[2] for n in ("start", "end")}
+    need(head == last_head and len(notes) == 1 and origin.startswith("writ/log/") and i < j, "proofs")
     need((start["event"], end["event"]) == ("session.start", "session.end"), "proofs")
     word = re.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,63}").fullmatch
     need(all(isinstance(start.get(k), str) and word(start[k]) for k in ("session", "tier", "adapter", "version")), "session.start")
