@@ -1,4 +1,5 @@
 """witnesses.py - what a copy cannot say of itself: is it all there is?"""
+import os
 import re
 import socket
 import subprocess
@@ -146,6 +147,15 @@ def _(w):
     w.exits(w.writ("witness", "add", url, vkey(w)), 125, "nor is a log")
 
 
+def still_open(s):
+    try:
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 @test("who holds connections open keeps nobody else from being heard")
 def _(w):
     w.run("true")
@@ -171,28 +181,13 @@ def _(w):
     for i in range(240):
         hold(f"127.0.{1 + i % 40}.1")
     heard("127.0.0.2", "240 more of forty addresses: it still is")
-    alive = 0
     for s in held:
         s.setblocking(False)
-        try:
-            alive += s.recv(1) != b""
-        except BlockingIOError:
-            alive += 1
-        except OSError:
-            pass
+    alive = sum(map(still_open, held))
     w.ok(40 <= alive <= 128, "no more than there are places", alive)
-    time.sleep(10.5)
-    heard("127.0.0.2", "all of them had their time")
-    closed = sum(1 for s in held if not still_open(s))
-    w.same(closed, len(held), "and are closed")
+    if os.environ.get("WRIT_TEST_LONG"):
+        time.sleep(10.5)
+        heard("127.0.0.2", "all of them had their time")
+        w.same(sum(map(still_open, held)), 0, "and are closed")
     for s in held:
         s.close()
-
-
-def still_open(s):
-    try:
-        return s.recv(1) != b""
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
