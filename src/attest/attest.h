@@ -22,6 +22,18 @@ enum {
 	ATTEST_ENTRIES_MAX = 128 << 20, /* of one session, in bytes */
 	ATTEST_TEXT_MAX = 256 << 10,	/* of a manifest, statement or bundle */
 	ATTEST_ID_MAX = 64,
+	ATTEST_ROTATED_MAX = 64, /* changes of a log's key */
+};
+
+struct attest_file {
+	const char *name; /* for messages */
+	struct sv bytes;
+};
+
+/* Proofs of changes of a log's key, the oldest first. */
+struct attest_rotated {
+	struct attest_file v[ATTEST_ROTATED_MAX];
+	size_t n;
 };
 
 /* Who could have signed something else. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "attest/chain.h"
 #include "attest/manifest.h"
 #include "attest/prove.h"
 #include "attest/statement.h"
@@ -25,27 +26,6 @@ static enum attest_answer no_lit(const struct attest_file *f, const char *what,
 	return no(f, err);
 }
 
-/* Two steps: the entry is in a log we know, as its quorum says. */
-static enum attest_answer check_proof(struct arena *a, const struct attest_file *file,
-				      const struct attest_trust *t, struct proof_facts *ret,
-				      struct writ_err *err)
-{
-	enum proof_verdict v;
-	struct sv entry;
-
-	if (attest_proof_entry(a, file->bytes, &entry, err) < 0)
-		return no(file, err);
-	if (!t->policy || t->policy->logs_n == 0) {
-		(void)!writ_fail(err, WRIT_E_DENIED, 0, "signer not pinned: no key of a log");
-		return ATTEST_UNPINNED;
-	}
-	v = proof_verify(file->bytes, entry, t->policy, ret, err);
-	if (v == PROOF_HOLDS)
-		return ATTEST_YES;
-	(void)no(file, err);
-	return v == PROOF_UNKNOWN_LOG ? ATTEST_UNPINNED : ATTEST_NO;
-}
-
 static bool signed_by(struct sv proof, const struct note_key *key)
 {
 	struct writ_err none = { 0 };
@@ -57,15 +37,139 @@ static bool signed_by(struct sv proof, const struct note_key *key)
 	       checkpoint_open(p.checkpoint, key, &note, &c, &none) == 0;
 }
 
+/* Keys of the log that changed: those that came along, and those that are known here. */
+struct believed {
+	struct tlog_policy policy; /* for this one checkpoint */
+	struct chain came, known;
+};
+
+/* SECURITY: said of a checkpoint that only a key has signed that was given up before. */
+static enum attest_answer given_up(const struct attest_file *file, const struct attest_trust *t,
+				   const struct believed *b, struct writ_err *err)
+{
+	struct writ_err none = { 0 };
+	struct checkpoint c;
+	struct note note;
+	struct proof p;
+
+	for (size_t i = 0; proof_parse(file->bytes, &p, &none) == 0 && i < t->policy->logs_n; i++) {
+		const struct note_key *key = &t->policy->log[i].key;
+		const struct chain_link *l;
+
+		if (checkpoint_open(p.checkpoint, key, &note, &c, &none) < 0)
+			continue;
+		l = chain_ended(&b->came, key, c.size);
+		if (!l)
+			l = chain_ended(&b->known, key, c.size);
+		if (l)
+			(void)!writ_fail(err, WRIT_E_DENIED, 0,
+					 "key %08x does not count there: another took over with "
+					 "entry %llu",
+					 key->id, (unsigned long long)l->index);
+		else
+			(void)!writ_fail(err, WRIT_E_DENIED, 0, "key %08x does not count there yet",
+					 key->id);
+		return no(file, err);
+	}
+	return ATTEST_UNPINNED;
+}
+
+/*
+ * SECURITY: of a log that lies here all changes of the key are known. A key that is pinned
+ * for it and that it never had: it is an older copy, or another history.
+ */
+static const struct note_key *unknown_pin(const struct attest_evidence *ev,
+					  const struct attest_trust *t, const struct chain *c,
+					  struct sv origin)
+{
+	const struct note_key *first = NULL;
+
+	if (!ev->lines || !t->policy || (t->signer && signed_by(ev->end.bytes, t->signer)))
+		return NULL;
+	for (size_t i = 0; i < t->policy->logs_n; i++) {
+		const struct note_key *key = &t->policy->log[i].key;
+
+		if (!sv_eq(key->name, origin) || (t->signer && chain_same(key, t->signer)))
+			continue;
+		if (c->n ? !chain_has(c, key) : first && !chain_same(first, key))
+			return key;
+		first = key;
+	}
+	return NULL;
+}
+
+static enum attest_answer believe(struct arena *a, const struct attest_evidence *ev,
+				  const struct attest_trust *t, struct believed *b,
+				  struct writ_err *err)
+{
+	const struct note_key *strange;
+	struct writ_err ignored = { 0 };
+	struct checkpoint c;
+	struct note note;
+	struct proof p;
+	size_t at = 0;
+
+	b->policy = t->policy ? *t->policy : (struct tlog_policy){ 0 };
+	if (proof_parse(ev->end.bytes, &p, err) < 0 || note_parse(p.checkpoint, &note, err) < 0 ||
+	    checkpoint_parse(note.text, &c, err) < 0)
+		return no(&ev->end, err);
+	if (chain_read(a, &ev->rotated, c.origin, &b->came, &at, err) < 0)
+		return no(&ev->rotated.v[at], err);
+	/* As far as they can be read; of another log than ours: none. */
+	if (t->ended)
+		(void)!chain_read(a, t->ended, c.origin, &b->known, &at, &ignored);
+	strange = unknown_pin(ev, t, &b->came, c.origin);
+	if (strange) {
+		(void)!writ_fail(err, WRIT_E_DENIED, 0,
+				 "it knows nothing of key %08x, which is pinned: an older copy",
+				 strange->id);
+		return no(&ev->end, err);
+	}
+	chain_apply(&b->came, c.size, true, &b->policy);
+	chain_apply(&b->known, c.size, false, &b->policy);
+	return ATTEST_YES;
+}
+
+/* Two steps: the entry is in a log we know, as its quorum says. */
+static enum attest_answer check_proof(struct arena *a, const struct attest_file *file,
+				      const struct attest_trust *t, const struct believed *b,
+				      struct proof_facts *ret, struct writ_err *err)
+{
+	enum proof_verdict v;
+	struct sv entry;
+
+	if (attest_proof_entry(a, file->bytes, &entry, err) < 0)
+		return no(file, err);
+	if (!t->policy || t->policy->logs_n == 0) {
+		(void)!writ_fail(err, WRIT_E_DENIED, 0, "signer not pinned: no key of a log");
+		return ATTEST_UNPINNED;
+	}
+	v = proof_verify(file->bytes, entry, &b->policy, ret, err);
+	if (v == PROOF_HOLDS)
+		return ATTEST_YES;
+	if (v == PROOF_UNKNOWN_LOG && given_up(file, t, b, err) == ATTEST_NO)
+		return ATTEST_NO;
+	(void)no(file, err);
+	return v == PROOF_UNKNOWN_LOG ? ATTEST_UNPINNED : ATTEST_NO;
+}
+
 static enum attest_answer check_log(struct arena *a, const struct attest_evidence *ev,
 				    const struct attest_trust *t, struct attest_checked *c,
 				    struct writ_err *err)
 {
+	struct believed *b = arena_new(a, struct believed);
 	struct proof_facts start, end;
-	enum attest_answer r = check_proof(a, &ev->start, t, &start, err);
+	enum attest_answer r = ATTEST_NO;
 
+	if (!b) {
+		(void)!writ_nomem(err);
+		return r;
+	}
+	r = believe(a, ev, t, b, err);
 	if (r == ATTEST_YES)
-		r = check_proof(a, &ev->end, t, &end, err);
+		r = check_proof(a, &ev->start, t, b, &start, err);
+	if (r == ATTEST_YES)
+		r = check_proof(a, &ev->end, t, b, &end, err);
 	if (r != ATTEST_YES)
 		return r;
 	if (attest_read_proofs(a, ev->start.bytes, ev->end.bytes, &c->facts, &c->log, err) < 0)

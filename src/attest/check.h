@@ -15,19 +15,16 @@
 #include "attest/judge.h"
 #include "tlog/policy.h"
 
-struct attest_file {
-	const char *name; /* for messages */
-	struct sv bytes;
-};
-
 struct attest_evidence {
 	struct attest_file entries, start, end;
 	struct attest_file manifest, bundle; /* both or none: without a name they are not there */
+	struct attest_rotated rotated;	     /* changes of the log's key that came along */
 	bool lines; /* entries are of the session's own file, with what is private */
 };
 
 struct attest_trust {
 	const struct tlog_policy *policy;
+	const struct attest_rotated *ended; /* changes of its key that are known here; or NULL */
 	const struct attest_key *keys;
 	size_t keys_n;
 	const struct note_key

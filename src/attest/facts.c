@@ -171,7 +171,7 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 			struct writ_err *err)
 {
 	struct tree_frontier tree = { 0 };
-	struct digest leaf, root;
+	struct digest leaf, root, sealed = { 0 };
 	int r = 0;
 
 	while (bytes.n && (f->whole || tree.size < f->of.entries)) {
@@ -182,7 +182,9 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 			r = writ_fail(err, WRIT_E_SYNTAX, 0, "it has no end");
 		if (r == 0)
 			r = leaf_of(line, open, &leaf, err);
-		if (r == 0)
+		if (r == 0 && tree.size == f->of.entries)
+			sealed = tree_frontier_root(&tree);
+		if (r == 0 && tree.size < f->of.entries)
 			r = look(a, line, tree.size, f, each, ctx, err);
 		if (r < 0)
 			return in_line(tree.size, err);
@@ -191,6 +193,9 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 			return r;
 		bytes = sv_skip(bytes, line.n + 1);
 	}
+	if (tree.size > f->of.entries && digest_eq(&sealed, &f->of.root))
+		return writ_fail(err, WRIT_E_DENIED, 0, "line %llu and what follows were added",
+				 (unsigned long long)f->of.entries + 1);
 	if (tree.size != f->of.entries)
 		return writ_fail(err, WRIT_E_DENIED, 0, "it has %llu lines, and had %llu",
 				 (unsigned long long)tree.size, (unsigned long long)f->of.entries);
@@ -198,9 +203,9 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 		return writ_fail(err, WRIT_E_DENIED, 0, "it has no start and no end");
 	root = tree_frontier_root(&tree);
 	if (!digest_eq(&root, &f->of.root))
-		return writ_fail(err, WRIT_E_DENIED, 0,
-				 "lines 1 to %llu are not those that were signed: another root",
-				 (unsigned long long)tree.size);
+		return writ_fail(
+			err, WRIT_E_DENIED, 0,
+			"its lines are not those that were signed: known by their root only");
 	return 0;
 }
 

@@ -78,6 +78,13 @@ static bool cut_words(const json_t *value, struct sv *ret, size_t n)
 	return true;
 }
 
+static uint64_t number_of(const json_t *value)
+{
+	return json_is_integer(value) && json_integer_value(value) > 0
+		       ? (uint64_t)json_integer_value(value)
+		       : 0;
+}
+
 /* The strings of a list, for people: "res.disk, res.cpu". */
 static void join(const json_t *list, char *to, size_t room)
 {
@@ -137,8 +144,9 @@ static void judge_applied(struct judgement *j, const json_t *entry)
 	s->applied = true;
 	s->late |= j->released || j->early;
 	join(none, s->none, sizeof(s->none));
-	/* What is no list cannot say that nothing is missing. */
-	if (s->none[0] == 0 && (!json_is_array(none) || sv_is(text_of(entry, "level"), "none")))
+	/* What is no list cannot say that nothing is missing, nor can an empty name. */
+	if (s->none[0] == 0 && (!json_is_array(none) || json_array_size(none) ||
+				sv_is(text_of(entry, "level"), "none")))
 		snprintf(s->none, sizeof(s->none), "nothing said of it");
 	join(json_object_get(entry, "partial"), s->partial, sizeof(s->partial));
 	join(json_object_get(entry, "unasked"), s->unasked, sizeof(s->unasked));
@@ -208,14 +216,12 @@ static void judge_probed(struct judgement *j, const json_t *entry)
 	/* Before anything ran; after all of it. */
 	if (end ? !j->released : j->released || j->early)
 		vague = true;
+	if (!*(end ? &s->end : &s->start) || refused < s->refused[end])
+		s->refused[end] = refused;
 	*(end ? &s->end : &s->start) = true;
 	*(end ? &s->end_vague : &s->start_vague) |= vague;
-	if (!end) {
-		j->of[b].tried = refused;
-		j->of[b].known = json_is_integer(known) && json_integer_value(known) > 0
-					 ? (uint64_t)json_integer_value(known)
-					 : 0;
-	}
+	if (number_of(known) > j->of[b].known)
+		j->of[b].known = number_of(known);
 }
 
 /* --- the rest --- */
@@ -234,22 +240,24 @@ static void count_net(struct judgement *j, const json_t *entry)
 	const json_t *count = json_object_get(entry, "count");
 
 	if (sv_is(text_of(entry, "answer"), "deny"))
-		j->of[BOUNDARY_NETWORK].denials +=
-			json_is_integer(count) && json_integer_value(count) > 0
-				? (uint64_t)json_integer_value(count)
-				: 1;
+		j->of[BOUNDARY_NETWORK].denials += number_of(count) ? number_of(count) : 1;
 }
 
 void judge_entry(struct judgement *j, const json_t *entry)
 {
 	const struct sv event = text_of(entry, "event");
 	const json_t *entries = json_object_get(entry, "entries");
+	const json_t *left_out = json_object_get(entry, "not_recorded");
 
 	if (j->entries == 0)
 		j->started = sv_is(event, "start");
 	j->ended = sv_is(event, "end");
 	j->counted = j->ended && json_is_integer(entries) &&
 		     (uint64_t)json_integer_value(entries) == j->entries;
+	/* What is no number does not say that there were none. */
+	j->left_out = !j->ended || !left_out	  ? 0
+		      : json_is_integer(left_out) ? number_of(left_out)
+						  : 1;
 	if (sv_is(event, "applied"))
 		judge_applied(j, entry);
 	else if (sv_is(event, "probed"))
@@ -298,15 +306,16 @@ static const char *unproven(const struct judgement *j, const struct judge_seen *
 	return NULL;
 }
 
-static void explain_held(struct finding *f, const struct judge_seen *s)
+static void explain_held(const struct judgement *j, struct finding *f, const struct judge_seen *s)
 {
 	int n = snprintf(f->why, sizeof(f->why), "%llu of %llu probes, at start and end",
 			 (unsigned long long)f->tried,
 			 (unsigned long long)(f->known > f->tried ? f->known : f->tried));
 
 	if (f->denials && n > 0 && (size_t)n < sizeof(f->why))
-		n += snprintf(f->why + n, sizeof(f->why) - (size_t)n, ", %llu denial%s",
-			      (unsigned long long)f->denials, f->denials == 1 ? "" : "s");
+		n += snprintf(f->why + n, sizeof(f->why) - (size_t)n, ", %s%llu denial%s",
+			      j->left_out ? "at least " : "", (unsigned long long)f->denials,
+			      f->denials == 1 ? "" : "s");
 	if (s->partial[0] && n > 0 && (size_t)n < sizeof(f->why))
 		n += snprintf(f->why + n, sizeof(f->why) - (size_t)n, "; in part: %s", s->partial);
 	if (s->unasked[0] && n > 0 && (size_t)n < sizeof(f->why))
@@ -320,6 +329,7 @@ static void conclude(const struct judgement *j, const struct judge_seen *s, stru
 
 	f->verdict = VERDICT_UNKNOWN;
 	f->strength = STRENGTH_E0;
+	f->tried = s->refused[0] < s->refused[1] ? s->refused[0] : s->refused[1];
 	/* Nothing is built on a log that lacks something. */
 	if (!gap && s->read && !s->unread)
 		f->strength = more ? STRENGTH_E1 : STRENGTH_E2;
@@ -337,7 +347,7 @@ static void conclude(const struct judgement *j, const struct judge_seen *s, stru
 		snprintf(f->why, sizeof(f->why), "%s%s%s", more, s->what[0] ? ": " : "", s->what);
 	} else {
 		f->verdict = VERDICT_HELD;
-		explain_held(f, s);
+		explain_held(j, f, s);
 	}
 }
 

@@ -40,14 +40,16 @@ struct finding {
 	enum strength strength;
 	uint64_t denials;
 	uint64_t entry; /* where the log shows a violation */
-	uint64_t tried, known; /* attempts that were refused at the start; that there could be */
-	char why[160];	/* for people: what it rests on, or what is missing */
+	uint64_t tried; /* attempts that were refused, at the start and at the end */
+	uint64_t known; /* that there could be */
+	char why[160]; /* for people: what it rests on, or what is missing */
 };
 
 /* What was said of a boundary so far; for judge.c alone. */
 struct judge_seen {
 	bool applied, read, unread, late; /* late: after something was let run */
 	bool start, end;		  /* something was tried */
+	uint64_t refused[2];		  /* at the start, at the end: the fewest of one entry */
 	bool start_vague, end_vague;	  /* a control failed, or an attempt showed nothing */
 	bool violated;
 	enum strength by; /* of the violation */
@@ -58,6 +60,7 @@ struct judge_seen {
 struct judgement {
 	bool started, ended;
 	uint64_t entries;
+	uint64_t left_out; /* events that are not in the log: it was full */
 	struct finding of[BOUNDARIES];
 	/* Of judge.c */
 	bool released, early, counted;

@@ -1,9 +1,14 @@
 #include "attest/prove.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "attest/manifest.h"
 #include "attest/statement.h"
+#include "base/fd.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "tlog/proof.h"
@@ -77,26 +82,112 @@ static int prove_one(struct realm *log, uint64_t index, const struct checkpoint 
 	return r == 0 ? proof_print(&p, b, err) : r;
 }
 
+static int parse_note(const struct buf *text, struct checkpoint *ret, struct writ_err *err)
+{
+	struct note note;
+	const int r = note_parse(buf_view(text), &note, err);
+
+	return r == 0 ? checkpoint_parse(note.text, ret, err) : r;
+}
+
 int attest_prove(struct realm *log, const struct attest_found *found, struct attest_made *m,
 		 struct writ_err *err)
 {
 	scoped_buf text = BUF_INIT(NOTE_MAX);
-	struct checkpoint c;
-	struct note note;
-	int r = realm_checkpoint(log, &text, err);
+	struct checkpoint c = { 0 };
+	int r = realm_read(log, "cosigned", &text, err);
 
-	if (r == 0 && text.n == 0)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "the log was never signed");
-	if (r == 0)
-		r = note_parse(buf_view(&text), &note, err);
-	if (r == 0)
-		r = checkpoint_parse(note.text, &c, err);
+	if (r == 0 && text.n)
+		r = parse_note(&text, &c, err);
+	if (r == 0 && c.size <= found->end) {
+		text.n = 0;
+		r = realm_checkpoint(log, &text, err);
+		if (r == 0 && text.n == 0)
+			r = writ_fail(err, WRIT_E_DENIED, 0, "the log was never signed");
+		if (r == 0)
+			r = parse_note(&text, &c, err);
+	}
 	if (r == 0 && c.size > log->tree.size)
 		r = writ_fail(err, WRIT_E_DENIED, 0, "the log is shorter than its checkpoint");
 	if (r == 0)
 		r = prove_one(log, found->start, &c, buf_view(&text), &m->start, err);
 	if (r == 0)
 		r = prove_one(log, found->end, &c, buf_view(&text), &m->end, err);
+	return r;
+}
+
+static bool is_size(const char *name)
+{
+	return strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
+}
+
+/* Names of rotated/, which sort by size, as files without bytes. */
+static int list_rotated(const struct realm *log, struct arena *a, struct attest_rotated *ret,
+			struct writ_err *err)
+{
+	const int fd = openat(log->dir, "rotated", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	int r = fd < 0 && errno != ENOENT ? writ_fail(err, WRIT_E_SYS, errno, "rotated") : 0;
+
+	while (r == 0 && d && (e = readdir(d))) {
+		size_t at = ret->n;
+		char *name;
+
+		if (!is_size(e->d_name))
+			continue;
+		name = ret->n < ATTEST_ROTATED_MAX ? arena_str(a, sv_from(e->d_name)) : NULL;
+		if (!name) {
+			r = writ_fail(err, WRIT_E_LIMIT, 0, "the log's key has changed too often");
+			break;
+		}
+		for (; at > 0 && strcmp(ret->v[at - 1].name, name) > 0; at--)
+			ret->v[at] = ret->v[at - 1];
+		ret->v[at] = (struct attest_file){ .name = name, .bytes = SV("") };
+		ret->n++;
+	}
+	if (d)
+		closedir(d);
+	else
+		scope_close(&fd);
+	return r;
+}
+
+/* False: the entry that was to come behind it never did. */
+static bool prove_rotated(struct realm *log, const char *size, struct buf *b)
+{
+	scoped_buf text = BUF_INIT(NOTE_MAX), entry = BUF_INIT(ENTRY_PUBLIC_MAX + 1);
+	struct writ_err no = { 0 };
+	struct checkpoint c;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "rotated/%s", size);
+	return realm_read(log, name, &text, &no) == 0 && text.n &&
+	       parse_note(&text, &c, &no) == 0 && c.size > 0 && c.size <= log->tree.size &&
+	       realm_entry(log, c.size - 1, &entry, &no) == 0 &&
+	       sv_is(entry_event(buf_view(&entry)), "key.rotate") &&
+	       prove_one(log, c.size - 1, &c, buf_view(&text), b, &no) == 0;
+}
+
+int attest_prove_rotated(struct realm *log, struct arena *a, struct attest_rotated *ret,
+			 struct writ_err *err)
+{
+	struct attest_rotated found = { .n = 0 };
+	int r = list_rotated(log, a, &found, err);
+
+	ret->n = 0;
+	for (size_t i = 0; r == 0 && i < found.n; i++) {
+		scoped_buf b = BUF_INIT(PROOF_MAX);
+		struct attest_file f = { .bytes = SV("") };
+
+		if (!prove_rotated(log, found.v[i].name, &b))
+			continue;
+		f.name = arena_fmt(a, "rotated-%zu.tlog-proof", ret->n + 1);
+		if (!f.name || !arena_sv(a, buf_view(&b), &f.bytes))
+			r = writ_nomem(err);
+		else
+			ret->v[ret->n++] = f;
+	}
 	return r;
 }
 

@@ -29,11 +29,19 @@ void attest_made_init(struct attest_made *m);
 void attest_made_clear(struct attest_made *m);
 
 /*
- * Proofs of both entries in the checkpoint that was signed last; WRIT_E_DENIED if it does
- * not reach them. Whoever shows them to others has it of synced entries: realm_sign().
+ * Proofs of both entries in the checkpoint that witnesses cosigned, if that has them, else
+ * the one that was signed last; WRIT_E_DENIED if it does not reach them. Whoever shows them to
+ * others has it of synced entries: realm_sign().
  */
 must_check int attest_prove(struct realm *log, const struct attest_found *found,
 			    struct attest_made *m, struct writ_err *err);
+
+/*
+ * Proofs of every change of the log's key, in the checkpoint that both have signed; what
+ * they are made of is in @a. A change that was never finished has none.
+ */
+must_check int attest_prove_rotated(struct realm *log, struct arena *a, struct attest_rotated *ret,
+				    struct writ_err *err);
 
 /* The other two from these and the public entries. Refuses a session that was cut off. */
 must_check int attest_make(struct arena *a, struct sv entries, struct attest_made *m,

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "codec/base64.h"
 #include "codec/json.h"
@@ -155,12 +156,20 @@ void entry_hide(struct entry *e)
 		e->members[e->n - 1].hidden = true;
 }
 
-void entry_begin(struct entry *e, const char *event, uint64_t time_us)
+void entry_begin_at(struct entry *e, const char *event, uint64_t time_us)
 {
 	entry_clear(e);
 	e->values.max = ENTRY_LINE_MAX;
 	entry_str(e, "event", sv_from(event));
 	entry_num(e, "time", time_us);
+}
+
+void entry_begin(struct entry *e, const char *event)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	entry_begin_at(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
 }
 
 /* --- both forms --- */

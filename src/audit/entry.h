@@ -51,8 +51,9 @@ struct entry {
 #define scoped_entry __attribute__((cleanup(entry_clear))) struct entry
 void entry_clear(struct entry *e);
 
-/* Every entry has a kind and a time: microseconds since 1970. */
-void entry_begin(struct entry *e, const char *event, uint64_t time_us);
+/* Every entry has a kind and a time: now, or microseconds since 1970. */
+void entry_begin(struct entry *e, const char *event);
+void entry_begin_at(struct entry *e, const char *event, uint64_t time_us);
 void entry_str(struct entry *e, const char *key, struct sv value);
 void entry_num(struct entry *e, const char *key, uint64_t value); /* above 2^53-1: that */
 void entry_bool(struct entry *e, const char *key, bool value);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "audit/pin.h"
@@ -144,12 +143,10 @@ int log_sign(const struct log_place *p, struct realm *r, bool sync, struct writ_
 static void begin(struct entry *e, const struct log_key *old, const struct log_key *next)
 {
 	scoped_buf was = BUF_INIT(NOTE_VKEY_MAX), is = BUF_INIT(NOTE_VKEY_MAX);
-	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
 	note_key_print(&old->key, &was);
 	note_key_print(&next->key, &is);
-	entry_begin(e, "key.rotate", (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(e, "key.rotate");
 	entry_str(e, "role", SV("log"));
 	entry_str(e, "old", buf_view(&was));
 	entry_str(e, "new", buf_view(&is));

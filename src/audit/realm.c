@@ -126,15 +126,34 @@ static int put_latest(const struct realm *r, struct sv note, struct writ_err *er
 	return n == 0 ? realm_put(r->dir, "latest", buf_view(&b), false, err) : n;
 }
 
+/* Said once, by the first who can sign again, and by nobody who then cannot. */
+static int admit_unsealed(struct realm *r, bool sync, struct writ_err *err)
+{
+	scoped_entry e = { 0 };
+	const uint64_t size =
+		r->checkpoint.size > r->latest.size ? r->checkpoint.size : r->latest.size;
+	int n;
+
+	if (!r->unsealed)
+		return 0;
+	entry_begin(&e, "log.unsigned");
+	entry_num(&e, "size", size);
+	n = realm_append(r, &e, sync, NULL, err);
+	r->unsealed = n < 0;
+	return n;
+}
+
 int realm_sign(struct realm *r, const struct note_key *key, const struct sign_secret *sec,
 	       bool sync, struct writ_err *err)
 {
+	int n = admit_unsealed(r, sync, err);
 	const struct checkpoint c = { .origin = key->name,
 				      .size = r->tree.size,
 				      .root = tree_frontier_root(&r->tree) };
 	scoped_buf b = BUF_INIT(NOTE_MAX);
-	int n = checkpoint_sign(&c, key, sec, &b, err);
 
+	if (n == 0)
+		n = checkpoint_sign(&c, key, sec, &b, err);
 	/* SECURITY: nothing leaves us that a crash could take back. */
 	if (n == 0 && sync && fdatasync(r->wal) < 0)
 		n = writ_fail(err, WRIT_E_SYS, errno, "sync the log");

@@ -51,6 +51,7 @@ struct realm {
 	struct tree_frontier tree;
 	struct realm_nodes nodes;
 	struct realm_mark checkpoint, latest;
+	bool unsealed; /* when it was opened it had the end of a session that nobody signed */
 };
 
 #define REALM_INIT                                                                                 \
@@ -71,7 +72,8 @@ must_check int realm_append(struct realm *r, const struct entry *e, bool sync, u
 
 /*
  * Signs what is there now. @key is the log's, its name the origin. With @sync all of it is
- * on the disk before: so it must be whenever somebody else gets to see the signature.
+ * on the disk before: so it must be whenever somebody else gets to see the signature. If
+ * somebody before us could not sign the end of a session, an entry says so first.
  */
 must_check int realm_sign(struct realm *r, const struct note_key *key,
 			  const struct sign_secret *sec, bool sync, struct writ_err *err);

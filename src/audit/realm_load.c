@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -135,9 +134,40 @@ static bool is_whole(struct sv line)
 	return true;
 }
 
+/* Whoever ends a session signs that under the same lock: unless it could not. */
+static bool is_end(struct sv line)
+{
+	const struct sv event = entry_event(line);
+
+	return sv_is(event, "session.end") || sv_is(event, "session.cut");
+}
+
+/* The same of a bundle; one that cannot be read shows nothing. */
+static bool has_end(const struct realm *r, uint64_t index, uint64_t skip)
+{
+	const struct tile t = { .entries = true, .width = TILE_WIDTH, .index = index };
+	scoped_buf b = BUF_INIT(BUNDLE_BYTES_MAX);
+	struct writ_err no = { 0 };
+	struct sv rest, entry;
+
+	if (realm_read_tile(r->dir, &t, &b, &no) < 0)
+		return false;
+	rest = buf_view(&b);
+	for (uint64_t i = 0; rest.n && bundle_next(&rest, &entry, &no) >= 0; i++)
+		if (i >= skip && is_end(entry))
+			return true;
+	return false;
+}
+
 static int replay(struct realm *r, struct sv all, struct writ_err *err)
 {
+	const uint64_t covered =
+		r->checkpoint.size > r->latest.size ? r->checkpoint.size : r->latest.size;
 	int n = compare(r, err);
+
+	for (uint64_t i = covered; i < r->nodes.base && !r->unsealed;
+	     i += TILE_WIDTH - i % TILE_WIDTH)
+		r->unsealed = has_end(r, i / TILE_WIDTH, i % TILE_WIDTH);
 
 	while (n == 0) {
 		const size_t end = sv_find(all, '\n');
@@ -147,6 +177,7 @@ static int replay(struct realm *r, struct sv all, struct writ_err *err)
 			break;
 		if (r->nodes.n == TILE_WIDTH)
 			return damaged(err, "a file of wal/ is too long");
+		r->unsealed |= r->tree.size >= covered && is_end(line);
 		r->nodes.leaf[r->nodes.n] = tree_leaf(line);
 		n = tree_append(&r->tree, &r->nodes.leaf[r->nodes.n], NULL, err);
 		r->nodes.n += n == 0;
@@ -156,14 +187,6 @@ static int replay(struct realm *r, struct sv all, struct writ_err *err)
 			n = compare(r, err);
 	}
 	return n;
-}
-
-static void begin(struct entry *e, const char *event)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	entry_begin(e, event, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
 }
 
 /* Half a line at the end: nobody was told that it is there. */
@@ -176,7 +199,7 @@ static int cut(struct realm *r, struct sv torn, struct writ_err *err)
 		return 0;
 	if (ftruncate(r->wal, (off_t)r->bytes) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "repair the log");
-	begin(&e, "log.recovered");
+	entry_begin(&e, "log.recovered");
 	entry_num(&e, "bytes", torn.n);
 	entry_digest(&e, "sha256", &d);
 	return realm_append(r, &e, true, NULL, err);
@@ -190,7 +213,7 @@ static int admit(struct realm *r, struct writ_err *err)
 
 	if (!r->writes)
 		return 0;
-	begin(&e, "log.lost");
+	entry_begin(&e, "log.lost");
 	entry_num(&e, "size", r->latest.size);
 	entry_digest(&e, "root", &r->latest.root);
 	n = realm_append(r, &e, true, NULL, err);

@@ -18,6 +18,8 @@ const char *verify_state_name(enum verify_state s)
 		return "unchecked";
 	case VERIFY_SEALED:
 		return "sealed";
+	case VERIFY_UNSIGNED:
+		return "unsigned";
 	case VERIFY_OPEN:
 		return "open";
 	case VERIFY_CUT:

@@ -19,12 +19,13 @@
 
 enum verify_state {
 	VERIFY_UNCHECKED = 0,
-	VERIFY_SEALED,	/* it has ended, and its file is what was sealed */
-	VERIFY_OPEN,	/* it runs */
-	VERIFY_CUT,	/* nobody said how it ended: what its file has is all there is */
-	VERIFY_GONE,	/* its file was removed; the log still has its size and root */
-	VERIFY_UNKNOWN, /* a file of a session that the log does not know */
-	VERIFY_BROKEN,	/* its file is not what was sealed */
+	VERIFY_SEALED,	 /* it has ended, and its file is what was sealed */
+	VERIFY_UNSIGNED, /* as sealed, but the entry that ends it was not signed yet */
+	VERIFY_OPEN,	 /* it runs */
+	VERIFY_CUT,	 /* nobody said how it ended: what its file has is all there is */
+	VERIFY_GONE,	 /* its file was removed; the log still has its size and root */
+	VERIFY_UNKNOWN,	 /* a file of a session that the log does not know */
+	VERIFY_BROKEN,	 /* its file is not what was sealed */
 };
 
 const char *verify_state_name(enum verify_state s);

@@ -35,6 +35,7 @@ struct verify {
 	VEC(struct digest) level[TILE_LEVELS]; /* nodes of level 8 * (i + 1) */
 	VEC(struct verify_mark) marks;
 	VEC(struct verify_rotation) rotations;
+	uint64_t claimed; /* entries that some checkpoint covers, whoever signed it */
 };
 
 /* verify_tree.c: every entry, every tile */

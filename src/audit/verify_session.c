@@ -138,6 +138,11 @@ int verify_note(struct verify *s, struct sv entry, uint64_t index, struct writ_e
 		verify_remark(s->v, "log",
 			      "entry %llu says that entries up to %llu were lost, with power",
 			      (unsigned long long)index, (unsigned long long)number_of(o, "size"));
+	if (sv_is(event, "log.unsigned"))
+		verify_remark(s->v, "log",
+			      "entry %llu says that a session ended behind entry %llu and was not "
+			      "signed then",
+			      (unsigned long long)index, (unsigned long long)number_of(o, "size"));
 	if (sv_is(event, "log.recovered"))
 		verify_remark(s->v, "log", "entry %llu says that half a line was cut off",
 			      (unsigned long long)index);
@@ -213,6 +218,7 @@ struct file {
 	struct tree_frontier tree;
 	struct digest root; /* of the first at->entries */
 	uint64_t lines;
+	bool some;	   /* only the first of them were sealed, or may have been */
 	bool starts, ends; /* the first is a start; the last one seen is an end */
 };
 
@@ -228,7 +234,7 @@ static int each_line(void *ctx, uint64_t index, struct sv line, struct writ_err 
 	if (index == 0)
 		f->starts = sv_is(event, "start");
 	/* A log that was cut off is sealed up to somewhere. */
-	if (f->at->cut && index < f->at->entries) {
+	if (f->some && index < f->at->entries) {
 		r = entry_leaf(line, &leaf, err);
 		if (r == 0)
 			r = tree_append(&f->tree, &leaf, NULL, err);
@@ -238,22 +244,42 @@ static int each_line(void *ctx, uint64_t index, struct sv line, struct writ_err 
 	return r;
 }
 
+/* Are the first lines of a file that has too many those that were sealed? */
+static bool only_added(const struct verify_session *at, int fd)
+{
+	struct file f = { .at = at, .some = true };
+	struct slog_read got = { 0 };
+	struct writ_err no = { 0 };
+
+	return lseek(fd, 0, SEEK_SET) == 0 && slog_read(fd, each_line, &f, &got, &no) == 0 &&
+	       digest_eq(&f.root, &at->root);
+}
+
 /* Is the file what was sealed? */
 static bool check_sealed(struct verify *s, struct verify_session *at, const struct file *f,
-			 const struct slog_read *got, const char *place)
+			 const struct slog_read *got, int fd, const char *place)
 {
 	if (at->cut && f->lines >= at->entries && digest_eq(&f->root, &at->root))
 		return true;
 	if (!at->cut && got->size == at->entries && digest_eq(&got->root, &at->root) && !got->torn)
 		return true;
-	if (got->size != at->entries)
-		verify_failed(s->v, place, "has %llu entries; %llu were sealed",
-			      (unsigned long long)got->size, (unsigned long long)at->entries);
+	if (!at->cut && got->size > at->entries && only_added(at, fd))
+		verify_failed(s->v, place,
+			      "line %llu and what follows were added: %llu were sealed",
+			      (unsigned long long)at->entries + 1, (unsigned long long)at->entries);
+	else if (got->size != at->entries)
+		verify_failed(
+			s->v, place,
+			"has %llu entries; %llu were sealed. It is known by its root only: which "
+			"of them differ cannot be told",
+			(unsigned long long)got->size, (unsigned long long)at->entries);
 	else if (got->torn && digest_eq(&got->root, &at->root))
 		verify_failed(s->v, place, "has %llu bytes behind its last entry",
 			      (unsigned long long)got->torn);
 	else
-		verify_failed(s->v, place, "its %llu entries are not those that were sealed",
+		verify_failed(s->v, place,
+			      "its %llu entries are not those that were sealed. It is known by its "
+			      "root only: which of them differ cannot be told",
 			      (unsigned long long)got->size);
 	at->state = VERIFY_BROKEN;
 	return false;
@@ -261,7 +287,7 @@ static bool check_sealed(struct verify *s, struct verify_session *at, const stru
 
 static void check_file(struct verify *s, struct verify_session *at, int fd, const char *place)
 {
-	struct file f = { .at = at };
+	struct file f = { .at = at, .some = at->cut };
 	struct slog_read got = { 0 };
 	struct writ_err no = { 0 };
 
@@ -272,7 +298,7 @@ static void check_file(struct verify *s, struct verify_session *at, int fd, cons
 	}
 	if (at->end == VERIFY_NONE)
 		at->entries = got.size;
-	if (at->end != VERIFY_NONE && !check_sealed(s, at, &f, &got, place))
+	if (at->end != VERIFY_NONE && !check_sealed(s, at, &f, &got, fd, place))
 		return;
 	if (got.size && (!f.starts || (at->end != VERIFY_NONE && !at->cut && !f.ends))) {
 		verify_failed(s->v, place, "does not begin with start, or not end with end");
@@ -280,7 +306,9 @@ static void check_file(struct verify *s, struct verify_session *at, int fd, cons
 		return;
 	}
 	if (at->state == VERIFY_UNCHECKED)
-		at->state = at->cut ? VERIFY_CUT : VERIFY_SEALED;
+		at->state = at->end >= s->claimed ? VERIFY_UNSIGNED
+			    : at->cut		  ? VERIFY_CUT
+						  : VERIFY_SEALED;
 }
 
 int verify_sessions(struct verify *s, struct writ_err *err)

@@ -238,6 +238,9 @@ int verify_keys(struct verify *s, struct writ_err *err)
 		n = 1;
 	check_pins(s, keys, n);
 	s->v->keys = n;
+	for (size_t i = 0; i < s->marks.n; i++)
+		if (s->marks.v[i].size > s->claimed)
+			s->claimed = s->marks.v[i].size;
 	if (s->marks.n == 0 && s->tree.size)
 		verify_failed(s->v, "latest", "nothing in this log is signed");
 	if (n == 0) /* not pinned, or said above */

@@ -197,6 +197,9 @@ static void put_picture(const struct attest_loaded *l, const struct attest_check
 						: SV("the session was cut off before its end"));
 		buf_ch(b, '\n');
 	}
+	if (c->judgement.left_out)
+		buf_fmt(b, "  %llu events are not in the record: it was full\n",
+			(unsigned long long)c->judgement.left_out);
 	put_not_covered(c, b);
 }
 
@@ -219,6 +222,8 @@ static void put_facts(const struct attest_checked *c, json_t *o)
 	(void)json_object_set_new(o, "finished", json_integer((json_int_t)of->finished));
 	(void)json_object_set_new(o, "exit", json_integer((json_int_t)of->exit));
 	(void)json_object_set_new(o, "entries", json_integer((json_int_t)of->entries));
+	(void)json_object_set_new(o, "not_recorded",
+				  json_integer((json_int_t)c->judgement.left_out));
 	(void)json_object_set_new(log, "origin", json_stringn(c->log.origin.p, c->log.origin.n));
 	(void)json_object_set_new(log, "size", json_integer((json_int_t)c->log.size));
 	(void)json_object_set_new(log, "start", json_integer((json_int_t)c->log.start));
@@ -249,7 +254,10 @@ static int put_json(const struct attest_loaded *l, enum attest_answer answer,
 
 	(void)json_object_set_new(o, "session", json_stringn(id.p, id.n));
 	(void)json_object_set_new(o, "answer",
-				  json_string(l->open && !c ? "not-ended" : answers[answer]));
+				  json_string(c		     ? answers[answer]
+					      : l->open	     ? "not-ended"
+					      : l->unsigned_ ? "not-signed-yet"
+							     : answers[answer]));
 	(void)json_object_set_new(o, "met", json_boolean(met));
 	if (why->what[0])
 		(void)json_object_set_new(o, "error", json_string(why->what));
@@ -289,15 +297,18 @@ static int load(struct args *a, struct attest_loaded *l, struct writ_err *err)
 	return r == 0 ? attest_load_log(l, err) : r;
 }
 
-/* Nothing says that it has ended: it runs, or its supervisor or signer was killed. */
+/* Nothing that counts says that it has ended: it runs, or somebody was killed, or could not sign.
+ */
 static int report_open(const struct args *a, const struct attest_loaded *l)
 {
 	struct writ_err why = { 0 };
 	struct buf b = BUF_INIT(4096);
 
 	(void)!writ_fail(
-		&why, WRIT_E_DENIED, 0,
-		"no log says that it has ended: it runs, or was killed, or the log is cut");
+		&why, WRIT_E_DENIED, 0, "%s",
+		l->unsigned_ ? "it has ended, and that is not signed yet: writ attest show signs it"
+			     : "no log says that it has ended: it runs, or was killed, or the log "
+			       "is cut");
 	if (a->given[OPT_JSON])
 		return put_json(l, ATTEST_NO, NULL, false, &why, EXIT_NO);
 	buf_fmt(&b, SV_FMT "   UNKNOWN   %s\n", SV_ARG(l->id), why.what);
@@ -352,9 +363,9 @@ static int verify(struct args *a)
 	r = attest_load_init(a, &l, &err);
 	if (r == 0)
 		r = load(a, &l, &err);
-	if (r == 0 && !l.open)
+	if (r == 0 && !l.open && !l.unsigned_)
 		r = attest_load_pins(&l, policy, a->value[OPT_KEY], &err);
-	if (r == 0 && l.open) {
+	if (r == 0 && (l.open || l.unsigned_)) {
 		r = report_open(a, &l);
 	} else if (r == 0) {
 		answer = attest_check(a->arena, &l.ev, &l.trust, &c, &err);

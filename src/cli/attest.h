@@ -16,10 +16,11 @@ struct attest_loaded {
 	struct arena *a;
 	struct find_where where;
 	struct signer_install signer;
-	struct sv id; /* of the session; empty: as the files say */
-	bool open;    /* no log says that it has ended */
-	bool begun;   /* the signer says that it began */
-	bool foreign; /* files from elsewhere */
+	struct sv id;	/* of the session; empty: as the files say */
+	bool open;	/* no log says that it has ended */
+	bool begun;	/* the signer says that it began */
+	bool unsigned_; /* its end is in the log, and nobody has signed that yet */
+	bool foreign;	/* files from elsewhere */
 	struct buf entries, start, end, manifest, bundle;
 	struct buf policy_text, vkey, pem;
 	struct attest_evidence ev;
@@ -27,6 +28,7 @@ struct attest_loaded {
 	struct attest_key keys[2 * ATTEST_KEYS_MAX];
 	struct note_key signs; /* the signer's, for its log */
 	struct attest_trust trust;
+	struct attest_rotated ended; /* changes of the key of the log that is here */
 };
 
 /* Where we are, and whether another user keeps the log. */

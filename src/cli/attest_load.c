@@ -142,8 +142,12 @@ static int from_own(struct attest_loaded *l, const char *path, struct writ_err *
 	attest_made_init(&m);
 	r = attest_find(&log, l->id, &found, err);
 	l->open = !found.started || !found.ended;
-	if (r == 0 && !l->open)
+	l->unsigned_ = !l->open && found.end >= log.checkpoint.size && found.end >= log.latest.size;
+	if (r == 0 && !l->open && !l->unsigned_)
 		r = attest_prove(&log, &found, &m, err);
+	/* SECURITY: what is pinned here and what the log says of its keys count together. */
+	if (r == 0)
+		r = attest_prove_rotated(&log, l->a, &l->ev.rotated, err);
 	if (r == 0) {
 		buf_sv(&l->start, buf_view(&m.start));
 		buf_sv(&l->end, buf_view(&m.end));
@@ -172,11 +176,49 @@ int attest_load_log(struct attest_loaded *l, struct writ_err *err)
 
 /* --- files from elsewhere --- */
 
+/* Changes of the key of the log that lies here: files may be of that, and not tell. */
+static void load_ended(struct attest_loaded *l)
+{
+	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
+	struct writ_err none = { 0 };
+	struct realm log;
+
+	if (!path || l->where.realm.n == 0 || realm_open(&log, path, false, &none) < 0)
+		return;
+	if (attest_prove_rotated(&log, l->a, &l->ended, &none) == 0 && l->ended.n)
+		l->trust.ended = &l->ended;
+	realm_close(&log);
+}
+
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+static bool is_rotated(const char *name)
+{
+	return sv_starts(sv_from(name), SV("rotated-")) &&
+	       sv_ends(sv_from(name), SV(".tlog-proof"));
+}
+
+static int load_rotated(struct attest_loaded *l, const char *path, const char *name,
+			struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(PROOF_MAX);
+	struct attest_file *f = &l->ev.rotated.v[l->ev.rotated.n];
+	int r = l->ev.rotated.n < ATTEST_ROTATED_MAX
+			? fd_read_file(path, &b, err)
+			: writ_fail(err, WRIT_E_LIMIT, 0, "the log's key has changed too often");
+
+	if (r < 0)
+		return r;
+	f->name = arena_str(l->a, sv_from(name));
+	if (!f->name || !arena_sv(l->a, buf_view(&b), &f->bytes))
+		return writ_nomem(err);
+	l->ev.rotated.n++;
+	return 0;
 }
 
 static int load_one(struct attest_loaded *l, const char *path, struct writ_err *err)
@@ -194,6 +236,8 @@ static int load_one(struct attest_loaded *l, const char *path, struct writ_err *
 	};
 	const char *name = base_of(path);
 
+	if (is_rotated(name))
+		return load_rotated(l, path, name, err);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (strcmp(known[i].name, name) != 0)
 			continue;
@@ -219,11 +263,21 @@ int attest_load_files(struct attest_loaded *l, char *const *names, size_t n, str
 	int r = 0;
 
 	l->foreign = true;
+	load_ended(l);
 	if (n == 1 && stat(names[0], &st) == 0 && S_ISDIR(st.st_mode)) {
 		for (size_t i = 0; r == 0 && i < ARRAY_LEN(wanted); i++) {
 			const char *path = arena_fmt(l->a, "%s/%s", names[0], wanted[i]);
 
 			r = path ? load_one(l, path, err) : writ_nomem(err);
+		}
+		/* As many as there are. */
+		for (size_t i = 1; r == 0; i++) {
+			const char *path =
+				arena_fmt(l->a, "%s/rotated-%zu.tlog-proof", names[0], i);
+
+			if (!path || access(path, F_OK) < 0)
+				return path ? 0 : writ_nomem(err);
+			r = load_one(l, path, err);
 		}
 		return r;
 	}

@@ -47,7 +47,8 @@ static int put_file(int dir, const char *name, struct sv bytes, struct writ_err 
 	return r;
 }
 
-static int put_all(const struct signer_answer *w, struct sv entries, int dir, struct writ_err *err)
+static int put_all(const struct signer_answer *w, const struct attest_rotated *rotated,
+		   struct sv entries, int dir, struct writ_err *err)
 {
 	const struct {
 		const char *name;
@@ -61,6 +62,8 @@ static int put_all(const struct signer_answer *w, struct sv entries, int dir, st
 		      { "session.sigstore.json", buf_view(&w->bundle) } };
 	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < rotated->n; i++)
+		r = put_file(dir, rotated->v[i].name, rotated->v[i].bytes, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
 		r = put_file(dir, files[i].name, files[i].bytes, err);
 	return r;
@@ -99,13 +102,18 @@ static int sign_log(struct attest_loaded *l, struct realm *log, struct buf *vkey
 }
 
 static int prove_own(struct attest_loaded *l, struct attest_made *m, struct buf *vkey,
-		     struct writ_err *err)
+		     struct attest_rotated *rotated, struct writ_err *err)
 {
 	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct attest_found found = { 0 };
 	struct realm log;
-	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
+	int r;
 
+	if (!path)
+		return writ_nomem(err);
+	if (access(path, F_OK) < 0)
+		return not_ended(l->id, err);
+	r = realm_open(&log, path, true, err);
 	if (r < 0)
 		return r;
 	r = attest_find(&log, l->id, &found, err);
@@ -115,6 +123,8 @@ static int prove_own(struct attest_loaded *l, struct attest_made *m, struct buf 
 		r = sign_log(l, &log, vkey, err);
 	if (r == 0)
 		r = attest_prove(&log, &found, m, err);
+	if (r == 0)
+		r = attest_prove_rotated(&log, l->a, rotated, err);
 	realm_close(&log);
 	return r;
 }
@@ -146,13 +156,13 @@ static int sign_own(struct attest_loaded *l, struct sv payload, struct signer_an
 }
 
 static int make_own(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
-		    struct writ_err *err)
+		    struct attest_rotated *rotated, struct writ_err *err)
 {
 	struct attest_made m;
 	int r;
 
 	attest_made_init(&m);
-	r = prove_own(l, &m, &w->vkey, err);
+	r = prove_own(l, &m, &w->vkey, rotated, err);
 	if (r == 0)
 		r = attest_make(l->a, entries, &m, err);
 	if (r == 0)
@@ -166,6 +176,7 @@ static int make_own(struct attest_loaded *l, struct sv entries, struct signer_an
 
 /* --- by writ-signer's --- */
 
+/* 1: it does not know that session. */
 static int make_held(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
 		     struct writ_err *err)
 {
@@ -177,11 +188,16 @@ static int make_held(struct attest_loaded *l, struct sv entries, struct signer_a
 		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
 	if (r == 0)
 		r = signer_attest(&l->signer, l->where.realm, l->id, fd, w, err);
+	if (r == 0 && !w->begun) {
+		buf_clear(&w->vkey);
+		buf_clear(&w->pem);
+		return 1;
+	}
 	return r == 0 && !w->ended ? not_ended(l->id, err) : r;
 }
 
 static int make(struct args *a, struct sv id, struct buf *entries, struct signer_answer *w,
-		struct writ_err *err)
+		struct attest_rotated *rotated, struct writ_err *err)
 {
 	struct attest_loaded l;
 	int r = attest_load_init(a, &l, err);
@@ -191,8 +207,10 @@ static int make(struct args *a, struct sv id, struct buf *entries, struct signer
 	if (r == 0)
 		r = attest_open_entries(buf_view(&l.entries), entries, err);
 	if (r == 0)
-		r = l.signer.there ? make_held(&l, buf_view(entries), w, err)
-				   : make_own(&l, buf_view(entries), w, err);
+		r = l.signer.there ? make_held(&l, buf_view(entries), w, err) : 1;
+	/* SECURITY: only what the signer never knew is in the user's own log. */
+	if (r > 0)
+		r = make_own(&l, buf_view(entries), w, rotated, err);
 	attest_load_clear(&l);
 	return r;
 }
@@ -200,13 +218,14 @@ static int make(struct args *a, struct sv id, struct buf *entries, struct signer
 int attest_out(struct args *a, struct sv id, int dir, struct writ_err *err)
 {
 	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX);
+	struct attest_rotated rotated = { .n = 0 };
 	struct signer_answer w;
 	int r;
 
 	signer_answer_init(&w);
-	r = make(a, id, &entries, &w, err);
+	r = make(a, id, &entries, &w, &rotated, err);
 	if (r == 0)
-		r = put_all(&w, buf_view(&entries), dir, err);
+		r = put_all(&w, &rotated, buf_view(&entries), dir, err);
 	signer_answer_clear(&w);
 	return r;
 }
@@ -234,6 +253,7 @@ int attest_show(struct args *a)
 {
 	const struct sv id = a->operands.n > 1 ? sv_from(a->operands.v[1]) : SV("");
 	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX);
+	struct attest_rotated rotated = { .n = 0 };
 	struct writ_err err = { 0 };
 	struct signer_answer w;
 	scoped_fd dir = -1;
@@ -246,7 +266,7 @@ int attest_show(struct args *a)
 		return r < 0 ? fail(&err, NULL) : EXIT_DONE;
 	}
 	signer_answer_init(&w);
-	r = make(a, id, &entries, &w, &err);
+	r = make(a, id, &entries, &w, &rotated, &err);
 	if (r == 0)
 		r = print_statement(a, buf_view(&w.bundle), &err);
 	signer_answer_clear(&w);

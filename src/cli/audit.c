@@ -14,14 +14,26 @@
 
 #include "base/banned.h"
 
-int log_place_find(struct args *a, bool make, struct log_place *ret, struct writ_err *err)
+/* Whose log has a session, where that could be either of two. */
+static void say_whose(const struct log_place *p, struct sv session)
 {
-	struct find_where w;
-	const int r = where_find(a->arena, NULL, make, &w, err);
+	struct signer_install in;
+	struct writ_err no = { 0 };
+	struct signer_answer w;
 
-	if (r == 0)
-		*ret = (struct log_place){ w.state, w.config, w.realm };
-	return r;
+	if (log_signer(&in, &no) < 0 || !in.there || p->realm.n == 0)
+		return;
+	signer_answer_init(&w);
+	if (signer_attest(&in, p->realm, session, -1, &w, &no) < 0)
+		note("writ-signer does not say whether it keeps the log of this session: %s",
+		     no.what);
+	else
+		note("session " SV_FMT "%s: %s", SV_ARG(session),
+		     w.ended   ? ", ended"
+		     : w.begun ? ", not ended"
+			       : ", in this user's own log",
+		     custody_words(w.begun ? CUSTODY_OTHER_UID : CUSTODY_SAME_UID));
+	signer_answer_clear(&w);
 }
 
 /* --- export, redact --- */
@@ -63,6 +75,7 @@ static int audit_export(const struct args *a, const struct log_place *p, struct 
 	}
 	if (got.torn)
 		note("half a line at the end is left out");
+	say_whose(p, sv_from(id));
 	return out(&b, EXIT_DONE);
 }
 
@@ -121,7 +134,7 @@ static int audit_redact(const struct args *a, const struct log_place *p, struct 
 
 struct proving {
 	struct args *a;
-	const struct log_place *p;
+	const struct log_view *view;
 	struct realm log;
 	struct buf note; /* the checkpoint */
 	uint64_t size;
@@ -135,10 +148,11 @@ static int choose(struct proving *s, uint64_t index, struct writ_err *err)
 	struct note note;
 	int r = 0;
 
-	for (int turn = 0; turn < 3 && r == 0; turn++) {
+	/* writ-signer has signed before there was a copy. */
+	for (int turn = 0; turn < (s->view->held ? 2 : 3) && r == 0; turn++) {
 		buf_clear(&s->note);
 		if (turn == 2)
-			r = log_sign(s->p, &s->log, true, err);
+			r = log_sign(&s->view->place, &s->log, true, err);
 		if (r == 0)
 			r = realm_read(&s->log, files[turn ? 1 : 0], &s->note, err);
 		if (r == 0 && s->note.n)
@@ -192,19 +206,21 @@ static int prove_one(struct proving *s, const struct tlog_policy *pins, const ch
 	return r == 0 ? put_file(s, id, what, "json", buf_view(&entry), err) : r;
 }
 
-static int prove(struct args *a, const struct log_place *p, const struct verify_session *at,
+static int prove(struct args *a, const struct audit_log *log, const struct verify_session *at,
 		 struct writ_err *err)
 {
-	struct proving s = { .a = a, .p = p, .log = REALM_INIT, .note = BUF_INIT(NOTE_MAX) };
+	struct proving s = {
+		.a = a, .view = &log->view, .log = REALM_INIT, .note = BUF_INIT(NOTE_MAX)
+	};
 	scoped_pins pins = PINS_INIT;
 	const char *id = arena_str(a->arena, at->id);
 	char path[LOG_PATH];
-	int r = id ? log_path(p->state, "log", path, err) : writ_nomem(err);
+	int r = id ? log_path(log->view.place.state, "log", path, err) : writ_nomem(err);
 
 	if (r == 0)
-		r = log_pins(a, p, &pins, err);
+		r = log_pins(a, &log->view, log->view.held ? &log->view.key : NULL, &pins, err);
 	if (r == 0)
-		r = realm_open(&s.log, path, true, err);
+		r = realm_open(&s.log, path, !log->view.held, err);
 	if (r == 0)
 		r = prove_one(&s, &pins.policy, id, "start", at->start, err);
 	if (r == 0 && at->end != VERIFY_NONE)
@@ -214,17 +230,12 @@ static int prove(struct args *a, const struct log_place *p, const struct verify_
 	return r;
 }
 
-static int audit_prove(struct args *a, const struct log_place *p, struct sv session)
+static int prove_in(struct args *a, const struct audit_log *log, struct sv session)
 {
-	struct verify_report *v = arena_new(a->arena, struct verify_report);
-	const struct verify_session *at;
+	const struct verify_session *at = verify_find(log->v, session);
 	struct writ_err err = { 0 };
-	int r = v ? audit_look(a, p, session, v, &err) : writ_nomem(&err);
 
-	if (r < 0)
-		return fail(&err, NULL);
-	at = verify_find(v, session);
-	if (v->failures_n) {
+	if (log->v->failures_n) {
 		note("the log does not verify: writ audit verify says where");
 		return EXIT_NO;
 	}
@@ -232,11 +243,26 @@ static int audit_prove(struct args *a, const struct log_place *p, struct sv sess
 		note("the log does not know session " SV_FMT, SV_ARG(session));
 		return EXIT_NO;
 	}
-	if (prove(a, p, at, &err) < 0)
+	if (prove(a, log, at, &err) < 0)
 		return fail(&err, NULL);
+	if (log->view.held)
+		note("%s", log_view_words(&log->view));
 	if (at->end == VERIFY_NONE)
 		note("it has no end: there is a proof of its start only");
 	return EXIT_DONE;
+}
+
+static int audit_prove(struct args *a, const struct log_place *p, struct sv session)
+{
+	struct audit_logs *l = arena_new(a->arena, struct audit_logs);
+	struct writ_err err = { 0 };
+	int r = l ? audit_look(a, p, session, true, l, &err) : writ_nomem(&err);
+
+	if (r < 0)
+		return fail(&err, NULL);
+	r = prove_in(a, audit_log_of(l, session), session);
+	audit_looked(l);
+	return r;
 }
 
 /* --- the verb --- */
@@ -280,8 +306,10 @@ int cmd_audit(struct args *a)
 	r = which(a, &p, shows || sv_is(what, "prove") || sv_is(what, "export"), &session);
 	if (r)
 		return r;
-	if (shows)
+	if (shows) {
+		say_whose(&p, session);
 		return audit_show(a, &p, session, sv_is(what, "tail"));
+	}
 	if (sv_is(what, "verify"))
 		return audit_verify(a, &p, session);
 	if (sv_is(what, "prove"))

@@ -12,53 +12,6 @@
 
 enum { ASK_MS = 10000 };
 
-/* A verifier key, or a public key as PEM, in a file. */
-static int key_file(const char *path, const struct log_place *p, struct pins *ret,
-		    struct writ_err *err)
-{
-	scoped_buf b = BUF_INIT(4096);
-	char origin[LOG_ORIGIN_MAX];
-	struct sign_public pub;
-	struct note_key key;
-	int r = fd_read_file(path, &b, err);
-
-	log_origin(p->realm, origin);
-	if (r == 0 && sv_starts(buf_view(&b), SV("-----"))) {
-		r = keys_parse_public(buf_view(&b), &pub, err);
-		if (r == 0)
-			r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pub, err);
-	} else if (r == 0) {
-		struct sv rest = buf_view(&b);
-
-		r = note_key_parse(sv_trim(sv_cut(&rest, '\n')), &key, err);
-	}
-	if (r < 0)
-		return r;
-	buf_str(&ret->text, "log ");
-	note_key_print(&key, &ret->text);
-	buf_str(&ret->text, "\nquorum none\n");
-	r = buf_check(&ret->text, err);
-	return r == 0 ? tlog_policy_parse(buf_view(&ret->text), &ret->policy, err) : r;
-}
-
-int log_pins(const struct args *a, const struct log_place *p, struct pins *ret,
-	     struct writ_err *err)
-{
-	char path[LOG_PATH];
-	int r;
-
-	if (a->given[OPT_KEY])
-		return key_file(a->value[OPT_KEY], p, ret, err);
-	if (a->given[OPT_POLICY]) {
-		r = pins_read(a->value[OPT_POLICY], ret, err);
-		return r == 0 && ret->text.n == 0
-			       ? writ_fail(err, WRIT_E_SYS, ENOENT, "%s", a->value[OPT_POLICY])
-			       : r;
-	}
-	r = log_path(p->config, "log.policy", path, err);
-	return r == 0 ? pins_read(path, ret, err) : r;
-}
-
 static void put_time(struct buf *b, uint64_t seconds)
 {
 	const time_t t = (time_t)seconds;
@@ -104,7 +57,7 @@ static void judge(struct verify_report *v, const struct tlog_witness *w,
 }
 
 /* What a copy cannot say of itself: is it all there is? */
-static int ask(const struct log_place *p, const struct tlog_policy *pins, struct verify_report *v,
+static int ask(const struct witness_log *l, const struct tlog_policy *pins, struct verify_report *v,
 	       struct writ_err *err)
 {
 	struct witnessed_all *all = arena_new(v->a, struct witnessed_all);
@@ -115,7 +68,7 @@ static int ask(const struct log_place *p, const struct tlog_policy *pins, struct
 	if (!witness_configured(pins))
 		return 0;
 	/* A log that cannot be opened is said to be damaged already. */
-	if (witness_ask(p, pins, false, ASK_MS, all, &no) < 0) {
+	if (witness_ask(l, pins, false, ASK_MS, all, &no) < 0) {
 		verify_failed(v, "witness", "none was asked: %s", no.what);
 		return 0;
 	}
@@ -128,11 +81,27 @@ static int ask(const struct log_place *p, const struct tlog_policy *pins, struct
 
 /* --- what is said --- */
 
-static void count(const struct verify_report *v, size_t ret[static VERIFY_BROKEN + 1])
+/* A file that this log does not know, and the other one does. */
+static bool is_elsewhere(struct audit_logs *l, const struct audit_log *log,
+			 const struct verify_session *s)
+{
+	const struct verify_session *at;
+
+	for (size_t i = 0; s->start == VERIFY_NONE && i < l->n; i++) {
+		at = &l->log[i] == log ? NULL : verify_find(l->log[i].v, s->id);
+		if (at && at->start != VERIFY_NONE)
+			return true;
+	}
+	return false;
+}
+
+static void count(struct audit_logs *l, const struct audit_log *log,
+		  size_t ret[static VERIFY_BROKEN + 1])
 {
 	memset(ret, 0, (VERIFY_BROKEN + 1) * sizeof(*ret));
-	for (size_t i = 0; i < v->sessions.n; i++)
-		ret[v->sessions.v[i].state]++;
+	for (size_t i = 0; i < log->v->sessions.n; i++)
+		if (!is_elsewhere(l, log, &log->v->sessions.v[i]))
+			ret[log->v->sessions.v[i].state]++;
 }
 
 static void put_findings(struct buf *b, const struct verify_finding *f, size_t n, const char *head)
@@ -152,32 +121,34 @@ static void put_session(const struct verify_session *s, struct buf *b)
 
 	digest_hex(&s->root, &root);
 	buf_fmt(b, "session " SV_FMT ": %s, %llu entries", SV_ARG(s->id),
-		verify_state_name(s->state), (unsigned long long)s->entries);
+		s->state == VERIFY_UNSIGNED ? "ended, not signed yet" : verify_state_name(s->state),
+		(unsigned long long)s->entries);
 	if (s->end != VERIFY_NONE)
 		buf_fmt(b, ", root %s, sealed by entry %llu", root.p, (unsigned long long)s->end);
 	buf_ch(b, '\n');
 }
 
-static void put_text(const struct log_place *p, const struct verify_report *v,
+static void put_text(struct audit_logs *l, const struct audit_log *log,
 		     const struct verify_session *one, struct buf *b)
 {
+	const struct verify_report *v = log->v;
 	size_t n[VERIFY_BROKEN + 1];
 
-	count(v, n);
-	buf_fmt(b, "log of realm " SV_FMT ": %llu entries, %llu of them signed", SV_ARG(p->realm),
-		(unsigned long long)v->size, (unsigned long long)v->covered);
+	count(l, log, n);
+	buf_fmt(b, "log of realm " SV_FMT ": %llu entries, %llu of them signed",
+		SV_ARG(log->view.place.realm), (unsigned long long)v->size,
+		(unsigned long long)v->covered);
 	if (v->keys > 1)
 		buf_fmt(b, ", by %llu keys in turn", (unsigned long long)v->keys);
-	buf_fmt(b, "; %s\n",
-		v->pinned ? "self-attested (same user holds the key)" : "signer not pinned");
+	buf_fmt(b, "; %s\n", v->pinned ? log_view_words(&log->view) : "signer not pinned");
 	if (one)
 		put_session(one, b);
 	else
 		buf_fmt(b,
-			"sessions: %zu sealed, %zu open, %zu cut, %zu gone, %zu unknown to the "
-			"log, %zu broken\n",
-			n[VERIFY_SEALED], n[VERIFY_OPEN], n[VERIFY_CUT], n[VERIFY_GONE],
-			n[VERIFY_UNKNOWN], n[VERIFY_BROKEN]);
+			"sessions: %zu sealed, %zu ended and not signed yet, %zu open, %zu cut, "
+			"%zu gone, %zu unknown to the log, %zu broken\n",
+			n[VERIFY_SEALED], n[VERIFY_UNSIGNED], n[VERIFY_OPEN], n[VERIFY_CUT],
+			n[VERIFY_GONE], n[VERIFY_UNKNOWN], n[VERIFY_BROKEN]);
 	put_findings(b, v->remarks.v, v->remarks.n, "note    ");
 	put_findings(b, v->failures.v, v->failures.n, "FAILED  ");
 	if (v->failures_n > v->failures.n)
@@ -203,20 +174,23 @@ static void put_json_findings(struct buf *b, const char *name, const struct veri
 	buf_ch(b, ']');
 }
 
-static void put_json(const struct log_place *p, const struct verify_report *v,
-		     const struct verify_session *one, struct buf *b)
+static void put_json(struct audit_logs *l, const struct audit_log *log,
+		     const struct verify_session *one, bool verifies, struct buf *b)
 {
+	const struct verify_report *v = log->v;
 	bool first = true;
 
 	buf_fmt(b,
 		"{\"verifies\":%s,\"realm\":\"" SV_FMT "\",\"entries\":%llu,\"signed\":%llu,"
-		"\"pinned\":%s,\"custody\":\"same-uid\",\"sessions\":[",
-		v->failures_n ? "false" : "true", SV_ARG(p->realm), (unsigned long long)v->size,
-		(unsigned long long)v->covered, v->pinned ? "true" : "false");
+		"\"pinned\":%s,\"custody\":\"%s\",\"sessions\":[",
+		verifies ? "true" : "false", SV_ARG(log->view.place.realm),
+		(unsigned long long)v->size, (unsigned long long)v->covered,
+		v->pinned ? "true" : "false",
+		custody_name(log->view.held ? CUSTODY_OTHER_UID : CUSTODY_SAME_UID));
 	for (size_t i = 0; i < v->sessions.n; i++) {
 		const struct verify_session *s = &v->sessions.v[i];
 
-		if (one && s != one)
+		if ((one && s != one) || is_elsewhere(l, log, s))
 			continue;
 		buf_fmt(b, "%s{\"session\":\"" SV_FMT "\",\"state\":\"%s\",\"entries\":%llu}",
 			first ? "" : ",", SV_ARG(s->id), verify_state_name(s->state),
@@ -226,82 +200,187 @@ static void put_json(const struct log_place *p, const struct verify_report *v,
 	buf_ch(b, ']');
 	put_json_findings(b, "remarks", v->remarks.v, v->remarks.n);
 	put_json_findings(b, "failures", v->failures.v, v->failures.n);
-	buf_str(b, "}\n");
 }
 
-int audit_look(struct args *a, const struct log_place *p, struct sv session,
-	       struct verify_report *v, struct writ_err *err)
+/* --- looking --- */
+
+static int look(struct args *a, const struct log_place *p, struct sv session,
+		const struct note_key *signer, struct audit_log *log, struct writ_err *err)
 {
-	const char *log = arena_fmt(a->arena, SV_FMT "/log", SV_ARG(p->state));
+	const char *path = arena_fmt(a->arena, SV_FMT "/log", SV_ARG(log->view.place.state));
 	const char *sessions = arena_fmt(a->arena, SV_FMT "/sessions", SV_ARG(p->state));
-	struct verify_options opt = { .log = log, .sessions = sessions, .only = session };
+	struct verify_options opt = { .log = path, .sessions = sessions, .only = session };
 	struct pins *pins = arena_new(a->arena, struct pins);
 	char *origin = arena_alloc(a->arena, 1, LOG_ORIGIN_MAX);
 	int r;
 
-	if (!log || !sessions || !pins || !origin)
+	log->v = arena_new(a->arena, struct verify_report);
+	if (!path || !sessions || !pins || !origin || !log->v)
 		return writ_nomem(err);
 	*pins = (struct pins)PINS_INIT;
 	log_origin(p->realm, origin);
 	opt.origin = sv_from(origin);
 	opt.pins = &pins->policy;
-	r = log_pins(a, p, pins, err);
+	r = log_pins(a, &log->view, signer, pins, err);
 	if (r == 0)
-		r = realm_verify(&opt, a->arena, v, err);
-	if (r == 0 && !v->pinned)
+		r = realm_verify(&opt, a->arena, log->v, err);
+	if (r == 0 && !log->v->pinned)
 		verify_failed(
-			v, "log.policy",
+			log->v, "log.policy",
 			"signer not pinned: no key of this log is believed here (writ key init "
 			"pins the one that is there)");
-	if (r == 0)
-		r = ask(p, &pins->policy, v, err);
+	/* Witnesses are asked about the log that goes on. */
+	if (r == 0 && (log->view.held || !signer))
+		r = ask(&log->view.asks, &pins->policy, log->v, err);
 	pins_clear(pins);
 	return r;
 }
 
-int audit_verify(struct args *a, const struct log_place *p, struct sv session)
+int audit_look(struct args *a, const struct log_place *p, struct sv session, bool sign,
+	       struct audit_logs *ret, struct writ_err *err)
+{
+	const struct note_key *signer = NULL;
+	struct signer_install in;
+	int r = log_signer(&in, err);
+
+	ret->n = 0;
+	if (r == 0 && in.there) {
+		r = log_view_held(a, p, &in, sign, &ret->log[0].view, err);
+		if (r == 0 && ret->log[0].view.copy.there) {
+			signer = &ret->log[0].view.key;
+			ret->n = 1;
+			r = look(a, p, session, signer, &ret->log[0], err);
+		} else if (r == 0) {
+			log_view_close(&ret->log[0].view);
+		}
+	}
+	if (r == 0 && (!in.there || log_is_here(p))) {
+		log_view_own(p, &ret->log[ret->n].view);
+		r = look(a, p, session, signer, &ret->log[ret->n], err);
+		ret->n += r == 0;
+	}
+	if (r == 0 && ret->n == 0)
+		r = writ_fail(err, WRIT_E_SYS, ENOENT, "writ-signer keeps no log of this realm");
+	if (r < 0)
+		audit_looked(ret);
+	return r;
+}
+
+void audit_looked(struct audit_logs *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		log_view_close(&l->log[i].view);
+	l->n = 0;
+}
+
+struct audit_log *audit_log_of(struct audit_logs *l, struct sv session)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct verify_session *at = verify_find(l->log[i].v, session);
+
+		if (at && at->start != VERIFY_NONE)
+			return &l->log[i];
+	}
+	return &l->log[0];
+}
+
+static int report_one(const struct args *a, struct audit_logs *l, struct sv session)
+{
+	struct audit_log *log = audit_log_of(l, session);
+	const struct verify_session *one = verify_find(log->v, session);
+	struct buf b = BUF_INIT(OUT_MAX);
+
+	if (!one) {
+		note("neither the log nor a file knows session " SV_FMT, SV_ARG(session));
+		return EXIT_NO;
+	}
+	if (a->given[OPT_JSON]) {
+		put_json(l, log, one, log->v->failures_n == 0, &b);
+		buf_str(&b, "}\n");
+	} else {
+		put_text(l, log, one, &b);
+	}
+	/* Of one session it is asked whether it is what it was. */
+	if (one->state == VERIFY_SEALED || one->state == VERIFY_OPEN)
+		return out(&b, log->v->failures_n ? EXIT_NO : EXIT_DONE);
+	note(one->state == VERIFY_UNSIGNED
+		     ? "nothing vouches for this session until the log is signed again"
+		     : "nothing vouches for this session");
+	return out(&b, EXIT_NO);
+}
+
+static int report_all(const struct args *a, struct audit_logs *l)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
-	struct writ_err err = { 0 };
-	struct verify_report *v = arena_new(a->arena, struct verify_report);
-	const struct verify_session *one = NULL;
-	int r = v ? audit_look(a, p, session, v, &err) : writ_nomem(&err);
+	size_t failures = 0;
 
-	if (r < 0)
-		return fail(&err, err.sys == ENOENT ? "there is no log yet" : NULL);
-	if (session.n) {
-		one = verify_find(v, session);
-		if (!one) {
-			note("neither the log nor a file knows session " SV_FMT, SV_ARG(session));
-			return EXIT_NO;
+	for (size_t i = 0; i < l->n; i++)
+		failures += l->log[i].v->failures_n;
+	for (size_t i = 0; i < l->n; i++) {
+		if (a->given[OPT_JSON]) {
+			buf_str(&b, i ? ",\"own\":" : "");
+			put_json(l, &l->log[i], NULL, (i ? l->log[i].v->failures_n : failures) == 0,
+				 &b);
+		} else {
+			put_text(l, &l->log[i], NULL, &b);
 		}
 	}
 	if (a->given[OPT_JSON])
-		put_json(p, v, one, &b);
-	else
-		put_text(p, v, one, &b);
-	/* Of one session it is asked whether it is what it was. */
-	if (one && one->state != VERIFY_SEALED && one->state != VERIFY_OPEN) {
-		note("nothing vouches for this session");
-		return out(&b, EXIT_NO);
+		buf_fmt(&b, "%s}\n", l->n > 1 ? "}" : "");
+	return out(&b, failures ? EXIT_NO : EXIT_DONE);
+}
+
+int audit_verify(struct args *a, const struct log_place *p, struct sv session)
+{
+	struct audit_logs *l = arena_new(a->arena, struct audit_logs);
+	struct writ_err err = { 0 };
+	int r = l ? audit_look(a, p, session, false, l, &err) : writ_nomem(&err);
+
+	if (r < 0)
+		return fail(&err, err.sys == ENOENT ? "there is no log yet" : NULL);
+	r = session.n ? report_one(a, l, session) : report_all(a, l);
+	audit_looked(l);
+	return r;
+}
+
+/* The log that sessions are written into now. */
+static int view_now(struct args *a, const struct log_place *p, struct log_view *ret,
+		    struct writ_err *err)
+{
+	struct signer_install in;
+	int r = log_signer(&in, err);
+
+	if (r < 0 || !in.there) {
+		log_view_own(p, ret);
+		return r;
 	}
-	return out(&b, v->failures_n ? EXIT_NO : EXIT_DONE);
+	r = log_view_held(a, p, &in, true, ret, err);
+	if (r == 0 && !ret->copy.there) {
+		log_view_close(ret);
+		r = writ_fail(err, WRIT_E_SYS, 0, "writ-signer keeps no log of this realm yet");
+	}
+	return r;
 }
 
 int audit_witness(struct args *a, const struct log_place *p)
 {
 	scoped_pins pins = PINS_INIT;
 	struct witnessed_all *all = arena_new(a->arena, struct witnessed_all);
+	struct log_view *view = arena_new(a->arena, struct log_view);
 	struct verify_report v = { .a = a->arena };
 	struct buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
-	int r = all ? log_pins(a, p, &pins, &err) : writ_nomem(&err);
+	int r = all && view ? view_now(a, p, view, &err) : writ_nomem(&err);
 
+	if (r < 0)
+		return fail(&err, NULL);
+	r = log_pins(a, view, view->held ? &view->key : NULL, &pins, &err);
 	if (r == 0 && !witness_configured(&pins.policy))
 		r = writ_fail(&err, WRIT_E_SYNTAX, 0,
 			      "there is no witness: writ witness add URL VKEY");
 	if (r == 0)
-		r = witness_ask(p, &pins.policy, true, ASK_MS, all, &err);
+		r = witness_ask(&view->asks, &pins.policy, true, ASK_MS, all, &err);
+	log_view_close(view);
 	if (r < 0)
 		return fail(&err, NULL);
 	for (size_t i = 0; i < all->n; i++)

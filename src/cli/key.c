@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "audit/logkey.h"
 #include "audit/pin.h"
@@ -60,6 +59,37 @@ static bool is_pinned(const struct log_place *p, const struct sign_public *pub)
 	       pins_has_log(&pins, &key);
 }
 
+/* The log is writ-signer's: its key is told by it, and counts here without a pin. */
+static int show_held(struct args *a, const struct log_place *p, const struct signer_install *in,
+		     size_t *n, struct buf *b, struct writ_err *err)
+{
+	struct log_view *v = arena_new(a->arena, struct log_view);
+	scoped_buf pem = BUF_INIT(512), name = BUF_INIT(NOTE_VKEY_MAX);
+	int r = v ? log_view_held(a, p, in, false, v, err) : writ_nomem(err);
+
+	if (r < 0)
+		return r;
+	if (!v->copy.there) {
+		log_view_close(v);
+		return 0;
+	}
+	note_key_print(&v->key, &name);
+	keys_print_public(&v->key.pub, &pem);
+	if (a->given[OPT_JSON]) {
+		buf_fmt(b, "%s{\"role\":\"log\",\"vkey\":", (*n)++ ? ",\n" : "");
+		json_put_str(b, buf_view(&name));
+		buf_str(b, ",\"pem\":");
+		json_put_str(b, buf_view(&pem));
+		buf_fmt(b, ",\"pinned\":true,\"custody\":\"%s\"}", custody_name(CUSTODY_OTHER_UID));
+	} else {
+		buf_fmt(b, "%slog      " SV_FMT "\n         %s\n", (*n)++ ? "\n" : "",
+			SV_ARG(buf_view(&name)), log_view_words(v));
+		buf_sv(b, buf_view(&pem));
+	}
+	log_view_close(v);
+	return 0;
+}
+
 static int show_one(const struct log_place *p, enum key_role role, bool json, size_t *n,
 		    struct buf *b, struct writ_err *err)
 {
@@ -103,13 +133,17 @@ static int show(struct args *a, const struct log_place *p)
 	struct buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	enum key_role only = KEY_NONE;
+	struct signer_install in;
 	size_t n = 0;
-	int r = 0;
+	int r;
 
 	if (a->operands.n > 1 && !role_of(a->operands.v[1], &only))
 		return EXIT_FAILED;
+	r = log_signer(&in, &err);
 	if (a->given[OPT_JSON])
 		buf_ch(&b, '[');
+	if (r == 0 && in.there && (only == KEY_NONE || only == KEY_LOG))
+		r = show_held(a, p, &in, &n, &b, &err);
 	for (unsigned i = KEY_NONE + 1; r == 0 && i < KEY_ROLES; i++)
 		if (only == KEY_NONE || only == i)
 			r = show_one(p, (enum key_role)i, a->given[OPT_JSON], &n, &b, &err);
@@ -130,9 +164,12 @@ static int init(const struct log_place *p)
 	struct writ_err err = { 0 };
 	scoped_log_key k = { 0 };
 	char dir[LOG_PATH], path[LOG_PATH];
+	struct signer_install in;
 	struct key_pair pair;
-	int r = log_key_load(p, true, &k, &err);
+	int r = log_signer(&in, &err);
 
+	if (r == 0 && !in.there)
+		r = log_key_load(p, true, &k, &err);
 	if (r == 0)
 		r = log_path(p->state, "keys", dir, &err);
 	if (r == 0)
@@ -140,10 +177,17 @@ static int init(const struct log_place *p)
 	crypto_wipe(&pair, sizeof(pair));
 	if (r == 0)
 		r = log_path(p->config, "log.policy", path, &err);
-	if (r == 0)
+	if (r == 0 && !in.there)
 		r = pins_add_log(path, &k.key, &err);
 	if (r < 0)
 		return fail(&err, NULL);
+	if (in.there) {
+		note("the key of the log is writ-signer's, and counts without a pin here; the "
+		     "others "
+		     "are in %s",
+		     dir);
+		return EXIT_DONE;
+	}
 	note("the keys are in %s, the log's is pinned in %s; %s", dir, path, custody);
 	return EXIT_DONE;
 }
@@ -152,11 +196,9 @@ static int said(struct realm *log, const struct log_place *p, const struct jws_k
 		const struct jws_kid *next, struct writ_err *err)
 {
 	scoped_entry e = { 0 };
-	struct timespec t;
 	int r;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(&e, "key.rotate", (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(&e, "key.rotate");
 	entry_str(&e, "role", SV("issue"));
 	entry_str(&e, "old", sv_from(old->s));
 	entry_str(&e, "new", sv_from(next->s));
@@ -197,12 +239,21 @@ static int rotate(struct args *a, const struct log_place *p)
 {
 	struct writ_err err = { 0 };
 	enum key_role role = KEY_LOG;
+	struct signer_install in;
 	uint64_t index = 0;
 
 	if (a->operands.n > 1 && !role_of(a->operands.v[1], &role))
 		return EXIT_FAILED;
 	switch (role) {
 	case KEY_LOG:
+		if (log_signer(&in, &err) < 0)
+			return fail(&err, NULL);
+		if (in.there) {
+			note("the log is writ-signer's, and its key is not yours to change; your "
+			     "own "
+			     "log's: WRIT_SIGNER=none writ key rotate");
+			return EXIT_FAILED;
+		}
 		if (log_rotate(p, &index, &err) < 0)
 			return fail(&err, NULL);
 		note("entry %llu of the log says so, both keys have signed it; the old one stays "

@@ -64,13 +64,14 @@ static void put_exit(struct buf *b)
 		{ "1", "why: denied; lint: an error or a warning was found; trust, init: not done; "
 		       "conform: something escaped, did not run or is broken; "
 		       "audit: it does not verify, or the signer is not pinned; attest verify: a "
-		       "boundary did not hold, or nobody knows" },
+		       "boundary did not hold, nobody knows, or its end is not signed yet" },
 		{ "3", "why: a person would be asked" },
 		{ "4", "attest verify: something was changed, or does not fit" },
 		{ "5", "attest verify: no pinned key has signed it" },
 		{ "121", "the policy has errors" },
 		{ "122", "a line that somebody wrote cannot be enforced here" },
-		{ "125", "writ itself failed: a wrong option, an unreadable file" },
+		{ "125", "writ itself failed: a wrong option, an unreadable file; run: the record "
+			 "could not be written or sealed" },
 	};
 
 	buf_str(b, ".SH EXIT STATUS\n");

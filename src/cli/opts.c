@@ -121,7 +121,8 @@ const struct cli_verb cli_verbs[] = {
 	  "SESSION is an id or its beginning; --last, or nothing, is the one that was written to last. show prints the record as a person reads it, seconds "
 	  "since the start first; tail goes on while the session runs. verify reads the realm's log and the record of every session (or of one), compares "
 	  "everything with what was signed by the keys pinned in log.policy, asks the witnesses, and names each failure with its place; it ends with 1 "
-	  "if anything does not verify or the signer is not pinned. prove writes C2SP tlog-proof files for the start and the end of a session. "
+	  "if anything does not verify or the signer is not pinned, and of one session also if its end is not signed yet. Where writ-signer keeps the log it is "
+	  "that one, and it says so. prove writes C2SP tlog-proof files for the start and the end of a session. "
 	  "export prints the record, with --public without private members. redact erases these for good; the record verifies as before. "
 	  "witness has the log cosigned now.", cmd_audit, false, false },
 	{ "key", "init | show [ROLE] | rotate [ROLE]", "the keys that sign logs and tokens",
@@ -140,14 +141,14 @@ const struct cli_verb cli_verbs[] = {
 	  "log of the realm and that with the keys that are pinned, and then says of each boundary whether it held, and by what "
 	  "evidence. show prints the statement about a session that has ended; with --out it writes session.json, entries.jsonl, "
 	  "session.sigstore.json, two proofs and the public keys. Ends with 0 if everything fits and no boundary was violated, or "
-	  "what --require asks for held; with 1 if it fits and did not hold, or nobody knows how it ended; with 4 if something does not fit, "
+	  "what --require asks for held; with 1 if it fits and did not hold, nobody knows how it ended, or that is not signed yet; with 4 if something does not fit, "
 	  "and says where; with 5 if no pinned key has signed it.",
 	  cmd_attest, false, false },
 	{ "signer", "install | status | remove", "let another user's program hold the keys and the log",
 	  O(DIR) | O(USER), "writ signer install",
 	  "As root, install makes a group and a directory of its own and puts a setgid program there that keeps the log of sessions and signs "
 	  "statements: the users of this machine can end it, but neither read its keys nor change what it wrote. From then on every "
-	  "session needs it. WRIT_SIGNER=none does without, and the verdict says so. remove undoes that and keeps the logs.",
+	  "session needs it, and ends if it is killed. WRIT_SIGNER=none does without, and the verdict says so. remove undoes that and keeps the logs.",
 	  cmd_signer, false, false },
 	{ "check", "[FILE]", "is this policy right, and do its tests pass?",
 	  RULE_OPTS | O(JSON) | O(QUIET) | O(PRINT), "writ check agent.writ",

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attest/judge.h"
+
 #include "base/banned.h"
 
 /*
@@ -18,11 +20,18 @@
  * just seen open.
  */
 
-static const char *const boundary_names[HOST_BOUNDARIES] = {
-	[HOST_FILESYSTEM] = "filesystem",   [HOST_NETWORK] = "network",
-	[HOST_PROCESS] = "process",	    [HOST_RESOURCES] = "resources",
-	[HOST_CREDENTIALS] = "credentials",
-};
+/* What is tried is named as whoever judges it names it. */
+static const char *name_of(enum host_boundary b)
+{
+	_Static_assert((int)HOST_FILESYSTEM == (int)BOUNDARY_FILESYSTEM &&
+			       (int)HOST_NETWORK == (int)BOUNDARY_NETWORK &&
+			       (int)HOST_PROCESS == (int)BOUNDARY_PROCESS &&
+			       (int)HOST_RESOURCES == (int)BOUNDARY_RESOURCES &&
+			       (int)HOST_CREDENTIALS == (int)BOUNDARY_CREDENTIALS &&
+			       (int)HOST_BOUNDARIES == (int)BOUNDARIES,
+		       "both name the same boundaries");
+	return boundary_name((enum boundary)(int)b);
+}
 
 /* What of the plan a boundary is made of. */
 static const uint32_t boundary_of[HOST_BOUNDARIES] = {
@@ -156,7 +165,7 @@ static void note_hole(struct session *s, enum host_boundary b, const char *name,
 		return;
 	s->probing.open = true;
 	(void)!writ_fail(&s->probing.err, WRIT_E_SYS, 0, "the %s boundary does not hold: %s %s",
-			 boundary_names[b], name, how);
+			 name_of(b), name, how);
 }
 
 /* A list for entry_list(), its strings behind each other in @room. */
@@ -198,7 +207,7 @@ static void record_probed(struct session *s, enum host_boundary b, bool end,
 			note_hole(s, b, probe->name, "worked inside");
 	}
 	record_begin(s, &e, "probed");
-	record_str(&e, "boundary", sv_from(boundary_names[b]));
+	record_str(&e, "boundary", sv_from(name_of(b)));
 	record_str(&e, "phase", end ? SV("end") : SV("start"));
 	entry_list(&e, "probes", tried.v, TEXT_MAX);
 	record_num(&e, "known", s->view.probes_known[b]);
@@ -247,7 +256,7 @@ static void record_applied(struct session *s, enum host_boundary b, const struct
 			note_hole(s, b, row->text, "(wanted and found)");
 	}
 	record_begin(s, &e, "applied");
-	record_str(&e, "boundary", sv_from(boundary_names[b]));
+	record_str(&e, "boundary", sv_from(name_of(b)));
 	record_str(&e, "level", sv_from(level_name(level)));
 	entry_list(&e, "none", of[0].v, TEXT_MAX);
 	entry_list(&e, "partial", of[1].v, TEXT_MAX);

@@ -32,11 +32,8 @@ static bool is_private(const char *key)
 
 void record_begin(struct session *s, struct entry *e, const char *event)
 {
-	struct timespec t;
-
 	(void)s;
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(e, event);
 }
 
 void record_str(struct entry *e, const char *key, struct sv value)
@@ -52,14 +49,20 @@ void record_num(struct entry *e, const char *key, int64_t value)
 }
 
 /* SECURITY: what cannot be written down does not go on. */
-static void check(struct session *s, int r, const struct writ_err *err)
+void record_failed(struct session *s, const struct writ_err *err)
 {
-	if (r == 0 || s->log_failed)
+	if (s->log_failed)
 		return;
 	s->log_failed = true;
 	say(s, "the record cannot be written: %s", err->what);
 	if (s->state < SESSION_ENDING)
 		session_end(s, "the record cannot be written", SESSION_FAILED);
+}
+
+static void check(struct session *s, int r, const struct writ_err *err)
+{
+	if (r < 0)
+		record_failed(s, err);
 }
 
 void record_gather(struct session *s)

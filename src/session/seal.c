@@ -1,7 +1,6 @@
 #include "session/session_priv.h"
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attest/attest.h"
@@ -26,10 +25,7 @@ static const char *below(struct session *s, const char *name)
 
 static void begin(struct entry *e, const struct session *s, const char *event)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(e, event);
 	entry_str(e, "session", sv_from(s->id));
 }
 
@@ -86,10 +82,15 @@ static int tell(void *ctx, struct sv lines, struct writ_err *err)
 	return signer_tell(s->signer, lines, err);
 }
 
-int seal_start(struct session *s, struct writ_err *err)
+int seal_signer(struct session *s, struct signer_install *ret, struct writ_err *err)
 {
 	const struct sv named = environ_get(s->opt->environ, SV("WRIT_SIGNER"));
-	const char *conf = named.n ? arena_str(s->a, named) : NULL;
+
+	return signer_find(named.n ? arena_str(s->a, named) : NULL, ret, err);
+}
+
+int seal_start(struct session *s, struct writ_err *err)
+{
 	const struct signer_about about = { .realm = s->opt->realm,
 					    .session = sv_from(s->id),
 					    .tier = sv_from(plan_tier_name(s->opt->plan->tier)),
@@ -99,7 +100,7 @@ int seal_start(struct session *s, struct writ_err *err)
 					    .policy = s->policy,
 					    .durable = s->opt->durable };
 	struct signer_install in = { 0 };
-	int r = signer_find(conf, &in, err);
+	int r = seal_signer(s, &in, err);
 
 	if (r == 0 && !in.there)
 		r = start_own(s, &about, err);
@@ -116,15 +117,34 @@ int seal_start(struct session *s, struct writ_err *err)
 	return 0;
 }
 
-void seal_end(struct session *s)
+void seal_lost(struct session *s)
+{
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct writ_err err = { 0 };
+	char letter = 0;
+
+	/* Its last word, if it had one. */
+	if (signer_receive(s->signer, &b, &letter, &err) == 0)
+		(void)!writ_fail(&err, WRIT_E_SYS, 0, "%.110s",
+				 letter == SIGNER_FAIL && b.n ? b.p : "writ-signer is gone");
+	scope_close(&s->signer);
+	s->signer = -1;
+	s->log.broken = true;
+	record_failed(s, &err);
+}
+
+int seal_end(struct session *s)
 {
 	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
 	const struct digest root = tree_frontier_root(&s->log.tree);
 	struct writ_err err = { 0 };
 	int r;
 
-	if (!s->sealing || s->log.broken)
-		return;
+	if (!s->sealing)
+		return 0;
+	/* Said when it happened. */
+	if (s->log.broken)
+		return WRIT_E_SYS;
 	if (s->signer >= 0)
 		r = signer_end(s->signer, s->exit_code < 0 ? 0 : (uint64_t)s->exit_code,
 			       s->log.tree.size, &root, &err);
@@ -132,6 +152,7 @@ void seal_end(struct session *s)
 		r = end_own(s, &root, &err);
 	if (r < 0)
 		say(s, "the log of this realm cannot be written: %s", err.what);
-	else if (s->signer < 0)
+	else
 		witnessed(s, &place);
+	return r < 0 || s->log_failed ? WRIT_E_SYS : 0;
 }

@@ -48,6 +48,7 @@ enum {
 	POLL_GIT,
 	POLL_ASK,
 	POLL_CONTROL,
+	POLL_SIGNER,
 	POLL_EARLY, /* until there is egress */
 	POLL_LISTENER = POLL_EARLY + EARLY_MAX,
 	POLL_MOUNTS,
@@ -100,6 +101,7 @@ static void fill(struct session *s, struct polled *w, bool rest)
 			      s->git,
 			      s->asking_tty,
 			      s->control,
+			      s->signer,
 			      s->early[0],
 			      s->early[1],
 			      s->early[2],
@@ -155,6 +157,8 @@ static void step(struct session *s)
 			spawn_step(s);
 			break;
 		}
+	if (w.p[POLL_SIGNER].revents)
+		seal_lost(s);
 	if (w.p[POLL_SIGNALS].revents)
 		pulse_signal(s);
 	if (w.p[POLL_MEDIATOR].revents)
@@ -648,7 +652,9 @@ static void finish(struct session *s)
 	record_num(&entry, "not_recorded", (int64_t)s->dropped);
 	record_num(&entry, "entries", (int64_t)s->log.tree.size);
 	record_end(s, &entry);
-	seal_end(s);
+	/* A record that nobody vouches for is not a success either. */
+	if (seal_end(s) < 0 && s->exit_code == 0)
+		s->exit_code = SESSION_FAILED;
 	report_status(s);
 }
 

@@ -260,11 +260,19 @@ void record_end(struct session *s, struct entry *e);
 /* What ends from here on is written by record_flush(), all at once. */
 void record_gather(struct session *s);
 void record_flush(struct session *s);
+/* It cannot be written any more: the session ends. */
+void record_failed(struct session *s, const struct writ_err *err);
 uint64_t clock_ms(void);
 
 /* seal.c: the log of the realm */
 must_check int seal_start(struct session *s, struct writ_err *err);
-void seal_end(struct session *s);
+/* Fails, and has said why, if the log of the realm does not have it, signed. */
+must_check int seal_end(struct session *s);
+struct signer_install;
+/* Whether somebody keeps the log instead of us, and who. */
+must_check int seal_signer(struct session *s, struct signer_install *ret, struct writ_err *err);
+/* Who keeps the log instead of us has ended, or refuses: nothing goes on without it. */
+void seal_lost(struct session *s);
 
 /* witnessed.c: the witnesses of the realm's log are asked, if there are any */
 struct log_place;

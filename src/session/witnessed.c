@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "session/session_priv.h"
+#include "signer/signer.h"
 #include "witness/ask.h"
 
 #include "base/banned.h"
@@ -20,15 +20,12 @@ static void append(const struct log_place *place, const struct tlog_witness *w, 
 	scoped_entry e = { 0 };
 	struct writ_err ignored = { 0 };
 	char path[LOG_PATH];
-	struct timespec t;
 	struct realm log;
 
 	if (log_path(place->state, "log", path, &ignored) < 0 ||
 	    realm_open(&log, path, true, &ignored) < 0)
 		return;
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(&e, "witness.failed",
-		    (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(&e, "witness.failed");
 	entry_str(&e, "witness", w->key.name);
 	entry_str(&e, "why", sv_from(why));
 	if (realm_append(&log, &e, false, NULL, &ignored) == 0)
@@ -56,7 +53,36 @@ static void judge(struct session *s, const struct log_place *place, const struct
 	}
 	say(s, "witness " SV_FMT ": %s%s%s", SV_ARG(w->name), why, one->err.sys ? ": " : "",
 	    one->err.sys ? strerror(one->err.sys) : "");
-	append(place, w, why);
+	/* writ-signer writes down what it has seen itself, and it has not asked anybody. */
+	if (s->signer < 0)
+		append(place, w, why);
+}
+
+/* The log of writ-signer, which reaches nobody: we carry what is said back and forth. */
+static int ask_for_signer(struct session *s, const struct log_place *place,
+			  const struct tlog_policy *pins, struct witnessed_all *all,
+			  struct writ_err *err)
+{
+	struct signer_copy *c = arena_new(s->a, struct signer_copy);
+	int r;
+
+	if (!c)
+		return writ_nomem(err);
+	c->realm = place->realm;
+	c->sign = true;
+	r = seal_signer(s, &c->in, err);
+	if (r == 0)
+		r = signer_copy_open(c, place->state, err);
+	if (r == 0) {
+		const struct witness_log log = { { c->state, place->config, place->realm },
+						 signer_copy_fetch,
+						 signer_copy_keep,
+						 c };
+
+		r = witness_ask(&log, pins, true, WITNESS_MS, all, err);
+	}
+	signer_copy_close(c);
+	return r;
 }
 
 void witnessed(struct session *s, const struct log_place *place)
@@ -77,7 +103,11 @@ void witnessed(struct session *s, const struct log_place *place)
 	if (!witness_configured(&pins.policy))
 		return;
 	all = arena_new(s->a, struct witnessed_all);
-	r = all ? witness_ask(place, &pins.policy, true, WITNESS_MS, all, &err) : writ_nomem(&err);
+	if (!all)
+		return;
+	r = s->signer >= 0 ? ask_for_signer(s, place, &pins.policy, all, &err)
+			   : witness_ask(&(struct witness_log){ .place = *place }, &pins.policy,
+					 true, WITNESS_MS, all, &err);
 	if (r < 0)
 		say(s, "no witness could be asked: %s", err.what);
 	for (size_t i = 0; r == 0 && i < all->n; i++)

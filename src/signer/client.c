@@ -93,8 +93,7 @@ static int start(int program, const char *mode, int given, int *ret_fd, struct w
 	return r;
 }
 
-/* One answer; those that are not @wanted become errors. */
-static int answer(int fd, struct buf *b, char *ret, struct writ_err *err)
+int signer_answer_next(int fd, struct buf *b, char *ret, struct writ_err *err)
 {
 	const int r = signer_receive(fd, b, ret, err);
 
@@ -110,7 +109,7 @@ static int answer(int fd, struct buf *b, char *ret, struct writ_err *err)
 static int done(int fd, struct buf *b, struct writ_err *err)
 {
 	char letter = 0;
-	const int r = answer(fd, b, &letter, err);
+	const int r = signer_answer_next(fd, b, &letter, err);
 
 	return r == 0 && letter != SIGNER_DONE
 		       ? writ_fail(err, WRIT_E_SYS, 0, "writ-signer answers something else")
@@ -175,8 +174,8 @@ int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 
 /* --- the installed one --- */
 
-static int start_installed(const struct signer_install *in, const char *mode, int given, int *ret,
-			   struct writ_err *err)
+int signer_start(const struct signer_install *in, const char *mode, int given, int *ret,
+		 struct writ_err *err)
 {
 	scoped_fd program = -1;
 	gid_t gid;
@@ -212,7 +211,7 @@ int signer_begin(const struct signer_install *in, const struct signer_about *abo
 		return writ_nomem(err);
 	put_digest(o, "policy", &about->policy);
 	put_digest(o, "plan", &about->plan);
-	r = start_installed(in, "session", -1, &fd, err);
+	r = signer_start(in, "session", -1, &fd, err);
 	if (r == 0)
 		r = ask_json(fd, SIGNER_START, o, &b, err);
 	if (r == 0)
@@ -252,7 +251,7 @@ int signer_end(int fd, uint64_t exit, uint64_t entries, const struct digest *roo
 
 void signer_answer_init(struct signer_answer *w)
 {
-	w->ended = false;
+	w->begun = w->ended = false;
 	w->start = w->end = (struct buf)BUF_INIT(PROOF_MAX);
 	w->manifest = w->bundle = (struct buf)BUF_INIT(2 * ATTEST_TEXT_MAX);
 	w->vkey = w->pem = (struct buf)BUF_INIT(4096);
@@ -293,14 +292,14 @@ int signer_attest(const struct signer_install *in, struct sv realm, struct sv se
 	struct writ_err gone = { 0 };
 	scoped_fd fd = -1;
 	char letter = SIGNER_FILE;
-	int r = start_installed(in, "attest", entries, &fd, err);
+	int r = signer_start(in, "attest", entries, &fd, err);
 
 	if (r == 0)
 		r = o ? cj_encode(o, &text, err) : writ_nomem(err);
 	if (r == 0)
 		(void)!signer_send(fd, SIGNER_ATTEST, buf_view(&text), &gone);
 	while (r == 0 && letter == SIGNER_FILE) {
-		r = answer(fd, &b, &letter, err);
+		r = signer_answer_next(fd, &b, &letter, err);
 		if (r == 0 && letter == SIGNER_FILE)
 			keep_file(w, buf_view(&b));
 	}

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attest/prove.h"
@@ -25,18 +24,7 @@
  * Lines of a session are counted and hashed as they come; nobody can bring one later.
  */
 
-struct held {
-	struct arena *a;
-	struct sv realm, id;
-	char path[3][ATTEST_ID_MAX + 16]; /* log, keys, sessions */
-	struct tree_frontier tree;
-	bool durable;
-	bool over; /* its end is in the log */
-};
-
-enum { LOG, KEYS, SESSIONS };
-
-static void set_paths(struct held *h)
+void held_paths(struct held *h)
 {
 	static const char *const names[] = { "log", "keys", "sessions" };
 
@@ -45,14 +33,36 @@ static void set_paths(struct held *h)
 			       names[i]);
 }
 
+/*
+ * What a user may have here is bounded: a byte is added to a file for each session and for
+ * each realm, and what they take on the disk is bounded with their number.
+ */
+static int charge(struct writ_err *err)
+{
+	scoped_fd fd = open("used", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory");
+	if (st.st_size >= SIGNER_SESSIONS_MAX)
+		return writ_fail(
+			err, WRIT_E_DENIED, 0,
+			"this user has all of their %d sessions with writ-signer: root can "
+			"move them away",
+			SIGNER_SESSIONS_MAX);
+	return fd_write_all(fd, SV("."), err);
+}
+
 static int make_place(struct held *h, struct writ_err *err)
 {
 	char realm[ATTEST_ID_MAX + 1];
 
 	(void)snprintf(realm, sizeof(realm), SV_FMT, SV_ARG(h->realm));
+	if (access(realm, F_OK) < 0 && charge(err) < 0)
+		return err->code;
 	if ((mkdir(realm, 0700) < 0 && errno != EEXIST) ||
-	    (mkdir(h->path[KEYS], 0700) < 0 && errno != EEXIST) ||
-	    (mkdir(h->path[SESSIONS], 0700) < 0 && errno != EEXIST))
+	    (mkdir(h->path[HELD_KEYS], 0700) < 0 && errno != EEXIST) ||
+	    (mkdir(h->path[HELD_SESSIONS], 0700) < 0 && errno != EEXIST))
 		return writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory");
 	return 0;
 }
@@ -63,7 +73,7 @@ static int take_id(const struct held *h, struct writ_err *err)
 	char path[2 * ATTEST_ID_MAX + 32];
 	scoped_fd fd = -1;
 
-	(void)snprintf(path, sizeof(path), "%s/" SV_FMT, h->path[SESSIONS], SV_ARG(h->id));
+	(void)snprintf(path, sizeof(path), "%s/" SV_FMT, h->path[HELD_SESSIONS], SV_ARG(h->id));
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno == EEXIST)
 		return writ_fail(err, WRIT_E_DENIED, 0, "there was a session of this id already");
@@ -72,34 +82,31 @@ static int take_id(const struct held *h, struct writ_err *err)
 
 static void begin(struct entry *e, const struct held *h, const char *event)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(e, event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(e, event);
 	entry_str(e, "session", h->id);
 }
 
 /* --- the keys --- */
 
-static int log_key(const struct held *h, const char *origin, struct key_pair *pair,
-		   struct note_key *ret, struct writ_err *err)
+int held_key(const struct held *h, const char *origin, struct key_pair *pair, struct note_key *ret,
+	     struct writ_err *err)
 {
-	const int r = keys_load(h->path[KEYS], KEY_LOG, true, pair, err);
+	const int r = keys_load(h->path[HELD_KEYS], KEY_LOG, true, pair, err);
 
 	return r == 0 ? note_key_init(ret, NOTE_KEY_ED25519, sv_from(origin), &pair->pub, err) : r;
 }
 
-static const char *origin_of(const struct held *h)
+const char *held_origin(const struct held *h)
 {
 	return arena_fmt(h->a, "writ/log/" SV_FMT, SV_ARG(h->realm));
 }
 
-static int sign_log(const struct held *h, struct realm *log, bool sync, struct writ_err *err)
+int held_sign(const struct held *h, struct realm *log, bool sync, struct writ_err *err)
 {
-	const char *origin = origin_of(h);
+	const char *origin = held_origin(h);
 	struct key_pair pair;
 	struct note_key key;
-	int r = origin ? log_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	int r = origin ? held_key(h, origin, &pair, &key, err) : writ_nomem(err);
 
 	if (r == 0)
 		r = realm_sign(log, &key, &pair.sec, sync, err);
@@ -112,14 +119,14 @@ static int sign_log(const struct held *h, struct realm *log, bool sync, struct w
 static int append(struct held *h, const struct entry *e, bool ends, struct writ_err *err)
 {
 	struct realm log;
-	int r = realm_open(&log, h->path[LOG], true, err);
+	int r = realm_open(&log, h->path[HELD_LOG], true, err);
 
 	if (r < 0)
 		return r;
 	r = realm_append(&log, e, h->durable, NULL, err);
 	h->over |= r == 0 && ends;
 	if (r == 0 && ends)
-		r = sign_log(h, &log, h->durable, err);
+		r = held_sign(h, &log, h->durable, err);
 	realm_close(&log);
 	return r;
 }
@@ -147,8 +154,10 @@ static int start_session(struct held *h, struct sv message, struct writ_err *err
 	r = fields_end(&in);
 	if (r < 0)
 		return r;
-	set_paths(h);
+	held_paths(h);
 	r = make_place(h, err);
+	if (r == 0)
+		r = charge(err);
 	if (r == 0)
 		r = take_id(h, err);
 	if (r < 0)
@@ -268,11 +277,11 @@ static int send_file(int fd, const char *name, struct sv bytes, struct writ_err 
 static int send_keys(const struct held *h, int fd, const struct p256 *k, struct writ_err *err)
 {
 	scoped_buf vkey = BUF_INIT(NOTE_VKEY_MAX + 2), pem = BUF_INIT(1024);
-	const char *origin = origin_of(h);
+	const char *origin = held_origin(h);
 	struct attest_key pub;
 	struct key_pair pair;
 	struct note_key key;
-	int r = origin ? log_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	int r = origin ? held_key(h, origin, &pair, &key, err) : writ_nomem(err);
 
 	if (r == 0) {
 		note_key_print(&key, &vkey);
@@ -292,14 +301,14 @@ static int prove(const struct held *h, struct attest_made *m, bool *ret_begun, s
 {
 	struct attest_found found = { 0 };
 	struct realm log;
-	int r = realm_open(&log, h->path[LOG], true, err);
+	int r = realm_open(&log, h->path[HELD_LOG], true, err);
 
 	if (r < 0)
 		return r;
 	r = attest_find(&log, h->id, &found, err);
 	*ret_begun = found.started;
 	if (r == 0 && found.started && found.ended) {
-		r = sign_log(h, &log, true, err);
+		r = held_sign(h, &log, true, err);
 		if (r == 0)
 			r = attest_prove(&log, &found, m, err);
 		r = r == 0 ? 1 : r;
@@ -392,10 +401,10 @@ int hold_attest(int fd, struct writ_err *err)
 		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");
 	if (r < 0)
 		return r;
-	set_paths(&h);
+	held_paths(&h);
 	r = make_place(&h, err);
 	if (r == 0) {
-		keys = open(h.path[KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		keys = open(h.path[HELD_KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		r = keys < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory")
 			     : p256_load(keys, &k, err);
 	}

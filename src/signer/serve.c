@@ -256,10 +256,9 @@ static const struct {
 	bool installed; /* only as set up by `writ signer install`, and else only not as that */
 	int (*run)(int fd, struct writ_err *err);
 } modes[] = {
-	{ "sign", false, serve_sign },
-	{ "verify", false, serve_verify },
-	{ "session", true, hold_session },
-	{ "attest", true, hold_attest },
+	{ "sign", false, serve_sign },	   { "verify", false, serve_verify },
+	{ "session", true, hold_session }, { "attest", true, hold_attest },
+	{ "log", true, lend_log },
 };
 
 static int run(const char *word, struct writ_err *err)

@@ -12,6 +12,7 @@
  *	verify	a signature by anybody
  *	session	keep the log of one session from its start to its end	(installed only)
  *	attest	what that log says of a session, signed			(installed only)
+ *	log	a copy of that log; what witnesses say of it is kept	(installed only)
  *
  * The installed one is setgid and believes nothing that its caller says about a session
  * but what came over the connection on which that session began.
@@ -34,6 +35,8 @@ enum {
 	SIGNER_SOCKET = 3,
 	SIGNER_GIVEN = 4,		/* a directory, or the entries */
 	SIGNER_MESSAGE_MAX = 128 << 10, /* bytes of one */
+	SIGNER_PART_MAX = 64 << 10,	/* of a file that is sent in parts */
+	SIGNER_SESSIONS_MAX = 100000,	/* that it keeps for one user */
 };
 
 enum signer_letter {
@@ -41,11 +44,13 @@ enum signer_letter {
 	SIGNER_LINES = 'L', /* public forms, each with its newline; no answer */
 	SIGNER_END = 'E',   /* canonical JSON */
 	SIGNER_ATTEST = 'A',
+	SIGNER_LOG = 'R',    /* canonical JSON */
+	SIGNER_COSIGN = 'C', /* realm, newline, a signed note */
 	SIGNER_SIGN = 'G',   /* bytes */
 	SIGNER_VERIFY = 'V', /* key, length of the signature, signature, bytes */
 	/* answers */
 	SIGNER_DONE = 'K',
-	SIGNER_FILE = 'D', /* name, newline, bytes */
+	SIGNER_FILE = 'D', /* name, newline, bytes; of one name again: what follows them */
 	SIGNER_NONE = 'N', /* there is no such session, or, with "begun", it has not ended */
 	SIGNER_FAIL = 'F', /* why */
 };
@@ -114,6 +119,37 @@ void signer_answer_clear(struct signer_answer *w);
 /* @entries: a file with them, to be signed; -1: nothing is. @session may be empty. */
 must_check int signer_attest(const struct signer_install *in, struct sv realm, struct sv session,
 			     int entries, struct signer_answer *w, struct writ_err *err);
+
+/* --- copy.c: the log that it keeps, to be read here --- */
+
+/*
+ * Below the state directory, until it is closed. log/ is as audit/realm.h has it, and
+ * log/log.vkey is whose it is. No more than a copy: nothing is built on it.
+ */
+struct signer_copy {
+	struct signer_install in;
+	struct sv realm;
+	bool there;	    /* it keeps a log of this realm */
+	bool sign;	    /* signs it, synced, before it is copied */
+	bool entries;	    /* those in bundles, too; to show how it grew nobody needs them */
+	char dir[PATH_MAX]; /* empty: there is none */
+	struct sv state;    /* the same: log/ is in it */
+};
+
+/* @c has .in, .realm, .sign and .entries; @state is where it may be put. */
+must_check int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err);
+/* As it is now. For witness/ask.h: @ctx is the copy. */
+must_check int signer_copy_fetch(void *ctx, struct writ_err *err);
+/* Keeps its checkpoint with what witnesses wrote under it. */
+must_check int signer_copy_keep(void *ctx, struct sv note, struct writ_err *err);
+void signer_copy_close(struct signer_copy *c);
+
+/* --- client.c, for copy.c --- */
+
+must_check int signer_start(const struct signer_install *in, const char *mode, int given, int *ret,
+			    struct writ_err *err);
+/* One answer; a refusal, or none, is an error. */
+must_check int signer_answer_next(int fd, struct buf *b, char *ret, struct writ_err *err);
 
 /* --- serve.c: the program itself --- */
 

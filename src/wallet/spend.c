@@ -19,10 +19,8 @@
 static void fill(struct entry *e, const struct wallet_note *v)
 {
 	static const struct digest none;
-	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	entry_begin(e, v->event, (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	entry_begin(e, v->event);
 	if (v->exp)
 		entry_num(e, "exp", v->exp);
 	if (v->hops)

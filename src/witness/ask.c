@@ -237,20 +237,23 @@ static int ask_one(const struct asking *a, struct witnessed_one *ret, struct wri
 
 /* --- all of them --- */
 
-static int read_checkpoint(const struct log_place *p, bool sign, struct buf *b,
+static int read_checkpoint(const struct witness_log *l, bool sign, struct buf *b,
 			   struct writ_err *err)
 {
+	const bool ours = !l->fetch;
 	char path[LOG_PATH];
 	struct realm log;
-	int r = log_path(p->state, "log", path, err);
+	int r = ours ? 0 : l->fetch(l->ctx, err);
 
 	if (r == 0)
-		r = realm_open(&log, path, sign, err);
+		r = log_path(l->place.state, "log", path, err);
+	if (r == 0)
+		r = realm_open(&log, path, sign && ours, err);
 	if (r < 0)
 		return r;
 	/* SECURITY: what somebody else gets to see is on the disk, and stays. */
-	if (sign)
-		r = log_sign(p, &log, true, err);
+	if (sign && ours)
+		r = log_sign(&l->place, &log, true, err);
 	if (r == 0)
 		r = realm_read(&log, "checkpoint", b, err);
 	realm_close(&log);
@@ -272,19 +275,21 @@ static uint64_t size_of(struct sv bytes)
 }
 
 /* The checkpoint with what witnesses wrote under it, unless there is a later one. */
-static int keep(const struct log_place *p, struct sv note, const struct witnessed_all *all,
+static int keep(const struct witness_log *l, struct sv note, const struct witnessed_all *all,
 		struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(NOTE_MAX), old = BUF_INIT(NOTE_MAX);
 	char path[LOG_PATH];
 	struct realm log;
-	int r = log_path(p->state, "log", path, err);
+	int r = log_path(l->place.state, "log", path, err);
 
 	buf_sv(&b, note);
 	for (size_t i = 0; i < all->n; i++)
 		buf_str(&b, all->one[i].line);
 	if (r == 0)
 		r = buf_check(&b, err);
+	if (r == 0 && l->keep)
+		return l->keep(l->ctx, buf_view(&b), err);
 	if (r == 0)
 		r = realm_open(&log, path, true, err);
 	if (r < 0)
@@ -327,7 +332,7 @@ static bool is_behind(const struct witnessed_all *all)
 	return false;
 }
 
-int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool sign, unsigned ms,
+int witness_ask(const struct witness_log *l, const struct tlog_policy *pins, bool sign, unsigned ms,
 		struct witnessed_all *ret, struct writ_err *err)
 {
 	const int64_t until = monotonic_ms() + ms;
@@ -337,7 +342,7 @@ int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool 
 	/* Others may have the log cosigned meanwhile, longer than it was when we looked. */
 	for (int i = 0; i < ROUNDS; i++) {
 		scoped_buf fresh = BUF_INIT(NOTE_MAX);
-		const int r = read_checkpoint(p, sign, &fresh, err);
+		const int r = read_checkpoint(l, sign, &fresh, err);
 
 		if (r < 0)
 			return r;
@@ -345,9 +350,9 @@ int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool 
 			break;
 		note.n = 0;
 		buf_sv(&note, buf_view(&fresh));
-		cosigned = ask_all(p, pins, buf_view(&note), until, ret);
+		cosigned = ask_all(&l->place, pins, buf_view(&note), until, ret);
 		if (!is_behind(ret))
 			break;
 	}
-	return sign && cosigned ? keep(p, buf_view(&note), ret, err) : 0;
+	return sign && cosigned ? keep(l, buf_view(&note), ret, err) : 0;
 }

@@ -37,6 +37,15 @@ struct witnessed_all {
 	struct witnessed_one one[TLOG_WITNESSES_MAX]; /* as in the policy */
 };
 
+/* The log that is asked about. */
+struct witness_log {
+	struct log_place place;
+	/* If somebody else keeps it: @place is of a copy, which this brings up to date. Or NULL. */
+	int (*fetch)(void *ctx, struct writ_err *err);
+	int (*keep)(void *ctx, struct sv note, struct writ_err *err); /* what they said */
+	void *ctx;
+};
+
 /* Is there anybody to ask? */
 bool witness_configured(const struct tlog_policy *p);
 
@@ -45,7 +54,7 @@ bool witness_configured(const struct tlog_policy *p);
  * With @sign the log as it is now is signed before, and what they say is kept beside it;
  * without, nothing is written. Fails if there is nothing to ask about.
  */
-must_check int witness_ask(const struct log_place *p, const struct tlog_policy *pins, bool sign,
+must_check int witness_ask(const struct witness_log *l, const struct tlog_policy *pins, bool sign,
 			   unsigned ms, struct witnessed_all *ret, struct writ_err *err);
 
 #endif

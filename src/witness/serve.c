@@ -20,6 +20,8 @@ enum { LEAVE_MS = 1000 };
 struct peer {
 	int fd; /* -1: an empty place */
 	int64_t until;
+	uint64_t number; /* a smaller one came before */
+	uint8_t from[8]; /* who it is: an IPv4 address, or a network of IPv6 that one has */
 	struct buf in, out;
 	size_t sent;
 	bool told; /* it has its answer, and is to go */
@@ -30,6 +32,7 @@ struct server {
 	int listener;
 	void (*log)(void *ctx, unsigned status, size_t bytes);
 	void *ctx;
+	uint64_t welcomed;
 	struct peer peers[SERVE_CONNECTIONS];
 };
 
@@ -163,17 +166,79 @@ static bool transmit(struct peer *p)
 	return true;
 }
 
+static void who_is(const struct sockaddr_storage *at, uint8_t ret[static 8])
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	memset(ret, 0, 8);
+	if (at->ss_family == AF_INET) {
+		memcpy(&v4, at, sizeof(v4));
+		memcpy(ret, &v4.sin_addr, 4);
+		return;
+	}
+	memcpy(&v6, at, sizeof(v6));
+	if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+		memcpy(ret, &v6.sin6_addr.s6_addr[12], 4);
+	else
+		memcpy(ret, &v6.sin6_addr, 8);
+}
+
+/* How many places @from has, and the oldest of them. */
+static size_t places_of(const struct server *s, const uint8_t from[static 8], size_t *ret_oldest)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SERVE_CONNECTIONS; i++) {
+		if (s->peers[i].fd < 0 || memcmp(s->peers[i].from, from, 8) != 0)
+			continue;
+		if (n++ == 0 || s->peers[i].number < s->peers[*ret_oldest].number)
+			*ret_oldest = i;
+	}
+	return n;
+}
+
+/* A place for @from; who has too many of them, or most of all, loses the oldest. */
+static struct peer *make_room(struct server *s, const uint8_t from[static 8])
+{
+	size_t most = 0, give = 0, oldest = 0;
+
+	if (places_of(s, from, &oldest) >= SERVE_PER_ADDRESS) {
+		drop(&s->peers[oldest]);
+		return &s->peers[oldest];
+	}
+	for (size_t i = 0; i < SERVE_CONNECTIONS; i++) {
+		size_t n;
+
+		if (s->peers[i].fd < 0)
+			return &s->peers[i];
+		n = places_of(s, s->peers[i].from, &oldest);
+		if (n > most || (n == most && s->peers[oldest].number < s->peers[give].number)) {
+			most = n;
+			give = oldest;
+		}
+	}
+	drop(&s->peers[give]);
+	return &s->peers[give];
+}
+
 static void welcome(struct server *s)
 {
-	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sockaddr_storage at = { 0 };
+	socklen_t n = sizeof(at);
+	const int fd =
+		accept4(s->listener, (struct sockaddr *)&at, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct peer *p;
+	uint8_t from[8];
 
-	for (size_t i = 0; fd >= 0 && i < SERVE_CONNECTIONS; i++)
-		if (s->peers[i].fd < 0) {
-			s->peers[i].fd = fd;
-			s->peers[i].until = monotonic_ms() + SERVE_MS;
-			return;
-		}
-	scope_close(&fd);
+	if (fd < 0)
+		return;
+	who_is(&at, from);
+	p = make_room(s, from);
+	p->fd = fd;
+	p->until = monotonic_ms() + SERVE_MS;
+	p->number = s->welcomed++;
+	memcpy(p->from, from, sizeof(from));
 }
 
 static short waits_for(const struct peer *p)
@@ -181,7 +246,7 @@ static short waits_for(const struct peer *p)
 	return p->out.n && !p->told ? POLLOUT : POLLIN;
 }
 
-/* Places in @ret: the listener first, unless all are taken. */
+/* Places in @ret: the listener first. */
 static nfds_t gather(const struct server *s, struct pollfd *ret, size_t *which)
 {
 	nfds_t n = 1;
@@ -191,7 +256,7 @@ static nfds_t gather(const struct server *s, struct pollfd *ret, size_t *which)
 			ret[n] = (struct pollfd){ s->peers[i].fd, waits_for(&s->peers[i]), 0 };
 			which[n++] = i;
 		}
-	ret[0] = (struct pollfd){ n <= SERVE_CONNECTIONS ? s->listener : -1, POLLIN, 0 };
+	ret[0] = (struct pollfd){ s->listener, POLLIN, 0 };
 	return n;
 }
 

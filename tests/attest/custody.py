@@ -97,10 +97,151 @@ def test_attack(w, place):
     ok(signer_pid(place) == pid, "a polite signal does not end it", r)
     r = w.do("kill", "-KILL", str(pid))
     ok(r.code == 0, "but the user can kill it", r)
-    p.send_signal(signal.SIGTERM)
-    p.wait(30)
+    began = time.monotonic()
+    try:
+        said = p.communicate(timeout=20)[1].decode()
+    except subprocess.TimeoutExpired:
+        p.kill()
+        said = "it goes on"
+    ok(p.returncode == 125 and "writ-signer is gone" in said and time.monotonic() - began < 10,
+       "then the session ends at once, and says why", f"{p.returncode} {said}")
     code, got = w.json()
     ok(code == 1 and got["answer"] == "not-ended", "then nobody knows how the session ended", got)
+
+
+def test_shown(w, place):
+    """The verbs about the record know whose log it is."""
+    r = w.call("audit", "verify")
+    ok(r.code == 0 and "signed by writ-signer" in r.out and "self-attested" not in r.out, "audit verify looks at its log", r)
+    r = w.call("audit", "verify", "--json")
+    got = json.loads(r.out)
+    ok(got["verifies"] and got["custody"] == "other-uid" and {s["state"] for s in got["sessions"]} == {"sealed"}, "for machines, too", got)
+    sid = w.record().stem
+    for verb in ("show", "export"):
+        r = w.call("audit", verb, sid)
+        ok(r.code == 0 and "signed by writ-signer" in r.err and "start" in r.out, f"audit {verb} says whose log it is", r)
+    r = w.call("audit", "prove", sid, "--out", w.work / "proved")
+    entry = json.loads((w.work / f"proved/{sid}-end.json").read_text()) if r.code == 0 else {}
+    ok(entry.get("session") == sid and "writ-signer" in r.err, "audit prove", r)
+    r = w.call("key", "show", "log")
+    ok(r.code == 0 and "writ/log/l-" in r.out and "signed by writ-signer" in r.out, "key show has its key", r)
+    r = w.call("key", "rotate")
+    ok(r.code == 125 and "writ-signer" in r.err, "which the user cannot change", r)
+    ok(not list(w.state.glob("copy.*")) and not (w.state / "keys/log.pem").exists(), "no copy of it stays, and no key is made")
+    record = w.record()
+    whole = record.read_bytes()
+    record.write_bytes(whole.replace(b'"exit":4', b'"exit":0'))
+    r = w.call("audit", "verify")
+    ok(r.code == 1 and record.name in r.out, "a record that was changed does not verify", r)
+    record.write_bytes(whole + whole.splitlines(keepends=True)[-1])
+    r = w.call("audit", "verify", sid)
+    line = f"line {whole.count(bytes([10])) + 1} "
+    ok(r.code == 1 and line in r.out and line in w.call("attest", "verify", sid).err, "one that was added to: which line is known", r)
+    record.write_bytes(whole)
+
+
+def test_both_logs(w):
+    """Sessions of before, in the user's own log, beside those of the signer."""
+    r = w.call("run", "--", "true", env={"WRIT_SIGNER": "none"})
+    own = w.record().stem
+    r = w.call("audit", "verify", "--json")
+    got = json.loads(r.out)
+    ok(r.code == 0 and got["custody"] == "other-uid" and got["own"]["custody"] == "same-uid", "both logs are looked at", r)
+    ok([s["session"] for s in got["own"]["sessions"]] == [own] and own not in [s["session"] for s in got["sessions"]],
+       "each session is in its own", got)
+    r = w.call("audit", "verify", own)
+    ok(r.code == 0 and "self-attested" in r.out, "asked for one: whose it is", r)
+    r = w.call("attest", "show", own)
+    ok(r.code == 0 and json.loads(r.out)["predicate"]["custody"] == "same-uid", "and a statement says so", r)
+    (w.config / "attest.pub.pem").unlink()
+    shutil.rmtree(w.state / "log")
+    shutil.rmtree(w.state / "keys")
+    (w.state / f"sessions/{own}.jsonl").unlink()
+    (w.config / "log.policy").unlink()
+
+
+def test_witnessed(w, place):
+    """The log is shown to a witness, and a quorum of it counts."""
+    vkey = json.loads(w.call("key", "show", "log", "--json").out)[0]["vkey"]
+    proc = subprocess.Popen(w.head + [w.writ, "witness", "serve", "--listen", "127.0.0.1:0", vkey], env={**w.env, "XDG_STATE_HOME": str(w.work / "witness")},
+                            cwd=w.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        url, key = proc.stdout.readline().decode().split()
+        r = w.call("witness", "add", url, key)
+        ok(r.code == 0, "a witness is added", r)
+        r = w.call("audit", "witness")
+        ok(r.code == 0 and "cosigned" in r.out, "it is shown the log", r)
+        r = w.call("audit", "verify")
+        ok(r.code == 0 and "cosigned all" in r.out, "and then it verifies", r)
+        out = w.work / "witnessed"
+        r = w.call("run", "--attest-out", out, "--", "true")
+        ok(r.code == 0 and not r.err, "a session that ends is shown to it", r)
+        r = w.call("attest", "verify")
+        ok(r.code == 0 and "1 witness" in r.out, "attest verify with a quorum", r)
+        r = w.call("attest", "verify", out)
+        ok(r.code == 0 and "1 witness" in r.out and key.split("+")[0] in (out / "end.tlog-proof").read_text(), "and a statement", r)
+        r = w.call("audit", "prove", "--last", "--out", out)
+        ok(r.code == 0 and "too few" not in r.err, "and proofs", r)
+    finally:
+        proc.kill()
+        proc.wait()
+    r = w.call("run", "--", "true")
+    ok(r.code == 0 and "cannot be reached" in r.err, "one that is gone is said, and the code is the command's", r)
+    r = w.call("attest", "verify")
+    ok(r.code == 4, "and without it nothing verifies", r)
+    (w.config / "log.policy").unlink()
+    data = next((place / "data").glob("*/*/log/cosigned"))
+    ok(key.split("+")[0] in data.read_text(), "what it said is kept with the log")
+
+
+def test_bad_cosigned(w, place, realm):
+    program = place / "bin/writ-signer"
+    kept = next((place / "data").glob(f"*/{realm}/log/cosigned")).read_bytes()
+    for what, note in (("nothing", b""), ("another root", kept.replace(kept.split(b"\n")[2], b"A" * 43 + b"=")), ("another size", kept.replace(b"\n" + kept.split(b"\n")[1] + b"\n", b"\n1\n", 1))):
+        s = Signer(w, program, "log")
+        got = s.ask("C", realm.encode() + b"\n" + note)
+        s.close()
+        ok(got[0] == "F", f"a checkpoint that is none of its own is not kept: {what}", got)
+    for name in ("../x", "", "l-other"):
+        s = Signer(w, program, "log")
+        got = s.ask("C", name.encode() + b"\n" + kept)
+        s.close()
+        ok(got[0] == "N", f"nor one of the log {name!r}", got)
+    s = Signer(w, program, "log")
+    ok(s.ask("R", {"realm": "l-other", "sign": True, "entries": True})[0] == "N", "who asks for a log that is not there makes none")
+    s.close()
+    ok(not list((place / "data").glob("*/l-other")), "indeed")
+
+
+def test_stopped(w, place):
+    """Who stops their own signer stops nobody else's."""
+    p, pid = running(w, place)
+    ok(w.do("kill", "-STOP", str(pid)).code == 0, "a user stops their own")
+    with World(None, w.env["WRIT_SIGNER"]) as other:
+        began = time.monotonic()
+        r = other.call("run", "--", "true")
+        ok(r.code == 0 and time.monotonic() - began < 9, "another user's sessions do not notice", r)
+        r = other.call("attest", "verify")
+        ok(r.code == 0 and "signed by writ-signer" in r.out, "and are signed", r)
+    w.do("kill", "-CONT", str(pid))
+    p.send_signal(signal.SIGTERM)
+    p.wait(30)
+    r = w.call("attest", "verify")
+    ok("signed by writ-signer" in r.out, "it goes on, and so does theirs", r)
+
+
+def test_quota(w, place):
+    used = place / f"data/{os.stat(w.home).st_uid}/used"
+    n = used.stat().st_size
+    w.call("run", "--", "true")
+    ok(used.stat().st_size == n + 1, "each session is counted")
+    with used.open("ab") as f:
+        f.truncate(100000)
+    r = w.call("run", "--", "true")
+    ok(r.code == 122 and "100000 sessions" in r.err, "a user who has all of theirs starts no more", r)
+    with used.open("ab") as f:
+        f.truncate(n)
+    ok(w.call("run", "--", "true").code == 0, "with fewer they do")
 
 
 def test_cut(w, place):
@@ -253,11 +394,18 @@ def main():
             r = w.call("signer", "install", "--dir", place, "--user", name, head=[])
             ok(r.code == 0, "it is installed", r)
             out = test_kept(w)
+            realm = json.loads((out / "session.json").read_text())["realm"]
+            test_shown(w, place)
+            test_both_logs(w)
+            test_witnessed(w, place)
+            test_bad_cosigned(w, place, realm)
             test_closed(w, place)
             test_attack(w, place)
             test_cut(w, place)
+            test_stopped(w, place)
+            test_quota(w, place)
             test_by_hand(w, place, out)
-            test_hostile(w, place, json.loads((out / "session.json").read_text())["realm"])
+            test_hostile(w, place, realm)
             test_inside(w, place)
             test_linked(w, place)
             shutil.rmtree(out)

@@ -51,7 +51,7 @@ class Log:
         self.entries += [probed(b, "end") for b in BOUNDARIES]
         self.entries += [{"event": "exited", "command": 1, "status": 0}, {"event": "end", "exit": 0, "denials": 1}]
         self.expect = {b: {"verdict": HELD, "strength": E2} for b in BOUNDARIES}
-        self.counts = True
+        self.counts, self.left_out = True, 0
 
     def at(self, event, boundary=None, phase=None):
         return next(i for i, e in enumerate(self.entries) if e["event"] == event and
@@ -71,7 +71,8 @@ class Log:
             e["time"] = 1794805769000000 + i
             if e["event"] == "end" and self.counts:
                 e["entries"] = i
-        return {"name": name, "entries": copy.deepcopy(self.entries), "expect": self.expect}
+        more = {"left_out": self.left_out} if self.left_out else {}
+        return {"name": name, "entries": copy.deepcopy(self.entries), "expect": self.expect, **more}
 
 
 CASES = []
@@ -311,6 +312,20 @@ def _(log):
     log.want("resources", "not enforced", 2)
 
 
+for none_ in ([""], [1], [[]], [{}, ""]):
+    @case(f"not enforced is {none_!r}: a list that is not empty is not")
+    def _(log, none=none_):
+        log.get("applied", "resources")["none"] = none
+        log.want("resources", "not enforced", 2)
+
+
+@case("rows that are no text: read back and said")
+def _(log):
+    log.get("applied", "network")["read_back"].append(7)
+    log.get("applied", "filesystem")["said"].append({})
+    log.want("network", "unknown", 0)
+
+
 @case("in part: held, and said")
 def _(log):
     log.get("applied", "process").update(level="partial", partial=["proc.see"])
@@ -342,6 +357,17 @@ def _(log):
 def _(log):
     log.get("probed", "network", "end")["phase"] = "middle"
     log.want("network", "unknown", 1)
+
+
+for value, n in ((0, 0), (7, 7), ("7", 1), (True, 1)):
+    @case(f"the record was full: not_recorded is {value!r}")
+    def _(log, value=value, n=n):
+        log.get("end")["not_recorded"], log.left_out = value, n
+
+
+@case("fewer were refused at the end than at the start")
+def _(log):
+    log.get("probed", "filesystem", "end")["probes"].pop(0)
 
 
 def files():

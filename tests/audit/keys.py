@@ -83,3 +83,45 @@ def _(w):
     w.ok((w.state / "keys/issue.old.pem").read_text().startswith("-----BEGIN PUBLIC KEY-----"), "the old public half is kept")
     holds(w, "it verifies")
     w.exits(w.writ("key", "rotate", "nothing"), 125, "a role that is none")
+
+
+@test("statements of a log whose key changed: what the old one signs behind that does not count")
+def _(w):
+    def verified(folder, *args):
+        return w.writ("attest", "verify", *args, folder)
+
+    def attested(name):
+        w.exits(w.run("true", opts=("--attest-out", w.dir / name)), 0, f"{name} is made")
+        return w.dir / name
+    before, policy = attested("before"), w.home / ".config/writ/log.policy"
+    only_old, old = policy.read_text(), Kept(w)
+    w.exits(w.writ("key", "rotate"), 0, "another key")
+    after, new = attested("after"), Kept(w, "new")
+    w.ok((after / "rotated-1.tlog-proof").exists() and not (before / "rotated-1.tlog-proof").exists(), "the change comes along")
+    w.exits(verified(before), 0, "what the old one signed before stands")
+    w.exits(verified(after), 0, "what the new one signs holds")
+    old.back()
+    for i in range(2):
+        forged = attested(f"forged{i}")
+    r = w.writ("attest", "verify")
+    w.ok(r.code == 4 and "older copy" in r.said, "a copy of before, with the old private key, is none of this log", r)
+    r = verified(forged)
+    w.exits(r, 0, "which nobody can see where that is all there is")
+    new.back()
+    r = verified(forged)
+    w.ok(r.code == 4 and "another took over" in r.said, "but where the log is that says so", r)
+    keys = ["--key", forged / "attest.pub.pem", "--policy"]
+    shutil.copy(after / "rotated-1.tlog-proof", forged)
+    both = w.dir / "both.policy"
+    both.write_text(policy.read_text())
+    other = w.at(w.dir)
+    r = other.writ("attest", "verify", *keys, both, forged)
+    w.ok(r.code == 4 and "another took over" in r.said, "and where the change came along", r)
+    both.write_text(only_old)
+    w.exits(other.writ("attest", "verify", *keys, both, after), 0, "who pinned the old one is led to the new one")
+    (after / "rotated-1.tlog-proof").unlink()
+    w.exits(other.writ("attest", "verify", *keys, both, after), 5, "but not without it")
+    shutil.copy(old.copy / "keys/log.pem", w.state / "keys/log.pem")
+    w.run("true")
+    r = w.writ("attest", "verify")
+    w.ok(r.code == 4 and "another took over" in r.said, "the old key signing behind the change", r)

@@ -1,7 +1,9 @@
 """witnesses.py - what a copy cannot say of itself: is it all there is?"""
+import os
 import re
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from audit import Kept, fails, holds, verify
@@ -18,10 +20,10 @@ def serve(w, *logs, listen="127.0.0.1:0"):
     return proc, url, key
 
 
-def say(url, data, wait=5.0):
+def say(url, data, wait=5.0, source="127.0.0.1"):
     """What a witness answers to these bytes."""
     host, port = re.match(r"http://([^:]*):(\d+)", url).groups()
-    with socket.create_connection((host, int(port)), timeout=wait) as s:
+    with socket.create_connection((host, int(port)), timeout=wait, source_address=(source, 0)) as s:
         s.sendall(data)
         got = b""
         while chunk := s.recv(4096):
@@ -44,6 +46,8 @@ def _(w):
         r = w.run("true")
         w.ok(r.code == 0 and not r.said, "a session ends as before", r)
     holds(w, "and is cosigned by itself")
+    r = w.writ("attest", "verify")
+    w.ok(r.code == 0 and "1 witness" in r.text, "attest verify counts it", r)
     w.ok(key.split("+")[0] in (w.state / "log/cosigned").read_text(), "what it said is kept beside")
     today = Kept(w, "today")
     yesterday.back()
@@ -141,3 +145,49 @@ def _(w):
     for bad in ("https://127.0.0.1:1", "http://witness.test:1", "127.0.0.1:1"):
         w.exits(w.writ("witness", "add", bad, key), 125, f"{bad} is no witness")
     w.exits(w.writ("witness", "add", url, vkey(w)), 125, "nor is a log")
+
+
+def still_open(s):
+    try:
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+@test("who holds connections open keeps nobody else from being heard")
+def _(w):
+    w.run("true")
+    proc, url, key = serve(w, vkey(w))
+    port, ask, held = int(url.rsplit(":", 1)[1]), b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", []
+
+    def hold(source):
+        s = socket.create_connection(("127.0.0.1", port), timeout=5, source_address=(source, 0))
+        s.sendall(b"POST /add")
+        held.append(s)
+
+    def heard(source, text):
+        began = time.monotonic()
+        try:
+            got = say(url, ask, 8, source)
+        except OSError as e:
+            got = str(e).encode()
+        w.ok(b" 404 " in got and time.monotonic() - began < 4, text, got)
+    for _ in range(300):
+        hold("127.0.0.1")
+    heard("127.0.0.2", "300 of one address: another one is")
+    heard("127.0.0.1", "and so is that one")
+    for i in range(240):
+        hold(f"127.0.{1 + i % 40}.1")
+    heard("127.0.0.2", "240 more of forty addresses: it still is")
+    for s in held:
+        s.setblocking(False)
+    alive = sum(map(still_open, held))
+    w.ok(40 <= alive <= 128, "no more than there are places", alive)
+    if os.environ.get("WRIT_TEST_LONG"):
+        time.sleep(10.5)
+        heard("127.0.0.2", "all of them had their time")
+        w.same(sum(map(still_open, held)), 0, "and are closed")
+    for s in held:
+        s.close()

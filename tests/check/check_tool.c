@@ -192,6 +192,7 @@ static void ask_judge(struct arena *a, const struct question *q, struct buf *b)
 		if (f->verdict == VERDICT_VIOLATED)
 			buf_fmt(b, "@%" PRIu64, f->entry);
 	}
+	buf_fmt(b, " left out %" PRIu64, j->left_out);
 }
 
 static void refused(struct buf *b, const struct token_why *why)
@@ -326,7 +327,7 @@ static int grow(const char *dir, uint64_t from, uint64_t to)
 	for (uint64_t i = from; bad >= 0 && i < to; i++) {
 		scoped_entry e = { 0 };
 
-		entry_begin(&e, "test", 1794745300000000u + i);
+		entry_begin_at(&e, "test", 1794745300000000u + i);
 		entry_num(&e, "number", i);
 		bad = realm_append(&r, &e, false, NULL, &err);
 	}

@@ -33,19 +33,24 @@ class Author:
         self.log, self.key = Ed25519PrivateKey.generate(), ec.generate_private_key(ec.SECP256R1())
         self.pem = self.key.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo)
         der = self.key.public_key().public_bytes(s.Encoding.DER, s.PublicFormat.SubjectPublicKeyInfo)
-        self.keyid, raw = w.sha(der).hex(), self.log.public_key().public_bytes(s.Encoding.Raw, s.PublicFormat.Raw)
-        self.vkeys = {o: (w.sha(o.encode() + b"\n\1" + raw)[:4], b"\1" + raw) for o in (ORIGIN, "other/log/l-made")}
+        self.keyid, self.next = w.sha(der).hex(), Ed25519PrivateKey.generate()
+        self.vkeys = {(o, key): self.parts(o, key) for o in (ORIGIN, "other/log/l-made") for key in (self.log, self.next)}
 
-    def vkey(self, origin=ORIGIN):
-        return f"{origin}+{self.vkeys[origin][0].hex()}+{b64(self.vkeys[origin][1])}"
+    def parts(self, origin, key):
+        raw = key.public_key().public_bytes(s.Encoding.Raw, s.PublicFormat.Raw)
+        return w.sha(origin.encode() + b"\n\1" + raw)[:4], b"\1" + raw
+
+    def vkey(self, origin=ORIGIN, key=None):
+        parts = self.vkeys[origin, key or self.log]
+        return f"{origin}+{parts[0].hex()}+{b64(parts[1])}"
 
     def policy(self):
         return f"log {self.vkey()}\nquorum none\n".encode()
 
-    def checkpoint(self, origin, size, root):
+    def checkpoint(self, origin, size, root, *keys):
         text = f"{origin}\n{size}\n{b64(root)}\n"
-        known = self.vkeys.get(origin, self.vkeys[ORIGIN])
-        return f"{text}\n\u2014 {origin} {b64(known[0] + self.log.sign(text.encode()))}\n".encode()
+        rows = [(self.vkeys.get((origin, k), self.vkeys[ORIGIN, k])[0], k) for k in keys or (self.log,)]
+        return (text + "\n" + "".join(f"\u2014 {origin} {b64(id_ + k.sign(text.encode()))}\n" for id_, k in rows)).encode()
 
     def bundle(self, payload):
         signed = b"DSSEv1 %d %s %d %s" % (len(KIND), KIND.encode(), len(payload), payload)
@@ -77,6 +82,7 @@ class Story:
         self.end = {"event": "session.end", "session": "s1", "exit": 0, "time": 5}
         self.origin, self.order = ORIGIN, [{"event": "log.other", "time": 0}, "start", {"event": "log.other", "time": 3}, "end"]
         self.manifest, self.said, self.predicate, self.bundle, self.text = {}, {}, {}, {}, {}
+        self.signs, self.carries, self.turn = "log", None, {}  # whose key; who signs the change that comes along; what it says
 
     def write(self, author, folder):
         folder.mkdir()
@@ -84,10 +90,19 @@ class Story:
         hashes_ = [w.leaf_hash((x if isinstance(x, str) else w.cj(x)).encode()) for x in self.lines]
         end = {"entries": len(hashes_), "root": w.b64u(w.root_of(hashes_)), **self.end}
         both = {"start": self.start, "end": end}
+        turn = {"event": "key.rotate", "role": "log", "old": author.vkey(), "new": author.vkey(key=author.next), "time": 2, **self.turn}
+        self.order = [turn if x == "turn" else x for x in self.order]
         log = [w.cj(both[x] if isinstance(x, str) else x).encode() for x in self.order]
         leaves, at = [w.leaf_hash(x) for x in log], {k: self.order.index(k) for k in both}
         root = w.root_of(leaves)
-        signed = author.checkpoint(self.origin, len(log), root)
+        signed = author.checkpoint(self.origin, len(log), root, getattr(author, self.signs))
+        if self.carries is not None:
+            grown = log if turn in self.order else log + [w.cj(turn).encode()]
+            i = self.order.index(turn) if turn in self.order else len(log)
+            before = [w.leaf_hash(x) for x in grown[:i + 1]]
+            rows = "".join(b64(h) + "\n" for h in path(before, i))
+            note = author.checkpoint(self.origin, i + 1, w.root_of(before), *(getattr(author, k) for k in self.carries))
+            files["rotated-1.tlog-proof"] = f"c2sp.org/tlog-proof@v1\nextra {b64(grown[i])}\nindex {i}\n{rows}\n".encode() + note
         for k, i in at.items():
             rows = "".join(b64(h) + "\n" for h in path(leaves, i))
             files[f"{k}.tlog-proof"] = f"c2sp.org/tlog-proof@v1\nextra {b64(log[i])}\nindex {i}\n{rows}\n".encode() + signed
@@ -109,7 +124,7 @@ class Story:
         files["session.sigstore.json"] = self.text.get("session.sigstore.json", lambda t: t)(w.cj(without(bundle)).encode())
         files["log.vkey"], files["attest.pub.pem"] = author.vkey().encode() + b"\n", author.pem
         for name, data in files.items():
-            (folder / name).write_bytes(self.text.get(name, lambda t: t)(data) if name.startswith(("start", "end", "entries")) else data)
+            (folder / name).write_bytes(self.text.get(name, lambda t: t)(data) if name.startswith(("start", "end", "entries", "rotated")) else data)
 
 
 def without(value):
@@ -185,6 +200,7 @@ def cases():
         for change in (lambda t: t.replace(b"extra ", b"extra  "), lambda t: t.replace(b"\nindex", b"\nindex ", 1), lambda t: b"\n".join(t.split(b"\n")[:1] + t.split(b"\n")[2:])):
             yield text(name, change)
     yield from line_cases(digest)
+    yield from turn_cases()
 
 
 def line_cases(digest):
@@ -204,10 +220,39 @@ def line_cases(digest):
     for what, change in (("the end first", lambda o: o.reverse()), ("a small log", lambda o: o.__delitem__(slice(0, 1))),
                          ("a log of two", lambda o: (o.pop(2), o.pop(0)))):
         yield f"log: {what}", lambda story, c=change: c(story.order)
+    yield "log: one more line of signature under the end", lambda story: story.text.update(
+        {"end.tlog-proof": lambda t: t + f"\u2014 somebody/else {b64(bytes(72))}\n".encode()})
     yield "log: another origin", lambda story: setattr(story, "origin", "other/log/l-made")
     yield "log: an origin that nobody pinned", lambda story: setattr(story, "origin", "writ/log/l-nobody")
     yield "entries: the last line without a newline", lambda story: story.text.update({"entries.jsonl": lambda t: t[:-1]})
     yield "entries: bytes behind", lambda story: story.text.update({"entries.jsonl": lambda t: t + b"x"})
+
+
+def turned(signs, carries, order, **turn):
+    def do(story):
+        story.signs, story.carries, story.turn = signs, carries, turn
+        if order:
+            story.order.insert(story.order.index(order), "turn")
+    return do
+
+
+def turn_cases():
+    """The key of the log changed, before the session or after it, and that came along or did not."""
+    both, digest = ("log", "next"), "x"
+    for order in ("start", "end", None):
+        for signs in ("log", "next"):
+            for carries in (None, both):
+                yield f"log: a change before {order}, signed by {signs}, {'told' if carries else 'not told'}", turned(signs, carries, order)
+    for carries in (("log",), ("next",), ("next", "log")):
+        yield f"log: a change that {carries} signed", turned("next", carries, "start")
+    for key, values in {"event": ("key.rotated",), "role": ("issue", 1), "old": (digest, 1), "new": (digest,), "more": (1,), "time": ("x",)}.items():
+        for v in values:
+            yield f"log: a change with {key} {v!r}", turned("next", both, "start", **{key: v})
+    for change in (lambda t: t[:-1], lambda t: b"", lambda t: t.replace(b"index ", b"index  "), lambda t: t.replace(b"\nindex 1", b"\nindex 0")):
+        def do(story, c=change):
+            turned("next", both, "start")(story)
+            story.text["rotated-1.tlog-proof"] = c
+        yield "log: a change as text", do
 
 
 def ours(folder, pem, policy):

@@ -374,18 +374,19 @@ def sealed(values, name, size, root):
     need([v.get("session") for v in values if v["event"] == "session.start"].count(name) == 1, "session.start", name)
 
 
-def sessions(values, folder):
-    """{id: state} of the sessions of a realm; Bad if the file of one is not what was sealed, or nobody knows it."""
+def sessions(values, folder, covered):
+    """{id: state} of the sessions of a realm; Bad if the file of one is not what was sealed."""
+    late = {v["session"] for v in values[covered:] if v["event"] in ("session.end", "session.cut")}
     states = {v["session"]: "open or cut" for v in values if v["event"] == "session.start"}
     ended = {v["session"] for v in values if v["event"] in ("session.end", "session.cut")}
     states.update({name: "gone" for name in ended})
     for path in sorted(Path(folder).glob("*.jsonl")):
         found, root, _, rest = session(path.read_bytes())
-        need(path.stem in states, "unknown session", path.stem)
+        states.setdefault(path.stem, "unknown to the log")
         if path.stem in ended:
             need(not rest, "size", path.stem)
             sealed(values, path.stem, len(found), root)
-            states[path.stem] = "sealed"
+            states[path.stem] = "ended, not signed yet" if path.stem in late else "sealed"
     return states
 
 
@@ -397,9 +398,10 @@ def read(path):
 
 
 def verdicts(values):
-    from writ_verdict import BOUNDARIES, judge
+    from writ_verdict import BOUNDARIES, judge, left_out
     rows = [(b, *judge(values, b)) for b in BOUNDARIES]
-    return [f"{b}: {verdict}, E{strength}" + (f", see entry {at}" if at is not None else "") for b, verdict, strength, at in rows]
+    return [f"{b}: {verdict}, E{strength}" + (f", see entry {at}" if at is not None else "") for b, verdict, strength, at in rows] + \
+        ([f"{left_out(values)} events are not in the record"] if left_out(values) else [])
 
 
 def do_session(a):
@@ -412,7 +414,7 @@ def do_session(a):
 
 def do_realm(a):
     values, signed = realm(a.file[0], Policy(read(a.file[1])))
-    states = sessions(values, a.file[2]) if a.file[2:] else {}
+    states = sessions(values, a.file[2], max(size for _, size, _ in signed.values())) if a.file[2:] else {}
     return "\n".join([f"session {k}: {v}" for k, v in states.items()] + [f"{name}: {size} of {len(values)} entries, root {root.hex()}" for name, (_, size, root) in signed.items()])
 
 

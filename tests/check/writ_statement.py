@@ -6,6 +6,7 @@ Next:   writ_verdict.py draws the verdict; writ_check.py, "statement"; tests/che
 
 Written from that page and from no source code.
 """
+import copy
 import re
 
 from cryptography.exceptions import InvalidSignature
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from writ_check import Bad, b64u, canonical, cj, entry, from_b64, from_b64u, need, proof, session, sha
+from writ_check import Bad, Key, Policy, b64u, canonical, cj, entry, from_b64, from_b64u, need, proof, session, sha
 
 
 def public_keys(pem):
@@ -50,15 +51,69 @@ def signed_payload(data, keys):
     return payload
 
 
+def changes(folder, origin):
+    """[(index, old key, new key)] of the changes of the log's key that came along."""
+    links = []
+    while (path := folder / f"rotated-{len(links) + 1}.tlog-proof").exists():
+        data = path.read_bytes()
+        extra = re.match(rb"c2sp\.org/tlog-proof@v1\nextra ([^\n]*)\n", data)
+        need(extra and len(links) < 64, "rotated")
+        value = entry(from_b64(extra[1].decode("latin-1"), "rotated"), False)[0]
+        need((value["event"], value.get("role")) == ("key.rotate", "log"), "rotated")
+        need(all(isinstance(value.get(k), str) for k in ("old", "new")), "rotated")
+        for vkey in (value["old"], value["new"]):
+            try:
+                index, head, _ = proof(data, None, Policy(f"log {vkey}\nquorum none\n".encode()))
+            except Bad:
+                raise Bad("rotated") from None
+            need(head[0] == origin and index + 1 == head[1], "rotated")
+        old, new = Key(value["old"]), Key(value["new"])
+        need(not links or (links[-1][0] < index and links[-1][2].pub == old.pub), "rotated")
+        links.append((index, old, new))
+    return links
+
+
+def in_force(policy, links, size):
+    """@policy with the keys of the log that count at @size."""
+    if not links:
+        return policy
+    chain, now = [links[0][1]] + [new for _, _, new in links], links[0][1]
+    for index, _, new in links:
+        now = new if index < size else now
+    mine = [k for k in policy.logs if any((k.name, k.pub) == (c.name, c.pub) for c in chain)]
+    strange = [k for k in policy.logs if k not in mine and k.name == now.name]
+    out = copy.copy(policy)
+    out.logs = [k for k in policy.logs if k not in mine or k.pub == now.pub]
+    if mine and not strange and all(k.pub != now.pub for k in mine):
+        out.logs.append(now)
+    return out
+
+
+def both_proofs(files, folder, policy):
+    """Step 2: what is in both proofs, by the keys that count for their checkpoint."""
+    m = re.search(rb"\n\n([^\n]+)\n([0-9]{1,19})\n", files["end.tlog-proof"])
+    need(m, "malformed")
+    now = in_force(policy, changes(folder, m[1].decode("latin-1")), int(m[2]))
+    try:
+        return [proof(files[f"{n}.tlog-proof"], None, now) for n in ("start", "end")]
+    except Bad as e:
+        if e.code != "unknown log":
+            raise
+    for n in ("start", "end"):
+        proof(files[f"{n}.tlog-proof"], None, policy)
+    raise Bad("key given up")
+
+
 def statement(folder, keys, policy):
     """What holds of a session; steps 1 to 7 of "Checking". Step 4 needs to know whose the keys are."""
     files = {n: (folder / n).read_bytes() for n in ("session.sigstore.json", "start.tlog-proof", "end.tlog-proof",
                                                     "entries.jsonl", "session.json")}
     payload = signed_payload(files["session.sigstore.json"], keys)
-    (i, head, first), (j, last_head, last) = (proof(files[f"{n}.tlog-proof"], None, policy) for n in ("start", "end"))
+    (i, head, first), (j, last_head, last) = both_proofs(files, folder, policy)
     start, end = entry(first, False)[0], entry(last, False)[0]
     origin, size, tree = head
-    need(head == last_head and origin.startswith("writ/log/") and i < j, "proofs")
+    notes = {files[f"{n}.tlog-proof"].partition(b"\n\n")[2] for n in ("start", "end")}
+    need(head == last_head and len(notes) == 1 and origin.startswith("writ/log/") and i < j, "proofs")
     need((start["event"], end["event"]) == ("session.start", "session.end"), "proofs")
     word = re.compile("[A-Za-z0-9][A-Za-z0-9.-]{0,63}").fullmatch
     need(all(isinstance(start.get(k), str) and word(start[k]) for k in ("session", "tier", "adapter", "version")), "session.start")

@@ -61,6 +61,13 @@ def whole(values):
         type(said) is int and said == len(values) - 1
 
 
+def left_out(values):
+    """How many events the log does not have, because it was full; at least."""
+    last = values[-1] if values else {}
+    said = last.get("not_recorded", 0)
+    return 0 if last.get("event") != "end" else said if type(said) is int else 1
+
+
 def judge(values, boundary):
     """(verdict, strength, the entry that shows a violation)"""
     events = [v["event"] for v in values]

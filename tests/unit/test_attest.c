@@ -81,19 +81,19 @@ static struct tree_frontier write_lines(struct scene *s)
 	struct tree_frontier tree = { 0 };
 	struct entry e = { 0 };
 
-	entry_begin(&e, "start", 1000);
+	entry_begin_at(&e, "start", 1000);
 	entry_str(&e, "session", SV("abcdefgh"));
 	entry_str(&e, "workspace", SV("/home/me/secret"));
 	entry_hide(&e);
 	add_line(s, &tree, &e);
 	for (uint64_t i = 0; i < 3; i++) {
-		entry_begin(&e, "denied", 1001 + i);
+		entry_begin_at(&e, "denied", 1001 + i);
 		entry_str(&e, "object", SV("/etc/shadow"));
 		entry_hide(&e);
 		entry_num(&e, "pid", i);
 		add_line(s, &tree, &e);
 	}
-	entry_begin(&e, "end", 2000);
+	entry_begin_at(&e, "end", 2000);
 	entry_num(&e, "exit", 7);
 	add_line(s, &tree, &e);
 	return tree;
@@ -119,10 +119,10 @@ static void write_log(struct scene *s, const struct tree_frontier *tree, const c
 
 	if (!ok(realm_open(&log, at(s, "log"), true, &err) == 0, "a log: %s", err.what))
 		return;
-	entry_begin(&e, "session.start", 900);
+	entry_begin_at(&e, "session.start", 900);
 	entry_str(&e, "session", SV("otherone"));
 	append(&log, &e);
-	entry_begin(&e, "session.start", 1000);
+	entry_begin_at(&e, "session.start", 1000);
 	entry_str(&e, "session", SV("abcdefgh"));
 	entry_str(&e, "custody", sv_from(custody));
 	entry_digest(&e, "plan", &d);
@@ -131,7 +131,7 @@ static void write_log(struct scene *s, const struct tree_frontier *tree, const c
 	entry_str(&e, "adapter", SV("host"));
 	entry_str(&e, "version", SV("0.1.0"));
 	append(&log, &e);
-	entry_begin(&e, last, 2001);
+	entry_begin_at(&e, last, 2001);
 	entry_str(&e, "session", SV("abcdefgh"));
 	entry_num(&e, "entries", tree->size);
 	entry_digest(&e, "root", &root);

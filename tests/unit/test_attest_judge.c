@@ -79,6 +79,7 @@ int main(void)
 {
 	scoped_buf text = BUF_INIT(4 << 20);
 	json_t *all, *entries[ENTRIES_MAX];
+	size_t full = 0, fewer = 0;
 	bool good = true;
 
 	vector_read("attest/verdicts.json", &text);
@@ -91,10 +92,18 @@ int main(void)
 		const struct judgement j = judged(entries, n, NULL);
 
 		check(name ? name : "?", json_object_get(test, "expect"), &j);
+		if (j.left_out != (uint64_t)json_integer_value(json_object_get(test, "left_out")))
+			ok(false, "%s: %llu events are left out", name ? name : "?",
+			   (unsigned long long)j.left_out);
+		full += j.left_out > 0 &&
+			strstr(j.of[BOUNDARY_FILESYSTEM].why, "at least 1 denial");
+		fewer += strncmp(j.of[BOUNDARY_FILESYSTEM].why, "1 of 5 probes", 13) == 0;
 		good &= removals_hold(entries, n, i == 0 ? 5000 : 100);
 		if (i == 0)
 			test_words(entries, n);
 	}
+	ok(full == 3, "what was left out of a full record is said with the denials");
+	ok(fewer == 1, "of probes at the start and at the end the fewer count");
 	ok(good, "no entry that is taken away makes a finding better");
 	test_odd();
 	json_decref(all);

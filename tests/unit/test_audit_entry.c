@@ -13,7 +13,7 @@ static char *const args[] = { arg0, arg1, arg2, NULL };
 
 static void make(struct entry *e, const char *secret)
 {
-	entry_begin(e, "exec", 1794805769388123);
+	entry_begin_at(e, "exec", 1794805769388123);
 	entry_str(e, "program", SV("sh"));
 	entry_str(e, "object", sv_from(secret));
 	entry_hide(e);
@@ -141,20 +141,20 @@ static void test_limits(void)
 	struct digest d;
 
 	buf_fill(&big, 'x', ENTRY_PUBLIC_MAX);
-	entry_begin(&e, "x", 1);
+	entry_begin_at(&e, "x", 1);
 	entry_str(&e, "a", buf_view(&big));
 	ok(entry_finish(&e, &line, &d, &err) < 0, "too much that is public");
 	entry_hide(&e);
 	buf_clear(&line);
 	ok(entry_finish(&e, &line, &d, &err) == 0, "the same, private");
-	entry_begin(&e, "x", 1);
+	entry_begin_at(&e, "x", 1);
 	entry_num(&e, "a", 1);
 	entry_num(&e, "a", 2);
 	ok(entry_finish(&e, &line, &d, &err) < 0, "one name twice");
-	entry_begin(&e, "x", 1);
+	entry_begin_at(&e, "x", 1);
 	entry_num(&e, "_sd", 1);
 	ok(entry_finish(&e, &line, &d, &err) < 0, "a name that is not for members");
-	entry_begin(&e, "x", 1);
+	entry_begin_at(&e, "x", 1);
 	entry_num(&e, "a", UINT64_MAX);
 	buf_clear(&line);
 	ok(entry_finish(&e, &line, &d, &err) == 0 && has(&line, "\"a\":9007199254740991"),

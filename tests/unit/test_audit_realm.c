@@ -57,7 +57,7 @@ static const char *at(const char *name)
 
 static void entry_of(struct entry *e, unsigned long i)
 {
-	entry_begin(e, "test", 1000000 + i);
+	entry_begin_at(e, "test", 1000000 + i);
 	entry_num(e, "i", i);
 }
 
@@ -416,6 +416,53 @@ static void test_crashes(int fail)
 	   fail ? strerror(fail) : "killed", points, lost, refused_n, wrong);
 }
 
+/* Entries and the end of a session among them, which nobody signs; then somebody does. */
+static uint64_t signed_late(const char *name, unsigned before, const char *event, unsigned behind,
+			    char last[static 64])
+{
+	scoped_buf b = BUF_INIT(ENTRY_PUBLIC_MAX);
+	struct writ_err err = { 0 };
+	scoped_entry e = { 0 };
+	uint64_t size = 0;
+	struct realm r;
+
+	if (realm_open(&r, at(name), true, &err) < 0)
+		return 0;
+	ok(append(&r, 0, &err) == 0 && realm_sign(&r, &key, &sec, false, &err) == 0, "signed");
+	for (unsigned i = 0; i < before; i++)
+		(void)!append(&r, i, &err);
+	entry_begin_at(&e, event, 1);
+	ok(realm_append(&r, &e, false, NULL, &err) == 0, "append: %s", err.what);
+	for (unsigned i = 0; i < behind; i++)
+		(void)!append(&r, i, &err);
+	realm_close(&r);
+	for (int i = 0; i < 2; i++) {
+		if (realm_open(&r, at(name), true, &err) < 0)
+			return 0;
+		ok(append(&r, 1, &err) == 0 && realm_sign(&r, &key, &sec, i, &err) == 0, "signed");
+		size = r.tree.size;
+		if (i == 0 && realm_entry(&r, size - 1, &b, &err) == 0)
+			(void)snprintf(last, 64, SV_FMT, SV_ARG(entry_event(buf_view(&b))));
+		realm_close(&r);
+	}
+	return size;
+}
+
+static void test_late(void)
+{
+	char last[64] = "";
+
+	ok(signed_late("late1", 0, "session.end", 0, last) == 5 &&
+		   strcmp(last, "log.unsigned") == 0,
+	   "an end that nobody signed is said by who signs next, once: %s", last);
+	ok(signed_late("late2", 3, "session.cut", 600, last) == 608 &&
+		   strcmp(last, "log.unsigned") == 0,
+	   "also from behind its bundle: %s", last);
+	ok(signed_late("late3", 300, "session.start", 300, last) == 604 &&
+		   strcmp(last, "test") == 0,
+	   "a start is none, and nothing is said: %s", last);
+}
+
 int main(void)
 {
 	static const uint8_t seed[32] = { 7 };
@@ -430,6 +477,7 @@ int main(void)
 	test_many();
 	test_damage();
 	test_power();
+	test_late();
 	test_crashes(0);
 	test_crashes(EIO);
 	sh("cd / && rm -rf %s", top);

@@ -58,7 +58,7 @@ static void append(struct realm *log, const char *event, const char *id, const s
 	struct writ_err err = { 0 };
 	scoped_entry e = { 0 };
 
-	entry_begin(&e, event, 1000000);
+	entry_begin_at(&e, event, 1000000);
 	entry_str(&e, "session", sv_from(id));
 	if (strcmp(event, "session.start") != 0) {
 		entry_num(&e, "entries", l->tree.size);
@@ -73,7 +73,7 @@ static void line(struct slog *l, const char *event, const char *object)
 	struct writ_err err = { 0 };
 	scoped_entry e = { 0 };
 
-	entry_begin(&e, event, 1000000);
+	entry_begin_at(&e, event, 1000000);
 	entry_str(&e, "object", sv_from(object));
 	entry_hide(&e);
 	if (slog_append(l, &e, &err) < 0)

@@ -1,0 +1,173 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "codec/json.h"
+#include "signer/signer.h"
+
+#include "base/banned.h"
+
+/* Our user cannot enter the directory of the log; what lies there comes file by file. */
+
+enum { NAME_ROOM = 256, DEPTH = 8 };
+
+/* Nothing but what a log has: no way up, nothing hidden. */
+static bool is_name(struct sv name)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		const char c = name.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '/' && c != '.')
+			return false;
+		if (c == '.' && (i == 0 || name.p[i - 1] == '/' || name.p[i - 1] == '.'))
+			return false;
+	}
+	return name.n > 0 && name.n < NAME_ROOM && name.p[0] != '/';
+}
+
+static int make_above(int dir, const char *name, struct writ_err *err)
+{
+	char path[NAME_ROOM];
+	const char *end = name;
+
+	while ((end = strchr(end, '/'))) {
+		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - name), name);
+		if (mkdirat(dir, path, 0700) < 0 && errno != EEXIST)
+			return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+		end++;
+	}
+	return 0;
+}
+
+static int keep_part(int dir, struct sv message, struct writ_err *err)
+{
+	const struct sv name = sv_cut(&message, '\n');
+	char path[NAME_ROOM];
+	scoped_fd fd = -1;
+	int r;
+
+	if (!is_name(name))
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "writ-signer sends what is no part of a log");
+	(void)snprintf(path, sizeof(path), SV_FMT, SV_ARG(name));
+	r = make_above(dir, path, err);
+	if (r < 0)
+		return r;
+	fd = openat(dir, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", path)
+		      : fd_write_all(fd, message, err);
+}
+
+static void remove_below(int at, const char *name, int depth)
+{
+	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 || depth == 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    unlinkat(dirfd(d), e->d_name, 0) < 0)
+			remove_below(dirfd(d), e->d_name, depth - 1);
+	if (d)
+		closedir(d);
+	else
+		scope_close(&fd);
+	(void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
+/* The directory log/ of the copy, new. */
+static int fresh(const struct signer_copy *c, int *ret_fd, struct writ_err *err)
+{
+	scoped_fd top = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), fd = -1;
+	scoped_fd lock = -1;
+
+	if (top >= 0)
+		remove_below(top, "log", DEPTH);
+	if (top < 0 || mkdirat(top, "log", 0700) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", c->dir);
+	fd = openat(top, "log", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	lock = fd < 0 ? -1 : openat(fd, "lock", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", c->dir);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int signer_copy_fetch(void *ctx, struct writ_err *err)
+{
+	struct signer_copy *c = ctx;
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), text = BUF_INIT(1024);
+	scoped_json *o = json_pack("{s:s%,s:b,s:b}", "realm", c->realm.p, c->realm.n, "sign",
+				   c->sign, "entries", c->entries);
+	struct writ_err gone = { 0 };
+	scoped_fd fd = -1, dir = -1;
+	char letter = SIGNER_FILE;
+	int r = fresh(c, &dir, err);
+
+	if (r == 0)
+		r = o ? cj_encode(o, &text, err) : writ_nomem(err);
+	if (r == 0)
+		r = signer_start(&c->in, "log", -1, &fd, err);
+	if (r == 0)
+		(void)!signer_send(fd, SIGNER_LOG, buf_view(&text), &gone);
+	while (r == 0 && letter == SIGNER_FILE) {
+		r = signer_answer_next(fd, &b, &letter, err);
+		if (r == 0 && letter == SIGNER_FILE)
+			r = keep_part(dir, buf_view(&b), err);
+	}
+	c->there = r == 0 && letter == SIGNER_DONE;
+	return r;
+}
+
+int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err)
+{
+	const int n = snprintf(c->dir, sizeof(c->dir), SV_FMT "/copy.XXXXXX", SV_ARG(state));
+	int r;
+
+	if (n < 0 || (size_t)n >= sizeof(c->dir) || !mkdtemp(c->dir)) {
+		c->dir[0] = 0;
+		return writ_fail(err, WRIT_E_SYS, errno, "a copy of writ-signer's log");
+	}
+	c->state = sv_from(c->dir);
+	r = signer_copy_fetch(c, err);
+	if (r < 0)
+		signer_copy_close(c);
+	return r;
+}
+
+void signer_copy_close(struct signer_copy *c)
+{
+	if (c->dir[0])
+		remove_below(AT_FDCWD, c->dir, DEPTH);
+	c->dir[0] = 0;
+	c->there = false;
+}
+
+int signer_copy_keep(void *ctx, struct sv note, struct writ_err *err)
+{
+	const struct signer_copy *c = ctx;
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), text = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct writ_err gone = { 0 };
+	scoped_fd fd = -1;
+	char letter = 0;
+	int r;
+
+	buf_fmt(&text, SV_FMT "\n", SV_ARG(c->realm));
+	buf_sv(&text, note);
+	r = buf_check(&text, err);
+	if (r == 0)
+		r = signer_start(&c->in, "log", -1, &fd, err);
+	if (r == 0)
+		(void)!signer_send(fd, SIGNER_COSIGN, buf_view(&text), &gone);
+	if (r == 0)
+		r = signer_answer_next(fd, &b, &letter, err);
+	return r == 0 && letter != SIGNER_DONE
+		       ? writ_fail(err, WRIT_E_SYS, 0, "writ-signer does not know this log")
+		       : r;
+}

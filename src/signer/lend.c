@@ -1,0 +1,232 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "codec/json.h"
+#include "signer/signer_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * The log of the caller is no secret to the caller: they get every byte of it, to verify it
+ * and to show it to witnesses, which we cannot reach. SECURITY: bytes, never a descriptor:
+ * the files belong to the caller's uid, and only the way to them is closed.
+ */
+
+enum { DEPTH = 6, NAME_ROOM = 256 };
+
+static int send_part(int fd, const char *name, struct sv bytes, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	int r;
+
+	buf_fmt(&b, "%s\n", name);
+	buf_sv(&b, bytes);
+	r = buf_check(&b, err);
+	return r == 0 ? signer_send(fd, SIGNER_FILE, buf_view(&b), err) : r;
+}
+
+static int send_one(int fd, const struct realm *log, const char *name, struct writ_err *err)
+{
+	scoped_fd file = openat(log->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char part[SIGNER_PART_MAX];
+	ssize_t n;
+	int r = 0;
+
+	if (file < 0 && errno == ENOENT)
+		return 0;
+	do {
+		n = file < 0 ? -1 : read(file, part, sizeof(part));
+		if (n < 0)
+			return writ_fail(err, WRIT_E_SYS, errno, "%s", name);
+		r = send_part(fd, name, (struct sv){ part, (size_t)n }, err);
+	} while (r == 0 && n > 0);
+	return r;
+}
+
+static int send_below(int fd, const struct realm *log, const char *dir, bool entries, int depth,
+		      struct writ_err *err);
+
+static int send_name(int fd, const struct realm *log, const char *dir, const char *file,
+		     bool entries, int depth, struct writ_err *err)
+{
+	char name[NAME_ROOM];
+	const int n = snprintf(name, sizeof(name), "%s/%s", dir, file);
+	struct stat st;
+
+	if (file[0] == '.' || sv_ends(sv_from(file), SV(".new")) ||
+	    (!entries && strcmp(name, "tile/entries") == 0))
+		return 0;
+	if (n < 0 || (size_t)n >= sizeof(name) ||
+	    fstatat(log->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%.60s", dir);
+	return S_ISDIR(st.st_mode) ? send_below(fd, log, name, entries, depth - 1, err)
+				   : send_one(fd, log, name, err);
+}
+
+static int send_below(int fd, const struct realm *log, const char *dir, bool entries, int depth,
+		      struct writ_err *err)
+{
+	const int at = openat(log->dir, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = at < 0 || depth == 0 ? NULL : fdopendir(at);
+	const struct dirent *e;
+	int r = 0;
+
+	if (at < 0 && errno == ENOENT)
+		return 0;
+	if (!d) {
+		scope_close(&at);
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
+	}
+	while (r == 0 && (e = readdir(d)))
+		r = send_name(fd, log, dir, e->d_name, entries, depth, err);
+	closedir(d);
+	return r;
+}
+
+static int send_vkey(const struct held *h, int fd, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(NOTE_VKEY_MAX + 2);
+	const char *origin = held_origin(h);
+	struct key_pair pair;
+	struct note_key key;
+	int r = origin ? held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+
+	crypto_wipe(&pair, sizeof(pair));
+	if (r < 0)
+		return r;
+	note_key_print(&key, &b);
+	buf_ch(&b, '\n');
+	r = buf_check(&b, err);
+	return r == 0 ? send_part(fd, "log.vkey", buf_view(&b), err) : r;
+}
+
+static int send_log(const struct held *h, int fd, bool sign, bool entries, struct writ_err *err)
+{
+	static const char *const files[] = { "checkpoint", "latest", "cosigned" };
+	static const char *const dirs[] = { "rotated", "tile", "wal" };
+	struct realm log;
+	int r = realm_open(&log, h->path[HELD_LOG], sign, err);
+
+	if (r < 0)
+		return r;
+	/* What others get to see is on the disk. */
+	if (sign)
+		r = held_sign(h, &log, true, err);
+	if (r == 0)
+		r = send_vkey(h, fd, err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
+		r = send_one(fd, &log, files[i], err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++)
+		r = send_below(fd, &log, dirs[i], entries, DEPTH, err);
+	realm_close(&log);
+	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
+}
+
+/* Never made for somebody who only asks. */
+static bool is_there(struct held *h)
+{
+	held_paths(h);
+	return attest_is_word(h->realm) && access(h->path[HELD_LOG], F_OK) == 0;
+}
+
+static int lend(struct held *h, int fd, struct sv message, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	bool sign, entries;
+	int r = cj_decode(message, &o, err);
+
+	if (r < 0)
+		return r;
+	in = fields_of(o, h->a, err);
+	h->realm = member_word(&in, "realm");
+	sign = member_bool(&in, "sign");
+	entries = member_bool(&in, "entries");
+	r = fields_end(&in);
+	if (r < 0)
+		return r;
+	return is_there(h) ? send_log(h, fd, sign, entries, err)
+			   : signer_send(fd, SIGNER_NONE, SV(""), err);
+}
+
+/*
+ * A checkpoint of ours with lines of others. Who those are is not for us to judge: a line
+ * that does not fit makes its reader refuse it, and the caller alone is that reader.
+ */
+static int check_note(const struct held *h, struct realm *log, struct sv bytes,
+		      struct checkpoint *ret, struct writ_err *err)
+{
+	const char *origin = held_origin(h);
+	struct key_pair pair;
+	struct note_key key;
+	struct digest root;
+	struct note note;
+	int r = origin ? held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+
+	crypto_wipe(&pair, sizeof(pair));
+	if (r == 0)
+		r = checkpoint_open(bytes, &key, &note, ret, err);
+	if (r == 0 && ret->size > log->tree.size)
+		r = writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");
+	if (r == 0)
+		r = tree_root(&log->nodes.nodes, ret->size, &root, err);
+	if (r == 0 && !digest_eq(&root, &ret->root))
+		r = writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");
+	return r;
+}
+
+static uint64_t size_of(const struct realm *log)
+{
+	scoped_buf b = BUF_INIT(NOTE_MAX);
+	struct writ_err no = { 0 };
+	struct checkpoint c;
+	struct note note;
+
+	return realm_read(log, "cosigned", &b, &no) == 0 && b.n &&
+			       note_parse(buf_view(&b), &note, &no) == 0 &&
+			       checkpoint_parse(note.text, &c, &no) == 0
+		       ? c.size
+		       : 0;
+}
+
+static int keep(struct held *h, int fd, struct sv message, struct writ_err *err)
+{
+	struct checkpoint c;
+	struct realm log;
+	int r;
+
+	h->realm = sv_cut(&message, '\n');
+	if (!is_there(h))
+		return signer_send(fd, SIGNER_NONE, SV(""), err);
+	r = realm_open(&log, h->path[HELD_LOG], true, err);
+	if (r < 0)
+		return r;
+	r = check_note(h, &log, message, &c, err);
+	if (r == 0 && size_of(&log) <= c.size)
+		r = realm_put(log.dir, "cosigned", message, true, err);
+	realm_close(&log);
+	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
+}
+
+int lend_log(int fd, struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct held h = { .a = &a };
+	char letter = 0;
+	const int r = signer_receive(fd, &b, &letter, err);
+
+	if (r < 0)
+		return r;
+	if (letter == SIGNER_LOG)
+		return lend(&h, fd, buf_view(&b), err);
+	if (letter == SIGNER_COSIGN)
+		return keep(&h, fd, buf_view(&b), err);
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "that is no question");
+}
