@@ -75,8 +75,8 @@ int token_read(struct args *a, const char *path, char **ret, size_t *ret_n)
 	}
 	if (r == 0 && *ret_n == 0) {
 		(void)!token_no(&why, TOKEN_E_FORMAT,
-				"there is nothing in %s: expected a chain of tokens, as writ token "
-				"mint prints it",
+				"expected a chain of tokens, as writ token mint prints it; nothing "
+				"is in %s",
 				std ? "standard input" : path);
 		return token_refused(&why, EXIT_NO);
 	}

@@ -236,6 +236,7 @@ int delegate_token(struct session *s, const struct policy_agent *agent, const st
 	if (!why || !to.wallet || !to.chain)
 		return writ_nomem(err);
 	why->hop = TOKEN_HOP_NONE;
+	ret->why = why;
 	/* Anew: what is known of the session's own may be hours old. */
 	r = wallet_open(s->a, s->opt->state, s->opt->realm, false, to.wallet, err);
 	if (r < 0)

@@ -1,6 +1,7 @@
 #include "session/session_priv.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "codec/base64.h"
 #include "wallet/wallet.h"
@@ -122,6 +123,19 @@ void token_name(const struct token_id *sid, char ret_id[static SESSION_ID + 1])
 	ret_id[SESSION_ID] = 0;
 }
 
+/* The name of one that gave its session back is on record already: this one gets another. */
+static int name_session(struct session *s, const struct token_id *sid, struct writ_err *err)
+{
+	char *id = s->opt->begun->id;
+	const char *path;
+
+	token_name(sid, id);
+	path = arena_fmt(s->a, SV_FMT "/sessions/%s.jsonl", SV_ARG(s->opt->state), id);
+	if (!path)
+		return writ_nomem(err);
+	return access(path, F_OK) == 0 ? session_make_id(id, err) : 0;
+}
+
 static int refused(const struct session_token *t, struct writ_err *err)
 {
 	*err = t->why->err;
@@ -148,8 +162,7 @@ int token_begin(struct session *s, struct writ_err *err)
 	if (r < 0)
 		return refused(t, err);
 	s->token_state = TOKEN_CLAIMED;
-	token_name(&chain_leaf(t->chain)->sid, s->opt->begun->id);
-	return 0;
+	return name_session(s, &chain_leaf(t->chain)->sid, err);
 }
 
 int token_spend(struct session *s, struct writ_err *err)

@@ -328,7 +328,7 @@ void meter_close(struct session *s);
 must_check int delegate_prices(struct arena *a, struct cap_set *set, struct writ_err *err);
 must_check int delegate_policy(struct session *s, const struct policy_agent *agent,
 			       struct policy *ret, struct writ_err *err);
-/* If it is refused, @err says why. */
+/* If it is refused, @err and @ret->why say why. */
 must_check int delegate_token(struct session *s, const struct policy_agent *agent,
 			      const struct token_id *sid, struct session_token *ret,
 			      struct writ_err *err);

@@ -223,10 +223,9 @@ static int take_bundle(const struct wallet *w, struct sv text, const struct sign
 		r = trust_open(w->a, text, org ? org : &known, w->now, seen, &fresh, why);
 	if (r < 0 && why->code == TOKEN_E_REPLAY)
 		return token_no(why, TOKEN_E_REPLAY,
-				"an older bundle than version %llu, which was taken before: get the "
-				"newest; if the organisation began anew, remove %s/trust*, and name "
-				"its key with --org",
-				(unsigned long long)seen, w->dir);
+				"version %llu was taken: get the newest; if they began anew, remove "
+				"tokens/trust* and use --org KEY",
+				(unsigned long long)seen);
 	return r < 0 ? r : keep_bundle(w, text, org ? org : &known, fresh.ver, err);
 }
 

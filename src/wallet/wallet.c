@@ -163,9 +163,9 @@ static int check_clock(const struct wallet *w, struct token_why *why)
 		return 0;
 	why->hop = TOKEN_HOP_NONE;
 	return token_no(why, TOKEN_E_TIME,
-			"the clock of this machine went back by %llu seconds, and tokens count only "
-			"while it is right: set it, or if the later time was wrong, remove %s/clock",
-			(unsigned long long)(w->floor - w->now), w->dir);
+			"the clock went back by %llu seconds: set it right, or remove tokens/clock "
+			"if the later time was the wrong one",
+			(unsigned long long)(w->floor - w->now));
 }
 
 static struct token_here here_of(const struct wallet *w, struct sv realm)

@@ -54,10 +54,14 @@ static bool make_chain(const struct wallet *w, struct chain *ret)
 
 static void test_once(const struct wallet *w, const struct chain *c)
 {
+	struct wallet nowhere = *w;
 	struct token_why why = { 0 };
 	struct writ_err err = { 0 };
 
+	nowhere.log = "/dev/null/log";
 	ok(wallet_claim(w, c, &why) == 0, "a session is ours");
+	ok(wallet_spend(&nowhere, c, "x", &why) < 0 && why.code == TOKEN_E_LOG,
+	   "what cannot be logged is not begun");
 	ok(wallet_claim(w, c, &why) < 0 && why.code == TOKEN_E_REPLAY, "and nobody else's");
 	ok(wallet_give_back(w, c, "x", false, &err) == 0, "nothing ran: %s", err.what);
 	ok(wallet_claim(w, c, &why) == 0, "so it can be begun after all");
