@@ -21,11 +21,11 @@ enum meter_end { METER_GOES_ON = 0, METER_OVER, METER_SPENT };
 struct way {
 	int from, to;
 	_Atomic uint64_t *used;
-	uint64_t limit; /* 0: none */
+	uint64_t limit;			   /* 0: none */
 	const struct quota_shared *shared; /* with other sessions */
 	bool up;
-	size_t at, n;	/* of @bytes, on their way */
-	bool ended;	/* nothing more comes */
+	size_t at, n; /* of @bytes, on their way */
+	bool ended;   /* nothing more comes */
 	char bytes[PIECE];
 };
 

@@ -79,8 +79,8 @@ static void put_pools(struct buf *b, const struct quota_shared *s)
 	put_key(b, "pools");
 	buf_ch(b, '[');
 	for (size_t i = 0; i < s->pools_n; i++)
-		buf_fmt(b, "%s{\"down\":%llu,\"requests\":%llu,\"slot\":%u,\"up\":%llu}", i ? "," : "",
-			(unsigned long long)s->pools[i].down,
+		buf_fmt(b, "%s{\"down\":%llu,\"requests\":%llu,\"slot\":%u,\"up\":%llu}",
+			i ? "," : "", (unsigned long long)s->pools[i].down,
 			(unsigned long long)s->pools[i].requests, s->pools[i].slot,
 			(unsigned long long)s->pools[i].up);
 	buf_ch(b, ']');

@@ -67,8 +67,8 @@ int delegate_policy(struct session *s, const struct policy_agent *agent, struct 
 		    struct writ_err *err)
 {
 	const struct session_token *t = s->opt->token;
-	struct cap_set *hops =
-		arena_array(s->a, struct cap_set, s->opt->policy->set.hops_n + 2), *last;
+	struct cap_set *hops = arena_array(s->a, struct cap_set, s->opt->policy->set.hops_n + 2),
+		       *last;
 	struct policy p = *agent->lists;
 	const char *says;
 	size_t n;
@@ -127,10 +127,10 @@ static int own_set(struct session *s, const struct cap_set *from, const struct c
 		struct cap_entry *slot;
 
 		if (deny ? inherited || has_text(own.nots.v, own.nots.n, e->cap.text) ||
-				   has_text(leaf->nots.v, leaf->nots.n, e->cap.text)
+				    has_text(leaf->nots.v, leaf->nots.n, e->cap.text)
 			 : (inherited && e->cap.action != CAP_PROC_EXEC) ||
-				   !is_covered(&e->cap, leaf) ||
-				   has_text(own.caps.v, own.caps.n, e->cap.text))
+				    !is_covered(&e->cap, leaf) ||
+				    has_text(own.caps.v, own.caps.n, e->cap.text))
 			continue;
 		if (deny)
 			slot = vec_push(s->a, &own.nots);
@@ -243,7 +243,8 @@ int delegate_token(struct session *s, const struct policy_agent *agent, const st
 		return r;
 	r = derive(s, &agent->set, sid, &to);
 	if (r == 0)
-		r = wallet_chain(to.wallet, (struct sv){ to.text, to.text_n }, false, to.chain, why);
+		r = wallet_chain(to.wallet, (struct sv){ to.text, to.text_n }, false, to.chain,
+				 why);
 	if (r < 0) {
 		*err = why->err;
 		return r;

@@ -52,7 +52,8 @@ static void end_refused(struct session *s, const struct token_why *why)
 		    SESSION_SIGNALLED + 15);
 		return;
 	}
-	text = arena_fmt(s->a, "the token does not count any more (%s: %s), and everything was ended",
+	text = arena_fmt(s->a,
+			 "the token does not count any more (%s: %s), and everything was ended",
 			 token_code_name(why->code), why->err.what);
 	end(s, why->code == TOKEN_E_RVK_STALE ? "token.stale" : "token.untrusted",
 	    text ? text : "the token does not count any more", SESSION_SIGNALLED + 15);

@@ -13,7 +13,12 @@
  * be left that it revokes: none of a chain lives longer than its first one could.
  */
 
-enum { KNOWN_MAX = 4096, ENTRY_ROOM = 64 << 10, REVOKED_MAX = 256 << 10, KEPT = TOKEN_LIFE_MAX + 2 * TOKEN_SKEW };
+enum {
+	KNOWN_MAX = 4096,
+	ENTRY_ROOM = 64 << 10,
+	REVOKED_MAX = 256 << 10,
+	KEPT = TOKEN_LIFE_MAX + 2 * TOKEN_SKEW
+};
 
 static int read_file(const struct wallet *w, struct arena *a, struct buf *b, struct writ_err *err)
 {

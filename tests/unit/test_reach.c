@@ -444,9 +444,7 @@ static void test_shared(void)
 {
 	static _Alignas(65536) struct quota_counter counters[2]; /* as a mapping is */
 	static const struct quota_cell cells[] = { { 0, 0 }, { 1, 1 } };
-	const struct quota_shared shared = {
-		.v = counters, .n = 2, .cells = cells, .cells_n = 2
-	};
+	const struct quota_shared shared = { .v = counters, .n = 2, .cells = cells, .cells_n = 2 };
 	const struct quota_bill both = { .entry = 0, .prices = { 0, 1 }, .prices_n = 2 };
 	const struct quota_bill first = { .entry = 0, .prices = { 0 }, .prices_n = 1 };
 	struct cap_set s = { 0 };
@@ -488,12 +486,8 @@ static void test_pools(void)
 	static _Alignas(65536) struct quota_counter counters[2];
 	static const struct quota_pool pools[] = { { .slot = 0, .requests = 4, .up = 100 },
 						   { .slot = 1, .requests = 3, .down = 50 } };
-	const struct quota_shared shared = {
-		.v = counters, .n = 2, .pools = pools, .pools_n = 2
-	};
-	const struct quota_shared outer = {
-		.v = counters, .n = 2, .pools = pools, .pools_n = 1
-	};
+	const struct quota_shared shared = { .v = counters, .n = 2, .pools = pools, .pools_n = 2 };
+	const struct quota_shared outer = { .v = counters, .n = 2, .pools = pools, .pools_n = 1 };
 	const struct quota_bill one = { .entry = 0 };
 	struct cap_set s = { 0 };
 	struct quota x, y;

@@ -196,13 +196,15 @@ static void test_again(void)
 	h.trust = &narrower;
 	ok(chain_again(&c, &h, true, &why) < 0 && why.code == TOKEN_E_CEILING, "a lower ceiling");
 	h.trust = &ended;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "an issuer that ended");
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT,
+	   "an issuer that ended");
 	h.trust = &old;
 	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "a bundle that ended");
 	h.trust = &same;
 	h.local = false;
 	h.lists_n = 0;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_RVK_STALE, "no list any more");
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_RVK_STALE,
+	   "no list any more");
 	h = *here();
 	h.trust = &same;
 	h.now += 5000;

@@ -122,7 +122,8 @@ static void test_holds(struct wallet *w, const struct chain *c)
 	ok(wallet_holds(w, c, w->now + 400, &why) == 0, "our own list does not get old");
 	ok(wallet_holds(w, c, w->now + 700, &why) < 0 && why.code == TOKEN_E_TIME, "it ends");
 	ok(wallet_revoke(w, &chain_leaf(c)->jti, &err) == 0, "it is revoked: %s", err.what);
-	ok(wallet_holds(w, c, w->now, &why) < 0 && why.code == TOKEN_E_REVOKED, "and does not hold");
+	ok(wallet_holds(w, c, w->now, &why) < 0 && why.code == TOKEN_E_REVOKED,
+	   "and does not hold");
 	ok(wallet_holds(w, c, w->now, &why) < 0, "asked again neither");
 	wallet_close(w);
 }
@@ -139,7 +140,8 @@ int main(void)
 	struct wallet w;
 	struct chain c;
 
-	if (crypto_start(&err) < 0 || !mkdtemp(state) || wallet_open(&arena, sv_from(state), SV("l-w"), true, &w, &err) < 0 ||
+	if (crypto_start(&err) < 0 || !mkdtemp(state) ||
+	    wallet_open(&arena, sv_from(state), SV("l-w"), true, &w, &err) < 0 ||
 	    !make_chain(&w, &c)) {
 		ok(false, "a realm: %s", err.what);
 		return tap_done();
