@@ -216,7 +216,9 @@ static int add_envs(struct lower *l)
 		struct policy_setenv *e;
 		const char *name;
 
-		if (c->action != CAP_ENV_PASS || c->path.n != 1)
+		/* Those of base come with it. */
+		if (c->action != CAP_ENV_PASS || c->path.n != 1 ||
+		    l->set->rules.v[l->set->caps.v[i].rule].built_in)
 			continue;
 		name = arena_fmt(l->a, SV_FMT "%s" SV_FMT, SV_ARG(s->pre), s->star ? "*" : "",
 				 SV_ARG(s->suf));
@@ -278,18 +280,26 @@ static int finish(struct chained *c)
 /* Blocks that came with the command line's rules: each within what is left of the tokens. */
 static int add_agents(struct chained *c, struct policy *p)
 {
-	int r;
+	int r = 0;
 
 	if (!c->agents)
 		return 0;
 	memcpy(&p->agents, &c->agents->agents, sizeof(p->agents));
 	memcpy(&p->agent_work, &c->agents->agent_work, sizeof(p->agent_work));
-	for (size_t i = 0; i < p->agents.n; i++)
-		check_within(p->agent_work.v[i], &p->set, DIAG_WARNING,
+	for (size_t i = 0; i < p->agents.n; i++) {
+		struct lower *l = p->agent_work.v[i];
+
+		check_within(l, &p->set, DIAG_WARNING,
 			     "this asks for more than its session has, so it is cut down");
+		/* SECURITY: no capability stands behind these; what is passed comes from those. */
+		memset(&l->policy->envs, 0, sizeof(l->policy->envs));
+		memset(&l->policy->secrets, 0, sizeof(l->policy->secrets));
+	}
 	r = finish_agents(p, true);
-	for (size_t i = 0; r == 0 && i < p->agents.n; i++)
+	for (size_t i = 0; r == 0 && i < p->agents.n; i++) {
+		r = add_envs(p->agent_work.v[i]);
 		hide_workspace(&p->agents.v[i].set);
+	}
 	return r;
 }
 

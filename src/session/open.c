@@ -157,6 +157,9 @@ int token_begin(struct session *s, struct writ_err *err)
 	/* Only a session with agents needs it again, to derive for them. */
 	if (!session_spawns(s->opt->policy) || r < 0)
 		forget(t);
+	/* An agent's was made for this proof, and nothing can be derived with it. */
+	if (s->opt->parent.n)
+		wallet_holder_end(t->wallet, &chain_leaf(t->chain)->cnf_kid);
 	if (r == 0)
 		r = wallet_claim(t->wallet, t->chain, t->why);
 	if (r < 0)

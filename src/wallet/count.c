@@ -176,7 +176,7 @@ static size_t spares(const struct joining *j)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < j->n; i++)
+	for (size_t i = 0; j->v && i < j->n; i++)
 		n += j->v[i].exp + 2 * TOKEN_SKEW < j->now;
 	return n;
 }

@@ -213,6 +213,8 @@ int wallet_present(const struct wallet *w, struct sv presentation, struct chain 
 
 void wallet_close(struct wallet *w)
 {
+	w->trust = (struct trust){ 0 };
+	w->lists_n = 0;
 	arena_clear(&w->news);
 }
 

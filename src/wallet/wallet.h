@@ -79,6 +79,8 @@ must_check int wallet_holder_new(const struct wallet *w, uint64_t exp, struct jw
 				 struct writ_err *err);
 must_check int wallet_holder(const struct wallet *w, const struct jws_kid *kid,
 			     struct jws_pair *ret, struct writ_err *err);
+/* Nobody needs that key any more. */
+void wallet_holder_end(const struct wallet *w, const struct jws_kid *kid);
 /* A version 7 UUID. */
 must_check int wallet_id(const struct wallet *w, struct token_id *ret, struct writ_err *err);
 
