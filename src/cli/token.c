@@ -74,6 +74,7 @@ int token_read(struct args *a, const char *path, char **ret, size_t *ret_n)
 		return token_refused(&why, EXIT_NO);
 	}
 	if (r == 0 && *ret_n == 0) {
+		why.hop = 0;
 		(void)!token_no(&why, TOKEN_E_FORMAT,
 				"expected a chain of tokens, as writ token mint prints it; nothing "
 				"is in %s",

@@ -49,7 +49,9 @@ static int open_socket(struct arena *a, struct cap_set *set, struct sv text, str
 				   .shipped = true,
 				   .missing = true };
 	e->rule = (uint32_t)set->rules.n - 1;
-	return cap_parse(a, CAP_GRANT, text, &e->cap, err);
+	if (cap_parse(a, CAP_GRANT, text, &e->cap, err) < 0)
+		return err->code;
+	return cap_set_index(a, set) ? 0 : writ_nomem(err);
 }
 
 int session_open_spawn(struct arena *a, struct policy *p, struct sv realm, struct writ_err *err)
