@@ -450,6 +450,7 @@ def agent_tokens(w):
     w.ok(got.code == 122 and "-p" in got.err, "a token that lets an agent be started wants its block", got)
     got = a.run(f"cat {w.a.kept}/keys/holder/*.pem; SPAWN sh -c 'cat {w.a.kept}/keys/holder/*.pem'", a.mint())
     w.ok("PRIVATE" not in got.out, "neither of them has a key", got)
+    w.ok(w.a.run("audit", "verify").code == 0, "all of it verifies")
 
 
 @test
@@ -578,6 +579,7 @@ def unspent(w):
     got = w.a.use(chain, "sh", "-c", "echo x > out/x; exit 127")
     w.ok(got.code == 127 and (w.work / "out/x").exists(), "then it runs", got)
     w.refused(w.a.use(chain, "true"), "E_REPLAY", "once, whatever its status was", 121)
+    w.ok(w.a.run("audit", "verify").code == 0, "and all of it verifies")
 
 
 @test
