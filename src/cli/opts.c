@@ -97,8 +97,9 @@ const struct cli_verb cli_verbs[] = {
 	{ "spawn", "AGENT [--] COMMAND [ARG...]", "inside a session: start an agent of its policy",
 	  0, "writ spawn coder -- make test",
 	  "Used by programs inside `writ run`, where the policy has `allow agent AGENT` and a block `agent AGENT`. The command runs in a session of its own, under "
-	  "that block, with these standard descriptors (never as a terminal), and this ends with its status. It ends with the session that "
-	  "started it. Needs writ itself to be readable inside, as in /usr, and tier A.",
+	  "that block (and under a token of its own, where the session has one), with these standard descriptors: files, pipes and sockets; of a terminal it "
+	  "gets a pipe. What is counted is counted together with the session. This ends with its status, or 121 if no token can be derived for it; "
+	  "it ends with the session that started it. Needs writ itself to be readable inside, as in /usr, and tier A.",
 	  cmd_spawn, false, true },
 	{ "ps", "", "sessions that are running", O(JSON), "writ ps",
 	  "Lists the sessions of this user with their age, their denials and their command. A run is listed 20 ms after its "

@@ -125,6 +125,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .durable = wish->durable,
 				       .explain = a->given[OPT_EXPLAIN_DENIALS],
 				       .leaves = true };
+	struct token_why why = { .hop = TOKEN_HOP_NONE };
 	struct session_token token;
 	struct writ_err err = { 0 };
 	int code = EXIT_FAILED, r;
@@ -132,17 +133,16 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 	if (!argv)
 		return EXIT_FAILED;
 	if (l->token) {
-		r = token_begin(l->token, argv, &l->policy->set, p, begun->id);
-		if (r)
-			return r;
 		token = (struct session_token){ .wallet = &l->token->wallet,
-						.chain = &l->token->chain };
-		if (wallet_count(&l->token->wallet, &l->token->chain, &l->policy->set,
-				 &token.counters, &token.counters_fd, &err) < 0)
-			return fail(&err, NULL);
+						.chain = &l->token->chain,
+						.text = l->token->text,
+						.text_n = l->token->text_n,
+						.why = &why };
 		opt.token = &token;
 	}
 	r = session_run(a->arena, &opt, &code, &err);
+	if (r < 0 && why.code != TOKEN_E_NONE)
+		return token_refused(&why, EXIT_POLICY);
 	if (r == WRIT_E_UNENFORCEABLE) {
 		(void)!fail(&err, NULL);
 		return EXIT_GUARANTEE;

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "codec/base64.h"
 #include "keys/keys.h"
 
 #include "base/banned.h"
 
-enum { TEXT_MAX = 64 << 10, NONCE = 24 };
+enum { TEXT_MAX = 64 << 10 };
 
 /* --- reading and refusing --- */
 
@@ -21,7 +20,10 @@ int token_refused(const struct token_why *why, int code)
 {
 	if (why->code == TOKEN_E_NONE)
 		return fail(&why->err, NULL);
-	if (why->hop >= 0 && why->hop < TOKEN_CHAIN_MAX)
+	/* Not of any token: it says all there is to say. */
+	if (why->code == TOKEN_E_TIME && why->hop == TOKEN_HOP_NONE)
+		note("%s: %s", token_code_name(why->code), why->err.what);
+	else if (why->hop >= 0 && why->hop < TOKEN_CHAIN_MAX)
 		note("%s, hop %d: %s (%s)", token_code_name(why->code), why->hop + 1, why->err.what,
 		     token_code_says(why->code));
 	else
@@ -69,6 +71,14 @@ int token_read(struct args *a, const char *path, char **ret, size_t *ret_n)
 	buf_clear(&b);
 	if (r == WRIT_E_LIMIT) {
 		(void)!token_no(&why, TOKEN_E_SIZE, "more than %d bytes", TEXT_MAX);
+		return token_refused(&why, EXIT_NO);
+	}
+	if (r == 0 && *ret_n == 0) {
+		why.hop = 0;
+		(void)!token_no(&why, TOKEN_E_FORMAT,
+				"expected a chain of tokens, as writ token mint prints it; nothing "
+				"is in %s",
+				std ? "standard input" : path);
 		return token_refused(&why, EXIT_NO);
 	}
 	return r < 0 ? fail(&err, NULL) : 0;
@@ -127,8 +137,10 @@ static int make_hops(struct args *a, const struct chain *c, struct policy_hop *h
 }
 
 /* What a token may ask for and nobody here could hold. */
-static int check_holdable(const struct chain *c, const struct cap_set *met)
+static int check_holdable(const struct chain *c, const struct policy *p)
 {
+	const struct cap_set *met = &p->set;
+
 	for (size_t i = 0; i < c->n; i++) {
 		const struct cap_set *s = &c->token[i].set;
 
@@ -143,8 +155,9 @@ static int check_holdable(const struct chain *c, const struct cap_set *met)
 			if (cap->rate_n)
 				note("token %zu: " SV_FMT ": a rate is not counted across sessions",
 				     i + 1, SV_ARG(cap->text));
-			else if (cap->action == CAP_AGENT_SPAWN)
-				note("token %zu: " SV_FMT ": a token has no agents of its own",
+			else if (cap->action == CAP_AGENT_SPAWN && p->agents.n == 0)
+				note("token %zu: " SV_FMT ": no policy says what that agent may "
+				     "do: name one with -p",
 				     i + 1, SV_ARG(cap->text));
 			else if (cap->action == CAP_SECRET_USE)
 				note("token %zu: " SV_FMT
@@ -196,127 +209,7 @@ int load_token(struct args *a, const char *program, struct loaded *l)
 	if (r < 0)
 		return fail(&err, NULL);
 	l->token = t;
-	return a->verb->run == cmd_why ? 0 : check_holdable(&t->chain, &l->policy->set);
-}
-
-/* --- opening a session --- */
-
-/* Which session it is to be, as a digest: its policy and how that is held. */
-static int manifest(const struct cap_set *set, const struct plan *plan, struct digest *ret,
-		    struct writ_err *err)
-{
-	struct buf b = BUF_INIT(1 << 20);
-	struct digest parts[2];
-	int r = cap_set_digest(set, &parts[0], err);
-
-	plan_json(plan, &b);
-	if (r == 0)
-		r = buf_check(&b, err);
-	parts[1] = crypto_sha256(buf_view(&b));
-	buf_clear(&b);
-	*ret = crypto_sha256((struct sv){ (const char *)parts, sizeof(parts) });
-	return r;
-}
-
-static int make_action(struct arena *a, const struct cli_token *t, char *const *argv,
-		       const struct digest *man, struct sv nonce, struct buf *b,
-		       struct token_why *why)
-{
-	struct action act = {
-		.kind = ACTION_SESSION, .realm = t->wallet.realm, .salt = nonce, .manifest = *man
-	};
-	struct sv *v;
-
-	while (argv[act.argc])
-		act.argc++;
-	v = arena_array(a, struct sv, act.argc + 1);
-	if (!v)
-		return token_nomem(why);
-	for (size_t i = 0; i < act.argc; i++)
-		v[i] = sv_from(argv[i]);
-	act.argv = v;
-	return action_encode(&act, b, why);
-}
-
-/* What the holder does: the chain and a proof behind it. */
-static int prove(struct cli_token *t, struct sv action, struct sv nonce, struct buf *b,
-		 struct token_why *why)
-{
-	const struct token *leaf = chain_leaf(&t->chain);
-	struct pop pop = { .acth = crypto_sha256(action),
-			   .aud = t->wallet.realm,
-			   .iat = t->wallet.now,
-			   .nonce = nonce };
-	struct jws_pair holder;
-	int r = wallet_holder(&t->wallet, &leaf->cnf_kid, &holder, &why->err);
-
-	if (r < 0) {
-		why->hop = (int)t->chain.n - 1;
-		return token_no(why, TOKEN_E_POP, "its holder is not here: no %.12s... in keys/",
-				leaf->cnf_kid.s);
-	}
-	r = wallet_id(&t->wallet, &pop.jti, &why->err);
-	buf_sv(b, token_sv(t));
-	buf_ch(b, '~');
-	if (r == 0)
-		r = pop_sign(t->wallet.a, &pop, leaf, &holder, b, why);
-	crypto_wipe(&holder, sizeof(holder));
-	return r;
-}
-
-static int open_session(struct cli_token *t, char *const *argv, const struct digest *man,
-			struct token_why *why)
-{
-	struct buf nonce = BUF_INIT(64), action = BUF_INIT(ACTION_MAX),
-		   shown = BUF_INIT(TOKEN_PRESENTATION_MAX);
-	uint8_t bytes[NONCE];
-	struct chain proved;
-	int r = crypto_random(bytes, sizeof(bytes), &why->err);
-
-	base64_encode(BASE64_URL, (struct sv){ (const char *)bytes, sizeof(bytes) }, &nonce);
-	if (r == 0)
-		r = make_action(t->wallet.a, t, argv, man, buf_view(&nonce), &action, why);
-	if (r == 0)
-		r = prove(t, buf_view(&action), buf_view(&nonce), &shown, why);
-	/* From here on as if somebody else had sent it. */
-	if (r == 0)
-		r = wallet_present(&t->wallet, buf_view(&shown), &proved, why);
-	if (r == 0)
-		r = chain_action(&proved, buf_view(&action), why);
-	if (r == 0 && !sv_eq(proved.pop.nonce, buf_view(&nonce)))
-		r = token_no(why, TOKEN_E_NONCE, "another nonce");
-	if (r == 0)
-		t->chain = proved;
-	if (shown.n)
-		crypto_wipe(shown.p, shown.n);
-	buf_clear(&nonce);
-	buf_clear(&action);
-	buf_clear(&shown);
-	return r;
-}
-
-int token_begin(struct cli_token *t, char *const *argv, const struct cap_set *set,
-		const struct plan *plan, char ret_id[static SESSION_ID + 1])
-{
-	struct token_why why = { .hop = TOKEN_HOP_NONE };
-	struct writ_err err = { 0 };
-	struct digest man;
-	int r = manifest(set, plan, &man, &err);
-
-	if (r < 0)
-		return fail(&err, NULL);
-	r = open_session(t, argv, &man, &why);
-	if (r == 0) {
-		/* The end of the sid is random; its beginning is the time. */
-		const struct sv sid = token_id_sv(&chain_leaf(&t->chain)->sid);
-
-		memcpy(ret_id, sid.p + sid.n - SESSION_ID, SESSION_ID);
-		ret_id[SESSION_ID] = 0;
-		r = wallet_spend(&t->wallet, &t->chain, ret_id, &why);
-	}
-	/* SECURITY: what is left of it is what it says, without a signature. */
-	crypto_wipe(t->text, t->text_n);
-	return r < 0 ? token_refused(&why, EXIT_POLICY) : 0;
+	return a->verb->run == cmd_why ? 0 : check_holdable(&t->chain, l->policy);
 }
 
 /* --- the verb --- */
@@ -362,6 +255,7 @@ static int revoke_verb(struct args *a, const struct find_where *w)
 	struct wallet_note entry = { .event = "token.revoke" };
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct token_id jti;
+	bool known;
 	int code = 0;
 
 	if (wallet_open(a->arena, w->state, w->realm, a->given[OPT_PRINT], &t.wallet, &err) < 0)
@@ -389,10 +283,15 @@ static int revoke_verb(struct args *a, const struct find_where *w)
 		entry.token = chain_leaf(&t.chain)->ath;
 	}
 	entry.jti = token_id_sv(&jti);
+	known = t.chain.n || wallet_knows(&t.wallet, &jti);
 	if (wallet_revoke(&t.wallet, &jti, &err) < 0 || wallet_log(&t.wallet, &entry, 1, &err) < 0)
 		return fail(&err, NULL);
-	if (!a->given[OPT_QUIET])
-		note("revoked %s, and all that was derived from it", jti.s);
+	if (a->given[OPT_QUIET])
+		return EXIT_DONE;
+	note("revoked %s, and all that was derived from it", jti.s);
+	if (!known)
+		note("no token of that id was made or used here: if it is not one that somebody "
+		     "derived elsewhere, it is a slip of the pen");
 	return EXIT_DONE;
 }
 
@@ -416,6 +315,12 @@ static int trust_verb(struct args *a, const struct find_where *w)
 		return fail(&err, NULL);
 	while (text.text.n && text.text.p[text.text.n - 1] == '\n')
 		text.text.n--;
+	if (text.text.n == 0) {
+		note("there is nothing in %s: expected a bundle of an organisation, or a list that "
+		     "writ token revoke --print printed",
+		     a->operands.v[1]);
+		return EXIT_NO;
+	}
 	if (wallet_trust(&wallet, text.text, a->given[OPT_ORG] ? &org : NULL, &what, &why, &err) <
 	    0)
 		return why.code == TOKEN_E_NONE ? fail(&err, NULL) : token_refused(&why, EXIT_NO);

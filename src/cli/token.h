@@ -39,11 +39,4 @@ int token_attenuate_verb(struct args *a);
 int token_inspect_verb(struct args *a);
 int token_verify_verb(struct args *a);
 
-/*
- * Between plan and session: proves that we hold the last token, for exactly this
- * command, and takes its session. The name of the session is in @ret_id. An exit code.
- */
-must_check int token_begin(struct cli_token *t, char *const *argv, const struct cap_set *set,
-			   const struct plan *plan, char ret_id[static SESSION_ID + 1]);
-
 #endif

@@ -100,6 +100,28 @@ static int finish(const struct wallet *w, const struct token *t, const char *eve
 	return out(&b, EXIT_DONE);
 }
 
+/* Nobody is kept from giving away what only another machine, or a later one, can hold. */
+static void warn_unheld(struct args *a, const struct loaded *l, const struct cap_set *own)
+{
+	struct host_facts facts;
+	struct plan *p;
+
+	if (load_facts_kept(a, l->in.where.state, &facts) ||
+	    load_plan(a, l, &l->policy->set, &facts, &p))
+		return;
+	for (size_t i = 0; i < own->caps.n; i++)
+		if (own->caps.v[i].cap.rate_n || own->caps.v[i].cap.action == CAP_SECRET_USE) {
+			note(SV_FMT ": no token of this can be run: a rate is not counted across "
+				    "sessions, and a token does not say where a secret is",
+			     SV_ARG(own->caps.v[i].cap.text));
+			return;
+		}
+	if (plan_runs(p))
+		return;
+	show_refused(p);
+	note("this machine could not hold it: writ run --token would end with %d", EXIT_GUARANTEE);
+}
+
 int token_mint_verb(struct args *a)
 {
 	struct token_why why = { .hop = TOKEN_HOP_NONE };
@@ -135,6 +157,8 @@ int token_mint_verb(struct args *a)
 	crypto_wipe(&issuer, sizeof(issuer));
 	if (r < 0)
 		return token_refused(&why, EXIT_NO);
+	if (!a->given[OPT_QUIET])
+		warn_unheld(a, &l, &t.set);
 	return finish(&w, &t, "token.issue", 1, SV(""), &text);
 }
 
@@ -247,8 +271,10 @@ static int load_child(struct args *a, struct loaded *l, struct cli_token *t)
 	leaf = chain_leaf(&t->chain);
 	for (size_t i = 0; i < leaf->aud_n; i++)
 		ours = ours || sv_eq(leaf->aud[i], l->in.where.realm);
-	if (!ours)
+	if (!ours) {
 		l->in.where.realm = leaf->aud[0];
+		l->in.elsewhere = true;
+	}
 	return load_rules(a, l);
 }
 

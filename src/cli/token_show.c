@@ -63,6 +63,26 @@ static void put_list(struct buf *b, const char *head, struct sv text)
 	buf_ch(b, '\n');
 }
 
+/* Of limits that all sessions of the token share. */
+static void limits_text(const struct cli_token *t, const struct token *hop, struct buf *b)
+{
+	const uint64_t *l = hop->set.limits;
+	struct wallet_use use;
+
+	for (enum cap_limit k = 0; k < LIMIT_COUNT; k++)
+		if (l[k])
+			buf_fmt(b, "  limit     %s=%llu\n", cap_limit_name(k),
+				(unsigned long long)l[k]);
+	if (!wallet_used_limits(&t->wallet, hop, &use))
+		return;
+	if (l[LIMIT_REQUESTS])
+		buf_fmt(b, "            %llu of %llu requests were used\n",
+			(unsigned long long)use.uses, (unsigned long long)l[LIMIT_REQUESTS]);
+	if (l[LIMIT_UP] || l[LIMIT_DOWN])
+		buf_fmt(b, "            %llu bytes were sent, %llu received\n",
+			(unsigned long long)use.up, (unsigned long long)use.down);
+}
+
 static void hop_text(const struct cli_token *t, size_t at, struct buf *b)
 {
 	const struct token *hop = &t->chain.token[at];
@@ -97,10 +117,7 @@ static void hop_text(const struct cli_token *t, size_t at, struct buf *b)
 	}
 	for (size_t i = 0; i < hop->set.nots.n; i++)
 		put_list(b, "denies", hop->set.nots.v[i].cap.text);
-	for (enum cap_limit k = 0; k < LIMIT_COUNT; k++)
-		if (hop->set.limits[k])
-			buf_fmt(b, "  limit     %s=%llu\n", cap_limit_name(k),
-				(unsigned long long)hop->set.limits[k]);
+	limits_text(t, hop, b);
 	if (hop->depth >= hop->max_depth)
 		buf_str(b, "  depth     nothing is derived from it\n");
 	else
@@ -160,6 +177,7 @@ static void hop_json(const struct cli_token *t, size_t at, struct buf *b)
 {
 	const struct token *hop = &t->chain.token[at];
 	const struct cap_set *before = at ? &t->chain.token[at - 1].set : NULL;
+	struct wallet_use used;
 	bool any = false;
 
 	buf_fmt(b, "{\"caps\":");
@@ -199,7 +217,12 @@ static void hop_json(const struct cli_token *t, size_t at, struct buf *b)
 		}
 	buf_str(b, "},\"not\":");
 	entries_json(hop->set.nots.v, hop->set.nots.n, b);
-	buf_fmt(b, ",\"sid\":\"%s\",\"token\":\"%s\"}", hop->sid.s, jws_text(hop->ath.b).s);
+	buf_fmt(b, ",\"sid\":\"%s\",\"token\":\"%s\"", hop->sid.s, jws_text(hop->ath.b).s);
+	if (wallet_used_limits(&t->wallet, hop, &used))
+		buf_fmt(b, ",\"used\":{\"down\":%llu,\"requests\":%llu,\"up\":%llu}",
+			(unsigned long long)used.down, (unsigned long long)used.uses,
+			(unsigned long long)used.up);
+	buf_ch(b, '}');
 }
 
 static void chain_json(const struct cli_token *t, struct buf *b)

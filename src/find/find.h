@@ -69,6 +69,7 @@ struct find_input {
 	VEC(struct source) files;
 	struct source narrow;
 	bool has_narrow, default_write, missing_ok;
+	bool elsewhere; /* rules for another machine: its paths, as they are written */
 	VEC(struct policy_arg) args;
 	VEC(struct policy_var) vars;
 	VEC(struct find_used) used;

@@ -113,6 +113,25 @@ static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct poli
 	return text != NULL;
 }
 
+/* Of another machine: what is a link here says nothing about what is one there. */
+static bool world_written(void *ctx, struct arena *a, struct sv path, struct policy_path *ret)
+{
+	struct policy_path out = { .kind = PATH_MISSING };
+
+	(void)ctx;
+	if (!arena_sv(a, path, &out.physical))
+		return false;
+	*ret = out;
+	return true;
+}
+
+static bool world_no_program(void *ctx, struct arena *a, struct sv name, struct sv *ret)
+{
+	(void)ctx, (void)a, (void)name;
+	*ret = SV("");
+	return true;
+}
+
 static bool world_program(void *ctx, struct arena *a, struct sv name, struct sv *ret)
 {
 	const struct find_world *w = ctx;
@@ -187,6 +206,11 @@ void find_world_init(struct find_world *w, struct arena *a, struct find_input *i
 				      .read = world_read,
 				      .repository = world_repository,
 				      .ctx = w };
+	if (in->elsewhere)
+		w->ops = (struct policy_ops){ .lookup = world_written,
+					      .program = world_no_program,
+					      .read = world_read,
+					      .ctx = w };
 	/* SECURITY: what writ keeps is never writable inside. */
 	if (in->where.config.n)
 		w->own[own_n++] = in->where.config;
@@ -201,7 +225,8 @@ void find_world_init(struct find_world *w, struct arena *a, struct find_input *i
 				      .vars = in->vars.v,
 				      .vars_n = in->vars.n,
 				      .program = in->tree,
-				      .missing_ok = in->missing_ok };
+				      .missing_ok = in->missing_ok,
+				      .elsewhere = in->elsewhere };
 }
 
 int find_policy(struct find_world *w, struct diags *d, struct policy **ret, struct writ_err *err)

@@ -75,6 +75,7 @@ struct git_options {
 	struct sv workspace; /* no program of it is run; may be empty */
 	char *const *environ;
 	struct quota_total *totals; /* what the session's bytes are counted in; NULL: no limit */
+	struct quota_shared shared; /* limits of several sessions together */
 	bool handed; /* connections are not accepted but come over the listener, one by one */
 };
 

@@ -21,9 +21,11 @@ enum meter_end { METER_GOES_ON = 0, METER_OVER, METER_SPENT };
 struct way {
 	int from, to;
 	_Atomic uint64_t *used;
-	uint64_t limit; /* 0: none */
-	size_t at, n;	/* of @bytes, on their way */
-	bool ended;	/* nothing more comes */
+	uint64_t limit;			   /* 0: none */
+	const struct quota_shared *shared; /* with other sessions */
+	bool up;
+	size_t at, n; /* of @bytes, on their way */
+	bool ended;   /* nothing more comes */
 	char bytes[PIECE];
 };
 
@@ -32,8 +34,11 @@ static bool pay(struct way *w, size_t n)
 {
 	const uint64_t before = atomic_fetch_add(w->used, n);
 
-	if (!w->limit || (before <= w->limit && n <= w->limit - before))
+	if ((!w->limit || (before <= w->limit && n <= w->limit - before)) &&
+	    n <= quota_pools_left(w->shared, w->up)) {
+		quota_pools_pass(w->shared, w->up, n);
 		return true;
+	}
 	atomic_fetch_sub(w->used, n);
 	return false;
 }
@@ -100,7 +105,9 @@ bool meter_is_spent(const struct helper *h)
 	return o->totals && ((o->set->limits[LIMIT_UP] &&
 			      atomic_load(&o->totals->up) >= o->set->limits[LIMIT_UP]) ||
 			     (o->set->limits[LIMIT_DOWN] &&
-			      atomic_load(&o->totals->down) >= o->set->limits[LIMIT_DOWN]));
+			      atomic_load(&o->totals->down) >= o->set->limits[LIMIT_DOWN]) ||
+			     quota_pools_left(&o->shared, true) == 0 ||
+			     quota_pools_left(&o->shared, false) == 0);
 }
 
 pid_t meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx, int *socket_fd,
@@ -125,6 +132,8 @@ pid_t meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx, i
 		close(pair[0]);
 		up.limit = limits[LIMIT_UP];
 		down.limit = limits[LIMIT_DOWN];
+		up.shared = down.shared = &h->opt->shared;
+		up.up = true;
 		/* It is on record before the client sees the end. */
 		if (pump(&up, &down) == METER_SPENT)
 			spent(ctx);

@@ -160,20 +160,23 @@ static int share_totals(struct l7 *l, struct writ_err *err)
 	return 0;
 }
 
-/* What tokens count is counted with all other sessions. */
+/* What is counted with other sessions: of the same tokens, or agents of this one. */
 static int share_counters(struct l7 *l, struct writ_err *err)
 {
-	struct quota_shared to = { .cells = l->settings.cells, .cells_n = l->settings.cells_n };
+	struct quota_shared to = l->settings.shared;
 	struct stat st;
 	void *p;
 
-	if (to.cells_n == 0)
+	if (!quota_shares(&to))
 		return 0;
 	if (fstat(L7_COUNTERS, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "counters of the session");
 	to.n = (size_t)st.st_size / sizeof(*to.v);
 	for (size_t i = 0; i < to.cells_n; i++)
 		if (to.cells[i].slot >= to.n || to.cells[i].price >= l->settings.set.prices.n)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "counters of the session");
+	for (size_t i = 0; i < to.pools_n; i++)
+		if (to.pools[i].slot >= to.n)
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "counters of the session");
 	p = mmap(NULL, to.n * sizeof(*to.v), PROT_READ | PROT_WRITE, MAP_SHARED, L7_COUNTERS, 0);
 	close(L7_COUNTERS);

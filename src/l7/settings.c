@@ -72,21 +72,35 @@ static size_t ours_before(const struct cap_entry *v, size_t n)
 	return ours;
 }
 
+static void put_pools(struct buf *b, const struct quota_shared *s)
+{
+	if (s->pools_n == 0)
+		return;
+	put_key(b, "pools");
+	buf_ch(b, '[');
+	for (size_t i = 0; i < s->pools_n; i++)
+		buf_fmt(b, "%s{\"down\":%llu,\"requests\":%llu,\"slot\":%u,\"up\":%llu}",
+			i ? "," : "", (unsigned long long)s->pools[i].down,
+			(unsigned long long)s->pools[i].requests, s->pools[i].slot,
+			(unsigned long long)s->pools[i].up);
+	buf_ch(b, ']');
+}
+
 static void put_cells(struct buf *b, const struct l7_settings *s)
 {
 	bool first = true;
 
-	if (s->cells_n == 0)
+	if (s->shared.cells_n == 0)
 		return;
 	put_key(b, "cells");
 	buf_ch(b, '[');
-	for (size_t i = 0; i < s->cells_n; i++) {
-		const uint32_t price = s->cells[i].price;
+	for (size_t i = 0; i < s->shared.cells_n; i++) {
+		const uint32_t price = s->shared.cells[i].price;
 
 		if (price >= s->set.prices.n || !is_ours(s->set.prices.v[price].cap.action))
 			continue;
 		buf_fmt(b, "%s{\"price\":%zu,\"slot\":%u}", first ? "" : ",",
-			ours_before(s->set.prices.v, price), s->cells[i].slot);
+			ours_before(s->set.prices.v, price), s->shared.cells[i].slot);
 		first = false;
 	}
 	buf_ch(b, ']');
@@ -130,6 +144,7 @@ int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_e
 		(unsigned long long)l[LIMIT_UP]);
 	put_key(b, "nots");
 	put_entries(b, s->set.nots.v, s->set.nots.n, false);
+	put_pools(b, &s->shared);
 	put_key(b, "prices");
 	put_entries(b, s->set.prices.v, s->set.prices.n, false);
 	put_key(b, "realm");
@@ -255,8 +270,33 @@ static int decode_cells(struct decoder *d, const json_t *list)
 			return bad(d, "cells");
 		v[i] = (struct quota_cell){ (uint32_t)price, (uint32_t)slot };
 	}
-	d->to->cells = v;
-	d->to->cells_n = n;
+	d->to->shared.cells = v;
+	d->to->shared.cells_n = n;
+	return 0;
+}
+
+static int decode_pools(struct decoder *d, const json_t *list)
+{
+	const size_t n = json_array_size(list);
+	struct quota_pool *v = arena_array(d->a, struct quota_pool, n + 1);
+
+	if (!v)
+		return writ_nomem(d->err);
+	if (list && !json_is_array(list))
+		return bad(d, "pools");
+	for (size_t i = 0; i < n; i++) {
+		const json_t *o = json_array_get(list, i);
+		uint64_t slot;
+
+		if (!get_number(o, "slot", UINT32_MAX, &slot) ||
+		    !get_number(o, "requests", INT64_MAX, &v[i].requests) ||
+		    !get_number(o, "up", INT64_MAX, &v[i].up) ||
+		    !get_number(o, "down", INT64_MAX, &v[i].down))
+			return bad(d, "pools");
+		v[i].slot = (uint32_t)slot;
+	}
+	d->to->shared.pools = v;
+	d->to->shared.pools_n = n;
 	return 0;
 }
 
@@ -390,6 +430,8 @@ static int decode_all(struct decoder *d, const json_t *o)
 	memcpy(&set->prices, &prices, sizeof(prices));
 	if (r == 0)
 		r = decode_cells(d, json_object_get(o, "cells"));
+	if (r == 0)
+		r = decode_pools(d, json_object_get(o, "pools"));
 	if (r == 0)
 		r = decode_hops(d, json_object_get(o, "hops"));
 	json_array_foreach(secrets, i, s)

@@ -14,8 +14,9 @@
  * Only capabilities that have to do with the network are sent; rules keep their
  * numbers. Of a policy that is the meet of several sets there is also "hops", each with
  * its caps and nots, and of one that is counted across sessions "cells", pairs of a price
- * and a counter. A limit of 0 is none. Values are bytes, so they are in hexadecimal; one
- * with CR, LF or NUL is refused, because it could not stand in a header.
+ * and a counter, and "pools", limits of several sessions together. A limit of 0 is none.
+ * Values are bytes, so they are in hexadecimal; one with CR, LF or NUL is refused, because
+ * it could not stand in a header.
  */
 #ifndef WRIT_L7_SETTINGS_H
 #define WRIT_L7_SETTINGS_H
@@ -43,8 +44,7 @@ struct l7_settings {
 	struct sv id; /* of placeholders; placeholder.h */
 	struct cap_set set;
 	VEC(struct l7_secret) secrets;
-	const struct quota_cell *cells; /* by price of the set; what is not about us goes */
-	size_t cells_n;
+	struct quota_shared shared; /* cells and pools; a cell that is not about us goes */
 };
 
 must_check int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_err *err);

@@ -1,5 +1,7 @@
 #include "policy/load_priv.h"
 
+#include <string.h>
+
 #include "base/banned.h"
 
 /*
@@ -11,6 +13,7 @@ struct chained {
 	struct lower l; /* .set: the meet so far */
 	struct cap_set *hops;
 	size_t n;
+	const struct policy *agents; /* of the command line's rules; NULL: none */
 };
 
 static int add_rule(struct lower *l, struct cap_set *set, struct sv file, struct sv text,
@@ -109,7 +112,7 @@ static bool can_narrow(const struct policy_input *in, struct writ_err *err)
 static int narrow_more(struct chained *c, const struct policy_input *in)
 {
 	const bool all = !grants(in);
-	struct loader o = { 0 };
+	struct loader o = { .agents_ok = true };
 	struct cap_set *own;
 	int r;
 
@@ -143,6 +146,7 @@ static int narrow_more(struct chained *c, const struct policy_input *in)
 		*e = (struct cap_entry){ *cap, (uint32_t)own->rules.n };
 		r = add_rule(&o.l, own, SV("token"), cap->text, RULE_GRANTS);
 	}
+	c->agents = o.l.policy;
 	own->says = SV("the rules of the command line dropped it");
 	c->hops[c->n++] = *own;
 	return r;
@@ -212,7 +216,9 @@ static int add_envs(struct lower *l)
 		struct policy_setenv *e;
 		const char *name;
 
-		if (c->action != CAP_ENV_PASS || c->path.n != 1)
+		/* Those of base come with it. */
+		if (c->action != CAP_ENV_PASS || c->path.n != 1 ||
+		    l->set->rules.v[l->set->caps.v[i].rule].built_in)
 			continue;
 		name = arena_fmt(l->a, SV_FMT "%s" SV_FMT, SV_ARG(s->pre), s->star ? "*" : "",
 				 SV_ARG(s->suf));
@@ -271,6 +277,32 @@ static int finish(struct chained *c)
 	return r;
 }
 
+/* Blocks that came with the command line's rules: each within what is left of the tokens. */
+static int add_agents(struct chained *c, struct policy *p)
+{
+	int r = 0;
+
+	if (!c->agents)
+		return 0;
+	memcpy(&p->agents, &c->agents->agents, sizeof(p->agents));
+	memcpy(&p->agent_work, &c->agents->agent_work, sizeof(p->agent_work));
+	for (size_t i = 0; i < p->agents.n; i++) {
+		struct lower *l = p->agent_work.v[i];
+
+		check_within(l, &p->set, DIAG_WARNING,
+			     "this asks for more than its session has, so it is cut down");
+		/* SECURITY: no capability stands behind these; what is passed comes from those. */
+		memset(&l->policy->envs, 0, sizeof(l->policy->envs));
+		memset(&l->policy->secrets, 0, sizeof(l->policy->secrets));
+	}
+	r = finish_agents(p, true);
+	for (size_t i = 0; r == 0 && i < p->agents.n; i++) {
+		r = add_envs(p->agent_work.v[i]);
+		hide_workspace(&p->agents.v[i].set);
+	}
+	return r;
+}
+
 int policy_chain(const struct policy_env *env, const struct policy_input *in,
 		 const struct policy_hop *hops, size_t n, struct diags *d,
 		 struct policy **ret_policy, struct writ_err *err)
@@ -300,12 +332,14 @@ int policy_chain(const struct policy_env *env, const struct policy_input *in,
 	}
 	if (r == 0 && d->errors == 0)
 		r = finish(&c);
+	p->set = *met;
+	if (r == 0 && d->errors == 0)
+		r = add_agents(&c, p);
 	if (r < 0)
 		return r;
 	diags_sort(d);
 	if (d->errors || d->lost)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
-	p->set = *met;
 	*ret_policy = p;
 	return 0;
 }

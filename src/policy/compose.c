@@ -360,6 +360,14 @@ static int narrow(struct loader *o, const struct source *src, struct cap_set *re
 
 enum copy_to { COPY_GRANT = 0, COPY_DENIAL, COPY_PRICE };
 
+static bool has_price(const struct cap_set *set, struct sv text)
+{
+	for (size_t i = 0; i < set->prices.n; i++)
+		if (sv_eq(set->prices.v[i].cap.text, text))
+			return true;
+	return false;
+}
+
 static int copy_entry(struct lower *agent, const struct cap_set *parent,
 		      const struct cap_entry *from, enum copy_to to)
 {
@@ -397,11 +405,13 @@ static int inherit_refusals(struct lower *agent, const struct cap_set *parent)
 	for (size_t i = 0; r == 0 && i < parent->caps.n; i++) {
 		const struct cap *c = &parent->caps.v[i].cap;
 
-		if (c->approve_n || c->n || c->rate_n || c->max_in || c->max_out)
+		if ((c->approve_n || c->n || c->rate_n || c->max_in || c->max_out) &&
+		    !has_price(agent->set, c->text))
 			r = copy_entry(agent, parent, &parent->caps.v[i], COPY_PRICE);
 	}
 	for (size_t i = 0; r == 0 && i < parent->prices.n; i++)
-		r = copy_entry(agent, parent, &parent->prices.v[i], COPY_PRICE);
+		if (!has_price(agent->set, parent->prices.v[i].cap.text))
+			r = copy_entry(agent, parent, &parent->prices.v[i], COPY_PRICE);
 	return r;
 }
 
@@ -454,7 +464,7 @@ static int finish_agent(struct policy *p, struct lower *l, bool narrowed)
 	return r;
 }
 
-static int finish_agents(struct policy *p, bool narrowed)
+int finish_agents(struct policy *p, bool narrowed)
 {
 	for (size_t i = 0; i < p->agents.n; i++) {
 		struct lower *l = p->agent_work.v[i];

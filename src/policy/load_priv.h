@@ -44,6 +44,8 @@ must_check int append_set(struct arena *a, struct cap_set *set, const struct cap
 			  struct writ_err *err);
 must_check int add_base(struct lower *l, struct cap_set *set);
 must_check int load_inputs(struct loader *o, const struct policy_input *in);
+/* @narrowed: something cut the parent down, and its agents are cut down with it. */
+must_check int finish_agents(struct policy *p, bool narrowed);
 bool is_operators(enum cap_action action);
 
 #endif

@@ -326,7 +326,9 @@ bool lower_path(struct lower *l, const struct stmt *s, struct lowered_path *ret,
 	if (!deny && is_kernel_tree(found.physical))
 		return lower_bad(l, s, "devices: allow device PATH; sockets: allow unix PATH",
 				 "every session has its own /proc, /dev and /sys");
-	if (!deny && !check_there(l, s, &p, &q, name, ret_skip))
+	if (l->env->elsewhere)
+		q.kind = p.slash ? PATH_DIR : PATH_FILE;
+	else if (!deny && !check_there(l, s, &p, &q, name, ret_skip))
 		return false;
 	tail = deny || p.slash || (q.whole && q.kind == PATH_DIR);
 	if (!put_path(l, s, &p, literals, found.physical, tail, &q.text))

@@ -76,6 +76,7 @@ struct policy_env {
 	size_t vars_n;
 	struct sv program; /* physical tree of the command's own files; base grants reading it */
 	bool missing_ok; /* a missing path is a warning: we only look, we do not run */
+	bool elsewhere;	 /* paths of another machine: a directory is what ends with a slash */
 };
 
 struct policy_setenv {

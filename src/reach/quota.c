@@ -57,38 +57,51 @@ static bool take(struct quota_counter *c, uint64_t most)
 	return false;
 }
 
-/* All counters or none: what was taken of the first @n is given back. */
-static void give_back(struct quota *q, const struct quota_bill *b, size_t n)
+/* All counters or none: what was taken of the first @cells and @pools is given back. */
+static void give_back(struct quota *q, const struct quota_bill *b, size_t cells, size_t pools)
 {
 	const struct cap *cap;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < cells; i++) {
 		struct quota_counter *c = counter_of(q, b, i, &cap);
 
 		if (c && cap->n)
 			atomic_fetch_sub(&c->uses, 1);
 	}
+	for (size_t i = 0; i < pools; i++)
+		if (q->shared.pools[i].requests)
+			atomic_fetch_sub(&q->shared.v[q->shared.pools[i].slot].uses, 1);
 }
 
 static const char *use_shared(struct quota *q, const struct quota_bill *b)
 {
+	const struct quota_shared *s = &q->shared;
 	bool any = false;
 
-	for (size_t i = 0; i < q->shared.cells_n; i++) {
+	for (size_t i = 0; i < s->cells_n; i++) {
 		const struct cap *cap;
 		struct quota_counter *c = counter_of(q, b, i, &cap);
 
 		if (!c || !cap->n)
 			continue;
 		if (!take(c, cap->n)) {
-			give_back(q, b, i);
-			return "count of the token";
+			give_back(q, b, i, 0);
+			return "count shared with other sessions";
+		}
+		any = true;
+	}
+	for (size_t i = 0; i < s->pools_n; i++) {
+		if (!s->pools[i].requests)
+			continue;
+		if (!take(&s->v[s->pools[i].slot], s->pools[i].requests)) {
+			give_back(q, b, s->cells_n, i);
+			return "limit of requests shared with other sessions";
 		}
 		any = true;
 	}
 	/* SECURITY: what is not on the disk could be used again after a crash. */
-	if (any && msync(q->shared.v, q->shared.n * sizeof(*q->shared.v), MS_SYNC) < 0) {
-		give_back(q, b, q->shared.cells_n);
+	if (any && msync(s->v, s->n * sizeof(*s->v), MS_SYNC) < 0) {
+		give_back(q, b, s->cells_n, s->pools_n);
 		return "count that cannot be kept";
 	}
 	return NULL;
@@ -179,12 +192,37 @@ static uint64_t left(uint64_t limit, uint64_t used)
 	return limit == 0 ? UINT64_MAX : limit > used ? limit - used : 0;
 }
 
+uint64_t quota_pools_left(const struct quota_shared *s, bool up)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < s->pools_n; i++) {
+		const struct quota_pool *p = &s->pools[i];
+		const struct quota_counter *c = &s->v[p->slot];
+		const uint64_t one = up ? left(p->up, c->up) : left(p->down, c->down);
+
+		least = one < least ? one : least;
+	}
+	return least;
+}
+
+void quota_pools_pass(const struct quota_shared *s, bool up, uint64_t bytes)
+{
+	for (size_t i = 0; i < s->pools_n; i++) {
+		struct quota_counter *c = &s->v[s->pools[i].slot];
+
+		atomic_fetch_add(up ? &c->up : &c->down, bytes);
+	}
+}
+
 uint64_t quota_left(const struct quota *q, const struct quota_bill *bill, bool up)
 {
 	const struct quota_total *t = q->total ? q->total : &q->own;
 	const uint64_t *l = q->set->limits;
-	uint64_t least = up ? left(l[LIMIT_UP], t->up) : left(l[LIMIT_DOWN], t->down);
+	const uint64_t own = up ? left(l[LIMIT_UP], t->up) : left(l[LIMIT_DOWN], t->down);
+	uint64_t least = quota_pools_left(&q->shared, up);
 
+	least = own < least ? own : least;
 	for (size_t i = 0; i <= bill->prices_n; i++) {
 		const struct cap *c = cap_of(q, bill, i);
 		const struct quota_entry *e = peek(q, bill, i);
@@ -221,4 +259,5 @@ void quota_pass(struct quota *q, const struct quota_bill *bill, bool up, uint64_
 		if (c)
 			atomic_fetch_add(up ? &c->up : &c->down, bytes);
 	}
+	quota_pools_pass(&q->shared, up, bytes);
 }

@@ -38,12 +38,29 @@ struct quota_cell {
 	uint32_t price, slot;
 };
 
+/* Whatever is used at all, counter @slot counts as well, and no more than this; 0: no limit. */
+struct quota_pool {
+	uint32_t slot;
+	uint64_t requests, up, down;
+};
+
 struct quota_shared {
 	struct quota_counter *v;
 	size_t n;
 	const struct quota_cell *cells;
 	size_t cells_n;
+	const struct quota_pool *pools;
+	size_t pools_n;
 };
+
+static inline bool quota_shares(const struct quota_shared *s)
+{
+	return s->cells_n + s->pools_n > 0;
+}
+
+/* How many more bytes may pass by the limits of @s alone, and that they did. */
+uint64_t quota_pools_left(const struct quota_shared *s, bool up);
+void quota_pools_pass(const struct quota_shared *s, bool up, uint64_t bytes);
 
 struct quota {
 	struct arena *a;

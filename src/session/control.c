@@ -200,6 +200,11 @@ static void grant_more(struct session *s, size_t client, struct sv rule)
 	const char *why;
 	struct grant *g;
 
+	if (s->opt->parent.n) {
+		control_answer(s, client,
+			       "error its block is its policy: change that, and start it again");
+		return;
+	}
 	if (s->opt->token) {
 		control_answer(s, client,
 			       "error its token is its policy: start another session with one "

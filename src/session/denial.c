@@ -227,7 +227,10 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_str(&b, ",\"why\":");
 	json_put_str(&b, d->why[0] ? sv_from(d->why) : SV("no rule allows it"));
 	buf_str(&b, ",\"hint\":");
-	if (s->opt->token && d->why[0])
+	if (s->opt->parent.n && !s->opt->token && d->why[0])
+		json_put_str(&b, SV("an agent cannot be widened: work without it, or ask for "
+				    "another block in the policy"));
+	else if (s->opt->token && d->why[0])
 		json_put_str(&b, SV("a token cannot be widened: work without it, or ask for a "
 				    "session with another one"));
 	else if (d->why[0])

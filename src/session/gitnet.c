@@ -28,6 +28,7 @@ _Noreturn static void git_child(struct session *s, int socket, pid_t parent)
 					 .workspace = s->opt->workspace,
 					 .environ = s->opt->environ,
 					 .totals = s->totals,
+					 .shared = s->shared,
 					 .handed = gitnet_is_handed(s) };
 	int listener = s->git_listener;
 	sigset_t none;

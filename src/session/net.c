@@ -130,7 +130,7 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 					    .upstream = s->upstream,
 					    .git_port = gitnet_is_handed(s) ? GIT_PORT : 0,
 					    .totals = s->totals,
-					    .counters = token_counters(s),
+					    .counters = s->shared,
 					    .route = s->route[0] > 0 ? (int)n : 0 };
 
 	for (size_t i = 0; i < s->ports_n; i++)

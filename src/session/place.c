@@ -159,6 +159,9 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	const char *path = NULL;
 	int r = home && kept ? 0 : writ_nomem(err);
 
+	/* First, so that nobody takes the home for one that was left behind. */
+	if (r == 0 && own_home(s))
+		r = session_place_run(s, err);
 	/* SECURITY: one that is there is of another session, and goes with that. */
 	if (r == 0 && home && own_home(s) && access(home, F_OK) == 0)
 		r = writ_fail(err, WRIT_E_SYS, EEXIST, "the home of session %s", s->id);
@@ -309,6 +312,30 @@ static void remove_tree(int dir, const char *name, int depth)
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+/*
+ * Homes of sessions that died hard: whoever has one of its own has a directory in @run as
+ * long as it lives, made before and removed after it.
+ */
+static void sweep_homes(struct sv state, int run, const char *name)
+{
+	static const char prefix[] = "own-";
+	scoped_arena a = ARENA_INIT(1 << 16);
+	const char *path = arena_fmt(&a, SV_FMT "/%s", SV_ARG(state), name);
+	DIR *d = path ? opendir(path) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		const struct sv id = sv_skip(sv_from(e->d_name), sizeof(prefix) - 1);
+		struct stat st;
+
+		if (sv_starts(sv_from(e->d_name), sv_from(prefix)) && id.n == SESSION_ID &&
+		    fstatat(run, id.p, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+			remove_tree(dirfd(d), e->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+}
+
 void session_sweep(struct sv state)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
@@ -332,8 +359,11 @@ void session_sweep(struct sv state)
 		remove_entries(fd, 0);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
-	if (d)
+	if (d) {
+		sweep_homes(state, dirfd(d), "homes");
+		sweep_homes(state, dirfd(d), "homes-b");
 		closedir(d);
+	}
 }
 
 /* Our own code and tables, of which most was needed once. */
@@ -362,6 +392,8 @@ void session_rest(void)
 
 void session_place_clear(struct session *s)
 {
+	if (s->paths.gate)
+		remove_tree(AT_FDCWD, s->paths.gate, 0);
 	/* Twice, if somebody put something there meanwhile. */
 	for (int i = 0; s->paths.run.n && i < 2; i++) {
 		if (s->paths.run_fd >= 0)
@@ -371,6 +403,4 @@ void session_place_clear(struct session *s)
 	}
 	scope_close(&s->paths.run_fd);
 	s->paths.run_fd = -1;
-	if (s->paths.gate)
-		remove_tree(AT_FDCWD, s->paths.gate, 0);
 }

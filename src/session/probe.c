@@ -343,12 +343,24 @@ static void let_go(struct session *s, const struct probe_gate *g)
 	probe_shut(s, g->id);
 }
 
+/* It does not go on, and nothing else does. */
+static void refuse(struct session *s, uint32_t id, const struct writ_err *why)
+{
+	record_flush(s);
+	s->err = *why;
+	s->failed = true;
+	s->failed_step = STEP_SEALED;
+	probe_shut(s, id);
+	session_end(s, NULL, SESSION_FAILED);
+}
+
 /* SECURITY: it hears that it may go on when the record says what it goes on under. */
 static void release(struct session *s, struct probe_gate *g)
 {
 	const struct jail_probed *p = &s->probing.start;
 	const uint32_t id = g->id;
 	struct readback *r = &s->probing.read;
+	struct writ_err err = { 0 };
 
 	if (s->probing.released) {
 		let_go(s, g);
@@ -358,12 +370,11 @@ static void release(struct session *s, struct probe_gate *g)
 	for (enum host_boundary b = 0; b < HOST_BOUNDARIES; b++)
 		record_applied(s, b, r);
 	if (s->probing.open && probe_refuses()) {
-		record_flush(s);
-		s->err = s->probing.err;
-		s->failed = true;
-		s->failed_step = STEP_SEALED;
-		probe_shut(s, id);
-		session_end(s, NULL, SESSION_FAILED);
+		refuse(s, id, &s->probing.err);
+		return;
+	}
+	if (token_spend(s, &err) < 0) {
+		refuse(s, id, &err);
 		return;
 	}
 	record_release(s, id, r);

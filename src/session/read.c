@@ -105,8 +105,7 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 	scoped_fd fd = memfd_create("writ-l7", MFD_CLOEXEC);
 	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create") : 0;
 
-	to.cells = token_counters(s).cells;
-	to.cells_n = token_counters(s).cells_n;
+	to.shared = s->shared;
 	if (!s->placeholder[0])
 		to.id = SV("00000000000000000000000000000000");
 	for (size_t i = 0; r == 0 && i < s->opt->policy->secrets.n; i++)
@@ -183,7 +182,7 @@ int read_start(struct session *s, struct writ_err *err)
 		const int fds[READER_FDS] = {
 			boss[1],      link[1],
 			settings,     roots,
-			s->totals_fd, token_counters(s).cells_n ? s->opt->token->counters_fd : -1
+			s->totals_fd, quota_shares(&s->shared) ? s->shared_fd : -1
 		};
 
 		s->reader_pid = fork();

@@ -426,7 +426,11 @@ static int compile(struct session *s, int *ret_program, struct writ_err *err)
 	if (r == 0)
 		r = operator_load(s, err);
 	if (r == 0)
+		r = token_begin(s, err);
+	if (r == 0)
 		r = session_place_make(s, err);
+	if (r == 0)
+		r = meter_open(s, err);
 	if (r == 0)
 		r = spawn_open(s, err);
 	if (r == 0)
@@ -677,6 +681,8 @@ static void clear(struct session *s)
 	net_clear(s);
 	gitnet_clear(s);
 	secrets_wipe(s);
+	token_close(s);
+	meter_close(s);
 	if (!leave && cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);
 	relay_free(s->relay);
@@ -719,6 +725,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .control = -1,
 			     .mounts = -1,
 			     .spawn = -1,
+			     .shared_fd = -1,
 			     .front = FRONT_INIT,
 			     .paths = { .run_fd = -1 } };
 	int r;

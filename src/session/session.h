@@ -16,6 +16,7 @@
 
 /* What a run ends with, besides the command's own status. */
 enum session_exit {
+	SESSION_POLICY = 121, /* of an agent: its token is refused */
 	SESSION_REFUSED = 122, /* a guarantee is not met */
 	SESSION_TIMEOUT = 124,
 	SESSION_FAILED = 125,
@@ -23,14 +24,26 @@ enum session_exit {
 };
 
 struct wallet;
+struct wallet_level;
 struct chain;
+struct token_why;
 
-/* The tokens that a session is opened with: it ends when one of them does. */
+/*
+ * The tokens that a session is opened with: it ends when one of them does. They were
+ * verified; the session proves and uses them. If they are refused, @why says so.
+ */
 struct session_token {
 	struct wallet *wallet;
-	const struct chain *chain;
-	struct quota_shared counters; /* no cells: nothing is counted */
-	int counters_fd;
+	struct chain *chain;
+	char *text; /* of the chain; wiped once it is not needed any more */
+	size_t text_n;
+	struct token_why *why;
+};
+
+/* What an agent uses is used of its session as well. */
+struct session_above {
+	const struct wallet_level *level;
+	int fd; /* what it is counted in; not used under tokens */
 };
 
 enum { SESSION_ID = 8 }; /* letters and digits of an id */
@@ -58,6 +71,7 @@ struct session_options {
 	struct jail *early; /* started while the policy was read; taken over. May be NULL */
 	struct session_begun *begun; /* with it, and taken over, too. May be NULL */
 	const struct session_token *token; /* NULL: none */
+	const struct session_above *above; /* of an agent; NULL: none */
 	struct sv parent, agent; /* the session that started this one, as which agent; or empty */
 	const int *stdio;   /* three descriptors instead of our own, never terminals; or NULL */
 	int status_fd;	    /* -1, or where to write what happened as one line of JSON */

@@ -68,6 +68,9 @@ struct sub {
 };
 enum { SUBS_MAX = 16 };
 
+/* The session of a token: nobody's yet, ours, begun. */
+enum token_state { TOKEN_UNUSED = 0, TOKEN_CLAIMED, TOKEN_SPENT };
+
 /* What a person is asked. */
 struct question {
 	uint32_t id;
@@ -238,6 +241,10 @@ struct session {
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
 	uint64_t token_ms; /* when its token ends */
+	uint64_t token_at_ms, token_look_ms; /* since when that is known; when it is looked at */
+	enum token_state token_state;
+	struct quota_shared shared; /* counted with other sessions; no cells, no pools: nothing */
+	int shared_fd;		    /* where; -1: nowhere */
 	int spawn;	   /* where agents are asked for; -1: there are none */
 	struct sub subs[SUBS_MAX];
 };
@@ -309,7 +316,30 @@ void readback_take(const struct session *s, pid_t pid, const struct jail_probed 
 void token_record(struct session *s);
 /* Ends the session if its token has; milliseconds until it looks again, at most @least. */
 int token_timeout(struct session *s, int least);
-struct quota_shared token_counters(const struct session *s);
+
+/* open.c: the proof, and that a session is begun once */
+struct token_id;
+must_check int token_begin(struct session *s, struct writ_err *err);
+/* Before the first program is let go. */
+must_check int token_spend(struct session *s, struct writ_err *err);
+/* If nothing ran it can be used again. */
+void token_close(struct session *s);
+void token_name(const struct token_id *sid, char ret_id[static SESSION_ID + 1]);
+
+/* meter.c: what is counted with other sessions */
+must_check int meter_open(struct session *s, struct writ_err *err);
+/* What agents of @s count with it; *@ret points to *@room. */
+void meter_above(const struct session *s, struct wallet_level *room, struct session_above *ret);
+void meter_close(struct session *s);
+
+/* delegate.c: what an agent gets of its session */
+must_check int delegate_prices(struct arena *a, struct cap_set *set, struct writ_err *err);
+must_check int delegate_policy(struct session *s, const struct policy_agent *agent,
+			       struct policy *ret, struct writ_err *err);
+/* If it is refused, @err and @ret->why say why. */
+must_check int delegate_token(struct session *s, const struct policy_agent *agent,
+			      const struct token_id *sid, struct session_token *ret,
+			      struct writ_err *err);
 
 /* spawn.c: agents of the policy, each in a session of its own */
 bool session_spawns(const struct policy *p);

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "session/session_priv.h"
+#include "session/spawn.h"
+#include "wallet/wallet.h"
 
 #include "base/banned.h"
 
@@ -21,7 +23,7 @@
  * sibling by its walls and a child by its life: it ends when we do.
  */
 
-enum { TEXT_MAX = 64 << 10, WORDS_MAX = 4096, TERM_MS = 300 };
+enum { TERM_MS = 300, COUNTERS_FD = 6 };
 
 /* --- what a policy needs for it --- */
 
@@ -33,26 +35,44 @@ bool session_spawns(const struct policy *p)
 	return false;
 }
 
-int session_open_spawn(struct arena *a, struct policy *p, struct sv realm, struct writ_err *err)
+/* Not a socket of the host's: it is mounted by itself. */
+static int open_socket(struct arena *a, struct cap_set *set, struct sv text, struct writ_err *err)
 {
-	const char *text = arena_fmt(a, "unix.connect:" SV_FMT ":%s", SV_ARG(realm), SPAWN_SOCKET);
-	struct cap_rule *rule;
-	struct cap_entry *e;
+	struct cap_rule *rule = vec_push(a, &set->rules);
+	struct cap_entry *e = vec_push(a, &set->caps);
 
-	if (!session_spawns(p))
-		return 0;
-	rule = vec_push(a, &p->set.rules);
-	e = vec_push(a, &p->set.caps);
-	if (!text || !rule || !e)
+	if (!rule || !e)
 		return writ_nomem(err);
-	/* Not a socket of the host's: it is mounted by itself. */
 	*rule = (struct cap_rule){ .file = SV("agents"),
 				   .text = SV("writ spawn"),
 				   .built_in = true,
 				   .shipped = true,
 				   .missing = true };
-	e->rule = (uint32_t)p->set.rules.n - 1;
-	return cap_parse(a, CAP_GRANT, sv_from(text), &e->cap, err);
+	e->rule = (uint32_t)set->rules.n - 1;
+	if (cap_parse(a, CAP_GRANT, text, &e->cap, err) < 0)
+		return err->code;
+	return cap_set_index(a, set) ? 0 : writ_nomem(err);
+}
+
+int session_open_spawn(struct arena *a, struct policy *p, struct sv realm, struct writ_err *err)
+{
+	const char *text = arena_fmt(a, "unix.connect:" SV_FMT ":%s", SV_ARG(realm), SPAWN_SOCKET);
+	struct cap_set *hops = arena_array(a, struct cap_set, p->set.hops_n + 1);
+	int r;
+
+	if (!session_spawns(p))
+		return 0;
+	if (!text || !hops)
+		return writ_nomem(err);
+	r = open_socket(a, &p->set, sv_from(text), err);
+	for (size_t i = 0; r == 0 && i < p->set.hops_n; i++) {
+		hops[i] = p->set.hops[i];
+		r = open_socket(a, &hops[i], sv_from(text), err);
+	}
+	if (p->set.hops_n)
+		p->set.hops = hops;
+	/* What it may use so many times, its agents use with it. */
+	return r < 0 ? r : delegate_prices(a, &p->set, err);
 }
 
 /* --- listening --- */
@@ -122,28 +142,10 @@ static void answer(struct sub *sub, const char *fmt, ...)
 /* --- one request --- */
 
 struct request {
-	struct sv name, cwd;
-	char **argv;
+	struct spawn_request ask;
+	struct token_id sid; /* of the agent's token */
 	int fds[3];
 };
-
-/* "NAME\0CWD\0WORD\0WORD\0" */
-static bool read_request(struct arena *a, struct sv text, struct request *ret)
-{
-	size_t n = 0;
-
-	if (text.n == 0 || text.p[text.n - 1] != 0)
-		return false;
-	ret->name = sv_cut(&text, 0);
-	ret->cwd = sv_cut(&text, 0);
-	ret->argv = arena_array(a, char *, WORDS_MAX + 1);
-	while (ret->argv && text.n && n < WORDS_MAX) {
-		ret->argv[n] = arena_str(a, sv_cut(&text, 0));
-		if (!ret->argv[n++])
-			return false;
-	}
-	return ret->argv && n && text.n == 0;
-}
 
 static const struct policy_agent *find_agent(const struct session *s, struct sv name)
 {
@@ -166,47 +168,64 @@ static const struct policy_agent *find_agent(const struct session *s, struct sv 
 }
 
 /* In the new process: nothing of ours but what it is given. */
-_Noreturn static void run_agent(struct session *s, const struct policy_agent *agent,
-				const struct request *q, const char *id, pid_t parent)
+static void take_descriptors(const struct request *q, int counters)
 {
-	struct policy p = *agent->lists;
-	struct session_begun begun = { .cgroup = { 0 } };
-	struct session_options opt = *s->opt;
-	struct plan *plan = NULL;
-	struct writ_err err = { 0 };
-	int code = SESSION_FAILED, stdio[3], high[3];
-	sigset_t none;
+	int high[4] = { -1, -1, -1, -1 };
 
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
-	for (int i = 0; i < 3; i++) {
-		stdio[i] = 3 + i;
+	for (int i = 0; i < 4; i++) {
+		const int fd = i < 3 ? q->fds[i] : counters;
+
 		/* Out of the way first: what was given may stand on any number. */
-		high[i] = fcntl(q->fds[i], F_DUPFD_CLOEXEC, 100);
-		if (high[i] < 0)
+		high[i] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+		if (high[i] < 0 && fd >= 0)
 			_exit(SESSION_FAILED);
 	}
-	for (int i = 0; i < 3; i++)
-		if (dup2(high[i], 3 + i) < 0 || fcntl(3 + i, F_SETFD, FD_CLOEXEC) < 0)
+	for (int i = 0; i < 4; i++)
+		if (high[i] >= 0 &&
+		    (dup2(high[i], 3 + i) < 0 || fcntl(3 + i, F_SETFD, FD_CLOEXEC) < 0))
 			_exit(SESSION_FAILED);
-	if (dup2(5, 2) < 0 || close_range(6, ~0u, 0) < 0)
+	if (dup2(5, 2) < 0 || close_range(high[3] < 0 ? COUNTERS_FD : COUNTERS_FD + 1, ~0u, 0) < 0)
 		_exit(SESSION_FAILED);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	p.set = agent->set;
-	p.has_base = s->opt->policy->has_base;
+}
+
+_Noreturn static void give_up(const struct writ_err *err, const struct session_token *t, int code)
+{
+	const bool refused = t && t->why && t->why->code != TOKEN_E_NONE;
+
+	(void)dprintf(2, "writ: %s%s%s%s%s\n", refused ? token_code_name(t->why->code) : "",
+		      refused ? ": " : "", err->what, err->sys ? ": " : "",
+		      err->sys ? strerror(err->sys) : "");
+	_exit(refused ? SESSION_POLICY : code);
+}
+
+_Noreturn static void run_agent(struct session *s, const struct policy_agent *agent,
+				const struct request *q, const char *id)
+{
+	static const int stdio[3] = { 3, 4, 5 };
+	struct session_begun begun = { .cgroup = { 0 } };
+	struct session_options opt = *s->opt;
+	struct session_token token = { 0 };
+	struct session_above above;
+	struct wallet_level level;
+	struct plan *plan = NULL;
+	struct writ_err err = { 0 };
+	struct policy p;
+	int code = SESSION_FAILED;
+
 	memcpy(begun.id, id, sizeof(begun.id));
-	if (!cap_set_index(s->a, &p.set) ||
+	if (s->opt->token && delegate_token(s, agent, &q->sid, &token, &err) < 0)
+		give_up(&err, &token, SESSION_FAILED);
+	if (delegate_policy(s, agent, &p, &err) < 0 ||
 	    plan_new(s->a, &p.set, s->opt->plan->facts, &s->opt->plan->opt, &plan, &err) < 0)
-		_exit(SESSION_FAILED);
+		give_up(&err, NULL, SESSION_FAILED);
 	if (!plan_runs(plan))
 		_exit(SESSION_REFUSED);
+	meter_above(s, &level, &above);
+	above.fd = COUNTERS_FD;
 	opt.policy = &p;
 	opt.plan = plan;
-	opt.argv = q->argv;
-	opt.cwd = q->cwd;
+	opt.argv = q->ask.argv;
+	opt.cwd = q->ask.cwd;
 	opt.program = opt.profile = SV("");
 	opt.early = NULL;
 	opt.begun = &begun;
@@ -218,12 +237,29 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	opt.await = NULL;
 	opt.parent = sv_from(s->id);
 	opt.agent = agent->name;
+	opt.token = s->opt->token ? &token : NULL;
+	opt.above = &above;
 	if (session_run(s->a, &opt, &code, &err) < 0)
-		code = err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
+		give_up(&err, opt.token,
+			err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED);
 	if (err.what[0])
-		(void)dprintf(2, "writ: %s%s%s\n", err.what, err.sys ? ": " : "",
-			      err.sys ? strerror(err.sys) : "");
+		give_up(&err, NULL, code);
 	_exit(code);
+}
+
+_Noreturn static void become_agent(struct session *s, const struct policy_agent *agent,
+				   const struct request *q, const char *id, pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	(void)setsid();
+	take_descriptors(q, s->opt->token ? -1 : s->shared_fd);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	run_agent(s, agent, q, id);
 }
 
 static void record(struct session *s, const char *event, struct sv agent, const char *id, int exit)
@@ -239,18 +275,30 @@ static void record(struct session *s, const char *event, struct sv agent, const 
 	record_end(s, &entry);
 }
 
-static void start_agent(struct session *s, struct sub *sub, const struct request *q)
+/* That of its token's session, or one of its own. */
+static int name_agent(const struct session *s, struct request *q, char id[static SESSION_ID + 1],
+		      struct writ_err *err)
 {
-	const struct policy_agent *agent = find_agent(s, q->name);
+	const int r = s->opt->token ? wallet_id(s->opt->token->wallet, &q->sid, err)
+				    : session_make_id(id, err);
+
+	if (r == 0 && s->opt->token)
+		token_name(&q->sid, id);
+	return r;
+}
+
+static void start_agent(struct session *s, struct sub *sub, struct request *q)
+{
+	const struct policy_agent *agent = find_agent(s, q->ask.name);
 	const pid_t parent = getpid();
 	struct writ_err err = { 0 };
 
 	if (!agent) {
-		record(s, "spawn.denied", q->name, NULL, -1);
+		record(s, "spawn.denied", q->ask.name, NULL, -1);
 		answer(sub, "error no rule lets this session start an agent of that name");
 		return;
 	}
-	if (session_make_id(sub->id, &err) < 0) {
+	if (name_agent(s, q, sub->id, &err) < 0) {
 		answer(sub, "error %s", err.what);
 		return;
 	}
@@ -259,7 +307,7 @@ static void start_agent(struct session *s, struct sub *sub, const struct request
 	sub->name = agent->name;
 	sub->pid = fork();
 	if (sub->pid == 0)
-		run_agent(s, agent, q, sub->id, parent);
+		become_agent(s, agent, q, sub->id, parent);
 	if (sub->pid > 0)
 		sub->pidfd = (int)syscall(SYS_pidfd_open, sub->pid, 0);
 	if (sub->pid <= 0 || sub->pidfd < 0) {
@@ -270,23 +318,43 @@ static void start_agent(struct session *s, struct sub *sub, const struct request
 	}
 }
 
+static const char *const stdio_names[3] = { "input", "output", "error" };
+
+/* The first of its descriptors that an agent does not get; NULL: there is none. */
+static const char *find_odd(const struct request *q, int *ret_at)
+{
+	const char *odd = NULL;
+
+	for (int i = 0; i < 3 && !odd; i++) {
+		odd = spawn_refuses(q->fds[i]);
+		*ret_at = i;
+	}
+	return odd;
+}
+
 static void hear_request(struct session *s, struct sub *sub)
 {
 	scoped_arena a = ARENA_INIT(4 << 20);
-	char *text = arena_alloc(&a, TEXT_MAX, 1);
+	char *text = arena_alloc(&a, SPAWN_TEXT_MAX, 1);
 	int fds[PACKET_FDS] = { -1, -1, -1, -1 };
 	struct request q = { .fds = { -1, -1, -1 } };
 	struct writ_err err = { 0 };
 	size_t n = 0, fds_n = 0;
+	const char *odd;
+	int odd_at = 0;
 
-	if (!text || packet_receive(sub->fd, text, TEXT_MAX, &n, fds, &fds_n, &err) <= 0) {
+	if (!text || packet_receive(sub->fd, text, SPAWN_TEXT_MAX, &n, fds, &fds_n, &err) <= 0) {
 		scope_close(&sub->fd);
 		sub->fd = -1;
 		return;
 	}
 	memcpy(q.fds, fds, sizeof(q.fds));
-	if (fds_n != 3 || !read_request(&a, (struct sv){ text, n }, &q))
+	odd = fds_n == 3 ? find_odd(&q, &odd_at) : NULL;
+	if (fds_n != 3 || !spawn_read(&a, (struct sv){ text, n }, &q.ask))
 		answer(sub, "error that is no request");
+	else if (odd)
+		answer(sub, "error standard %s is %s, and an agent gets files, pipes and sockets",
+		       stdio_names[odd_at], odd);
 	else if (s->state != SESSION_RUNNING)
 		answer(sub, "error the session is ending");
 	else
@@ -423,57 +491,4 @@ void spawn_record(struct session *s)
 	record_str(&entry, "agent", s->opt->agent);
 	record_str(&entry, "session", s->opt->parent);
 	record_end(s, &entry);
-}
-
-/* --- the other side: a program inside --- */
-
-static int ask_outside(int fd, struct sv name, char *const *argv, struct sv cwd,
-		       struct writ_err *err)
-{
-	struct buf b = BUF_INIT(TEXT_MAX);
-	const int stdio[3] = { 0, 1, 2 };
-	int r;
-
-	buf_sv(&b, name);
-	buf_ch(&b, 0);
-	buf_sv(&b, cwd);
-	buf_ch(&b, 0);
-	for (; *argv; argv++) {
-		buf_str(&b, *argv);
-		buf_ch(&b, 0);
-	}
-	r = buf_check(&b, err);
-	if (r == 0)
-		r = packet_send(fd, buf_view(&b), stdio, 3, err);
-	buf_clear(&b);
-	return r;
-}
-
-int session_spawn(struct sv name, char *const *argv, struct sv cwd, int *ret_exit,
-		  struct writ_err *err)
-{
-	const struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = SPAWN_SOCKET };
-	scoped_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int fds[PACKET_FDS];
-	struct sv rest;
-	char text[512];
-	uint64_t code;
-	size_t n = 0, fds_n = 0;
-	int r;
-
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "no agent can be started from here (%s)",
-				 SPAWN_SOCKET);
-	r = ask_outside(fd, name, argv, cwd, err);
-	if (r == 0)
-		r = packet_receive(fd, text, sizeof(text), &n, fds, &fds_n, err);
-	if (r < 0)
-		return r;
-	rest = (struct sv){ text, n };
-	if (r > 0 && sv_is(sv_cut(&rest, ' '), "exit") && sv_to_u64(rest, 255, &code)) {
-		*ret_exit = (int)code;
-		return 0;
-	}
-	return writ_fail(err, WRIT_E_DENIED, 0, SV_FMT,
-			 SV_ARG(rest.n ? rest : SV("the session has ended")));
 }

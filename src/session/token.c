@@ -42,33 +42,52 @@ static void end(struct session *s, const char *event, const char *why, int code)
 	session_end(s, why, code);
 }
 
+/* What ends it, on record and for people; E_REVOKED is by far the commonest. */
+static void end_refused(struct session *s, const struct token_why *why)
+{
+	const char *text;
+
+	if (why->code == TOKEN_E_REVOKED) {
+		end(s, "token.revoked", "the token was revoked, and everything was ended",
+		    SESSION_SIGNALLED + 15);
+		return;
+	}
+	text = arena_fmt(s->a,
+			 "the token does not count any more (%s: %s), and everything was ended",
+			 token_code_name(why->code), why->err.what);
+	end(s, why->code == TOKEN_E_RVK_STALE ? "token.stale" : "token.untrusted",
+	    text ? text : "the token does not count any more", SESSION_SIGNALLED + 15);
+}
+
 int token_timeout(struct session *s, int least)
 {
 	const struct session_token *t = s->opt->token;
 	const uint64_t wall = (uint64_t)time(NULL), now = clock_ms();
+	struct token_why why = { 0 };
+	uint64_t at;
 
 	if (!t || s->state != SESSION_RUNNING || s->has_exit)
 		return least;
 	/* Both clocks count: the one that people may set, and the one that nobody can. */
-	if (!s->token_ms)
+	if (!s->token_ms) {
+		s->token_at_ms = now;
 		s->token_ms = now + (t->chain->deadline > t->wallet->now
 					     ? (t->chain->deadline - t->wallet->now) * 1000
 					     : 0);
+	}
 	if (now >= s->token_ms || wall >= t->chain->deadline) {
 		end(s, "token.expired", "token's time", SESSION_TIMEOUT);
 		return 0;
 	}
-	if (wallet_revoked(t->wallet, t->chain)) {
-		end(s, "token.revoked", "the token was revoked, and everything was ended",
-		    SESSION_SIGNALLED + 15);
-		return 0;
+	at = t->wallet->now + (now - s->token_at_ms) / 1000;
+	if (now >= s->token_look_ms) {
+		s->token_look_ms = now + LOOK_MS;
+		if (wallet_holds(t->wallet, t->chain, wall > at ? wall : at, &why) < 0) {
+			end_refused(s, &why);
+			return 0;
+		}
 	}
 	if (s->token_ms - now < (uint64_t)least)
 		least = (int)(s->token_ms - now);
 	return least < LOOK_MS ? least : LOOK_MS;
-}
-
-struct quota_shared token_counters(const struct session *s)
-{
-	return s->opt->token ? s->opt->token->counters : (struct quota_shared){ 0 };
 }

@@ -51,6 +51,11 @@ static struct advice advise(const struct session_denial *d)
 		return (struct advice){
 			.hint = "that line wins over every grant: change or remove it"
 		};
+	if (sv_starts(d->why, SV("the block of agent ")) ||
+	    sv_is(d->why, "the session that started this agent never had it"))
+		return (struct advice){
+			.hint = "an agent cannot be widened: its block in the policy decides"
+		};
 	if (sv_ends(d->why, SV(" dropped it")) || sv_ends(d->why, SV(" never had it")))
 		return (struct advice){
 			.hint = "a token cannot be widened: begin again with one that has it"

@@ -1,6 +1,7 @@
 #include "token/chain.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/banned.h"
 
@@ -120,6 +121,18 @@ static int check_links(const struct chain *c, const struct token_here *here, str
 	return r;
 }
 
+static int expired(const struct token *t, uint64_t now, struct token_why *why)
+{
+	const time_t at = (time_t)t->exp;
+	char text[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm))
+		(void)strftime(text, sizeof(text), " at %Y-%m-%d %H:%M:%SZ", &tm);
+	return token_no(why, TOKEN_E_TIME, "expired%s, %llu seconds ago", text,
+			(unsigned long long)(now - t->exp));
+}
+
 /* Step 6. */
 static int check_times(struct chain *c, uint64_t now, struct token_why *why)
 {
@@ -131,7 +144,7 @@ static int check_times(struct chain *c, uint64_t now, struct token_why *why)
 		if (now < t->nbf || t->iat > now + TOKEN_SKEW)
 			return token_no(why, TOKEN_E_TIME, "not valid yet");
 		if (now >= t->exp)
-			return token_no(why, TOKEN_E_TIME, "expired");
+			return expired(t, now, why);
 		if (t->exp < c->deadline)
 			c->deadline = t->exp;
 		if (t->rvk < c->rvk)
@@ -208,6 +221,26 @@ int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
 		return r;
 	*ret_chain = *c;
 	return 0;
+}
+
+int chain_again(const struct chain *c, const struct token_here *here, bool links,
+		struct token_why *why)
+{
+	const struct trust_issuer *now = trust_find(here->trust, &c->token[0].kid);
+	struct chain again = *c;
+	int r = 0;
+
+	why->hop = TOKEN_HOP_NONE;
+	if (!now || (!now->self && here->now >= here->trust->exp))
+		return token_no(why, TOKEN_E_ROOT, "its issuer is not trusted here any more");
+	if (here->now < now->nbf || here->now >= now->exp)
+		return token_no(why, TOKEN_E_ROOT, "the issuer is not valid now");
+	again.issuer = now;
+	if (links)
+		r = check_links(&again, here, why);
+	if (r == 0)
+		r = check_times(&again, here->now, why);
+	return r < 0 ? r : check_revoked(&again, here, why);
 }
 
 int chain_present(struct arena *a, struct sv presentation, const struct token_here *here,

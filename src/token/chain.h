@@ -51,6 +51,14 @@ const struct token *chain_leaf(const struct chain *c);
 must_check int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
 			  struct chain *ret_chain, struct token_why *why);
 
+/*
+ * Is a chain that was opened before still good, by what is known now? Who issued it, and as
+ * the issuer whom @here has, when, what was revoked; @links: also whether all of it is
+ * within what that issuer may give. Signatures do not change and are not looked at.
+ */
+must_check int chain_again(const struct chain *c, const struct token_here *here, bool links,
+			   struct token_why *why);
+
 /* Tokens and the proof of the last one's holder. */
 must_check int chain_present(struct arena *a, struct sv presentation, const struct token_here *here,
 			     struct chain *ret_chain, struct token_why *why);
@@ -76,8 +84,5 @@ struct chain_price {
  */
 must_check int chain_decide(struct arena *a, const struct chain *c, const struct cap *req,
 			    struct chain_price *ret_price, struct token_why *why);
-
-/* The smallest value of each limit along the chain; 0: no token has it. */
-void chain_limits(const struct chain *c, uint64_t ret_limits[static LIMIT_COUNT]);
 
 #endif

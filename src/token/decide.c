@@ -85,16 +85,3 @@ int chain_decide(struct arena *a, const struct chain *c, const struct cap *req,
 	*ret_price = p;
 	return 0;
 }
-
-void chain_limits(const struct chain *c, uint64_t ret_limits[static LIMIT_COUNT])
-{
-	for (enum cap_limit l = 0; l < LIMIT_COUNT; l++) {
-		ret_limits[l] = 0;
-		for (size_t i = 0; i < c->n; i++) {
-			const uint64_t v = c->token[i].set.limits[l];
-
-			if (v && (ret_limits[l] == 0 || v < ret_limits[l]))
-				ret_limits[l] = v;
-		}
-	}
-}

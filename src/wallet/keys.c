@@ -129,6 +129,16 @@ int wallet_holder(const struct wallet *w, const struct jws_kid *kid, struct jws_
 	return r;
 }
 
+void wallet_holder_end(const struct wallet *w, const struct jws_kid *kid)
+{
+	const char *dir = holders(w);
+	const char *path = dir ? arena_fmt(w->a, "%s/%s.pem", dir, kid->s) : NULL;
+
+	/* One that stays goes with the others, a day after its token. */
+	if (path)
+		(void)unlink(path);
+}
+
 int wallet_id(const struct wallet *w, struct token_id *ret, struct writ_err *err)
 {
 	struct timespec t;

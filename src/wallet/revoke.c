@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "audit/realm.h"
 #include "base/fd.h"
 #include "wallet/wallet.h"
 
@@ -11,7 +13,12 @@
  * be left that it revokes: none of a chain lives longer than its first one could.
  */
 
-enum { REVOKED_MAX = 256 << 10, KEPT = TOKEN_LIFE_MAX + 2 * TOKEN_SKEW };
+enum {
+	KNOWN_MAX = 4096,
+	ENTRY_ROOM = 64 << 10,
+	REVOKED_MAX = 256 << 10,
+	KEPT = TOKEN_LIFE_MAX + 2 * TOKEN_SKEW
+};
 
 static int read_file(const struct wallet *w, struct arena *a, struct buf *b, struct writ_err *err)
 {
@@ -112,6 +119,26 @@ int wallet_revoke(const struct wallet *w, const struct token_id *jti, struct wri
 	buf_clear(&old);
 	buf_clear(&b);
 	return r;
+}
+
+bool wallet_knows(const struct wallet *w, const struct token_id *jti)
+{
+	struct writ_err err = { 0 };
+	struct realm log;
+	bool found = false;
+
+	if (realm_open(&log, w->log, false, &err) < 0)
+		return false;
+	/* From the end: a token that is good for anything was made not long ago. */
+	for (uint64_t i = log.tree.size, n = 0; i > 0 && n < KNOWN_MAX && !found; i--, n++) {
+		struct buf b = BUF_INIT(ENTRY_ROOM);
+
+		if (realm_entry(&log, i - 1, &b, &err) == 0)
+			found = memmem(b.p, b.n, jti->s, TOKEN_ID) != NULL;
+		buf_clear(&b);
+	}
+	realm_close(&log);
+	return found;
 }
 
 int wallet_list(const struct wallet *w, struct buf *b, struct token_why *why)

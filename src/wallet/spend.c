@@ -88,14 +88,18 @@ static void sweep(const struct wallet *w, int dir)
 		closedir(d);
 }
 
-/* SECURITY: whoever makes the file has the session; there is no second one to make. */
-static int claim(const struct wallet *w, const struct chain *c, struct token_why *why)
+static int open_spent(const struct wallet *w, const char **ret_path)
 {
-	const struct token *leaf = chain_leaf(c);
+	*ret_path = wallet_path(w, w->a, "spent");
+	return *ret_path ? open(*ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* SECURITY: whoever makes the file has the session; there is no second one to make. */
+static int claim(const struct wallet *w, const struct token *leaf, struct token_why *why)
+{
 	const struct timespec ends[2] = { { (time_t)leaf->exp, 0 }, { (time_t)leaf->exp, 0 } };
-	const char *path = wallet_path(w, w->a, "spent");
-	scoped_fd dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	scoped_fd fd = -1;
+	const char *path;
+	scoped_fd dir = open_spent(w, &path), fd = -1;
 
 	if (!path)
 		return token_nomem(why);
@@ -106,6 +110,17 @@ static int claim(const struct wallet *w, const struct chain *c, struct token_why
 	if (fd < 0 || futimens(fd, ends) < 0 || fsync(fd) < 0 || fsync(dir) < 0)
 		return token_no(why, TOKEN_E_LOG, "%s/%s: %s", path, leaf->sid.s, strerror(errno));
 	return 0;
+}
+
+int wallet_claim(const struct wallet *w, const struct chain *c, struct token_why *why)
+{
+	struct writ_err err = { 0 };
+	scoped_fd lock = -1;
+
+	why->hop = (int)c->n - 1;
+	if (wallet_lock(w, &lock, &err) < 0)
+		return token_no(why, TOKEN_E_LOG, "%s", err.what);
+	return claim(w, chain_leaf(c), why);
 }
 
 int wallet_spend(const struct wallet *w, const struct chain *c, const char *session,
@@ -128,15 +143,30 @@ int wallet_spend(const struct wallet *w, const struct chain *c, const char *sess
 	};
 	struct writ_err err = { 0 };
 	scoped_fd lock = -1;
-	int r;
 
 	why->hop = (int)c->n - 1;
-	if (wallet_lock(w, &lock, &err) < 0)
-		return token_no(why, TOKEN_E_LOG, "%s", err.what);
-	r = claim(w, c, why);
-	if (r < 0)
-		return r;
-	if (wallet_tick(w, &err) < 0 || wallet_log(w, notes, ARRAY_LEN(notes), &err) < 0)
+	if (wallet_lock(w, &lock, &err) < 0 || wallet_tick(w, &err) < 0 ||
+	    wallet_log(w, notes, ARRAY_LEN(notes), &err) < 0)
 		return token_no(why, TOKEN_E_LOG, "%s", err.what);
 	return 0;
+}
+
+int wallet_give_back(const struct wallet *w, const struct chain *c, const char *session, bool spent,
+		     struct writ_err *err)
+{
+	const struct token *leaf = chain_leaf(c);
+	const struct wallet_note entry = { .event = "token.unspend",
+					   .key = leaf->hash,
+					   .sid = token_id_sv(&leaf->sid),
+					   .session = sv_from(session) };
+	const char *path;
+	scoped_fd dir = open_spent(w, &path), lock = -1;
+	int r = path ? wallet_lock(w, &lock, err) : writ_nomem(err);
+
+	/* It is in the log first: who reads that sees two sessions, and why. */
+	if (r == 0 && spent)
+		r = wallet_log(w, &entry, 1, err);
+	if (r == 0 && (unlinkat(dir, leaf->sid.s, 0) < 0 || fsync(dir) < 0))
+		r = writ_fail(err, WRIT_E_SYS, errno, "%s/%s", path, leaf->sid.s);
+	return r;
 }

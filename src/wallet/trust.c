@@ -221,6 +221,12 @@ static int take_bundle(const struct wallet *w, struct sv text, const struct sign
 		r = load_version(w, &seen, err);
 	if (r == 0)
 		r = trust_open(w->a, text, org ? org : &known, w->now, seen, &fresh, why);
+	if (r < 0 && why->code == TOKEN_E_REPLAY)
+		return token_no(
+			why, TOKEN_E_REPLAY,
+			"version %llu was taken: get the newest; if they began anew, remove "
+			"tokens/trust* and use --org KEY",
+			(unsigned long long)seen);
 	return r < 0 ? r : keep_bundle(w, text, org ? org : &known, fresh.ver, err);
 }
 

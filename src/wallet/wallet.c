@@ -1,7 +1,9 @@
 #include "wallet/wallet.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -12,7 +14,7 @@
 
 #include "base/banned.h"
 
-enum { CLOCK_MAX = 32 };
+enum { CLOCK_MAX = 32, NEWS_MAX = 16 << 20, FRESH_S = 2 };
 
 const char *wallet_path(const struct wallet *w, struct arena *a, const char *name)
 {
@@ -36,13 +38,54 @@ int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err)
 	return 0;
 }
 
+/* Those that say who is trusted and what was revoked. */
+static bool is_watched(struct sv name)
+{
+	return sv_is(name, "revoked") || sv_is(name, "trust") || sv_is(name, "org.pem") ||
+	       sv_starts(name, SV("list."));
+}
+
+static uint64_t sum_of(const char *name, const struct stat *st)
+{
+	const struct {
+		uint64_t dev, ino, size;
+		int64_t times[4];
+	} seen = { st->st_dev,
+		   st->st_ino,
+		   (uint64_t)st->st_size,
+		   { st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec,
+		     st->st_ctim.tv_nsec } };
+	const struct sv parts[] = { sv_from(name), { (const char *)&seen, sizeof(seen) } };
+	const struct digest d = crypto_sha256_parts(parts, ARRAY_LEN(parts));
+	uint64_t sum;
+
+	memcpy(&sum, d.b, sizeof(sum));
+	return sum;
+}
+
 static struct wallet_stamp stamp_of(const char *dir)
 {
+	struct wallet_stamp stamp = { 0 };
+	DIR *d = opendir(dir);
+	struct dirent *e;
 	struct stat st;
 
-	if (stat(dir, &st) < 0)
-		return (struct wallet_stamp){ 0, 0 };
-	return (struct wallet_stamp){ st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+	while (d && (e = readdir(d))) {
+		if (!is_watched(sv_from(e->d_name)))
+			continue;
+		/* One that cannot be looked at counts as well: it was there, or came. */
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			st = (struct stat){ .st_size = -1 };
+		/* In any order. */
+		stamp.sum += sum_of(e->d_name, &st);
+		if (st.st_ctim.tv_sec > stamp.newest)
+			stamp.newest = st.st_ctim.tv_sec;
+	}
+	if (d)
+		closedir(d);
+	else
+		stamp.sum = UINT64_MAX;
+	return stamp;
 }
 
 /* SECURITY: a time that cannot be read is as if it were in the future. */
@@ -119,7 +162,9 @@ static int check_clock(const struct wallet *w, struct token_why *why)
 	if (w->now + TOKEN_SKEW >= w->floor)
 		return 0;
 	why->hop = TOKEN_HOP_NONE;
-	return token_no(why, TOKEN_E_TIME, "the clock of this machine went back by %llu seconds",
+	return token_no(why, TOKEN_E_TIME,
+			"the clock went back by %llu seconds: set it right, or remove tokens/clock "
+			"if the later time was the wrong one",
 			(unsigned long long)(w->floor - w->now));
 }
 
@@ -166,27 +211,54 @@ int wallet_present(const struct wallet *w, struct sv presentation, struct chain 
 	return r < 0 ? r : chain_present(w->a, presentation, &here, ret, why);
 }
 
-bool wallet_revoked(struct wallet *w, const struct chain *c)
+void wallet_close(struct wallet *w)
 {
-	const struct wallet_stamp now = stamp_of(w->dir);
-	scoped_arena a = ARENA_INIT(4 << 20);
-	const struct rvk *lists;
+	w->trust = (struct trust){ 0 };
+	w->lists_n = 0;
+	arena_clear(&w->news);
+}
+
+static int read_again(struct wallet *w, uint64_t now, struct writ_err *err)
+{
+	struct arena fresh = ARENA_INIT(NEWS_MAX);
+	struct wallet next = *w;
+	int r;
+
+	next.a = &fresh;
+	next.now = now;
+	next.self = NULL;
+	r = wallet_load_trust(&next, err);
+	if (r == 0)
+		r = wallet_load_lists(&next, &fresh, &next.lists, &next.lists_n, err);
+	if (r < 0) {
+		arena_clear(&fresh);
+		return r;
+	}
+	arena_clear(&w->news);
+	w->news = fresh;
+	w->trust = next.trust;
+	w->self = next.self;
+	w->lists = next.lists;
+	w->lists_n = next.lists_n;
+	return 0;
+}
+
+int wallet_holds(struct wallet *w, const struct chain *c, uint64_t now, struct token_why *why)
+{
+	const struct wallet_stamp stamp = stamp_of(w->dir);
+	/* Within one tick of its clock a file could change once more, and look the same. */
+	const bool fresh = stamp.newest + FRESH_S >= time(NULL);
+	const bool again = fresh || stamp.sum != w->stamp.sum;
+	struct token_here here;
 	struct writ_err err = { 0 };
-	size_t n;
 
-	if (now.s == w->stamp.s && now.ns == w->stamp.ns)
-		return false;
-	/* SECURITY: who cannot be asked whether it still holds does not say yes. */
-	if (wallet_load_lists(w, &a, &lists, &n, &err) < 0)
-		return true;
-	w->stamp = now;
-	for (size_t k = 0; k < n; k++)
-		for (size_t i = 0; i < c->n; i++) {
-			struct token_why why = { 0 };
-
-			if (sv_eq(lists[k].iss, c->issuer->iss) &&
-			    rvk_check(&lists[k], &c->token[i], &why) < 0)
-				return true;
-		}
-	return false;
+	why->hop = TOKEN_HOP_NONE;
+	if (again && read_again(w, now, &err) < 0)
+		return token_no(why, TOKEN_E_ROOT, "who is trusted cannot be read: %s", err.what);
+	w->stamp = stamp;
+	here = here_of(w, w->realm);
+	here.now = now;
+	/* Our own list is never old: it is read anew whenever it changes. */
+	here.local = c->issuer->self || (w->self && jws_kid_eq(&w->self->kid, &c->issuer->kid));
+	return chain_again(c, &here, again, why);
 }

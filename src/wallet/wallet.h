@@ -26,9 +26,10 @@
 
 enum { WALLET_LIFE = 3600, WALLET_RVK = 300 };
 
-/* Has anything changed since? */
+/* What its files look like: has anything changed since? */
 struct wallet_stamp {
-	int64_t s, ns;
+	uint64_t sum;
+	int64_t newest; /* when the last of them changed, in seconds */
 };
 
 struct wallet {
@@ -42,7 +43,11 @@ struct wallet {
 	size_t lists_n;
 	const struct trust_issuer *self; /* NULL: there is no key yet */
 	struct wallet_stamp stamp;
+	struct arena news; /* what was read again */
 };
+
+/* What was read again; the rest is in the arena it was opened with. */
+void wallet_close(struct wallet *w);
 
 /* @make: with the realm's own key, if there is none yet. */
 must_check int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make,
@@ -59,8 +64,12 @@ must_check int wallet_chain(const struct wallet *w, struct sv tokens, bool anywh
 must_check int wallet_present(const struct wallet *w, struct sv presentation, struct chain *ret,
 			      struct token_why *why);
 
-/* Was anything of @c revoked since @w was opened? Cheap if nothing has changed. */
-bool wallet_revoked(struct wallet *w, const struct chain *c);
+/*
+ * Is @c still good @now: not revoked, its issuer trusted and heard of lately? Cheap if no
+ * file has changed. SECURITY: no, if that cannot be found out.
+ */
+must_check int wallet_holds(struct wallet *w, const struct chain *c, uint64_t now,
+			    struct token_why *why);
 
 /* --- keys.c: crypto_wipe() pairs when done --- */
 
@@ -70,6 +79,8 @@ must_check int wallet_holder_new(const struct wallet *w, uint64_t exp, struct jw
 				 struct writ_err *err);
 must_check int wallet_holder(const struct wallet *w, const struct jws_kid *kid,
 			     struct jws_pair *ret, struct writ_err *err);
+/* Nobody needs that key any more. */
+void wallet_holder_end(const struct wallet *w, const struct jws_kid *kid);
 /* A version 7 UUID. */
 must_check int wallet_id(const struct wallet *w, struct token_id *ret, struct writ_err *err);
 
@@ -77,6 +88,8 @@ must_check int wallet_id(const struct wallet *w, struct token_id *ret, struct wr
 
 must_check int wallet_revoke(const struct wallet *w, const struct token_id *jti,
 			     struct writ_err *err);
+/* Does the realm's log have a token of that id? */
+bool wallet_knows(const struct wallet *w, const struct token_id *jti);
 /* Our list as others read it. */
 must_check int wallet_list(const struct wallet *w, struct buf *b, struct token_why *why);
 
@@ -109,24 +122,43 @@ must_check int wallet_log(const struct wallet *w, const struct wallet_note *v, s
 			  struct writ_err *err);
 
 /*
- * The session of the leaf begins: once. Then it is on the disk, before this returns.
- * TOKEN_E_REPLAY, TOKEN_E_TIME, TOKEN_E_LOG.
+ * The session of the leaf, in three steps. First it is ours and nobody else's: on the disk
+ * before this returns (TOKEN_E_REPLAY, TOKEN_E_LOG). When all is ready and the first program
+ * is about to run, it is spent: in the log, on the disk as well (TOKEN_E_LOG). If nothing
+ * ran, it is given back. Who dies in between keeps it.
  */
+must_check int wallet_claim(const struct wallet *w, const struct chain *c, struct token_why *why);
 must_check int wallet_spend(const struct wallet *w, const struct chain *c, const char *session,
 			    struct token_why *why);
+must_check int wallet_give_back(const struct wallet *w, const struct chain *c, const char *session,
+				bool spent, struct writ_err *err);
 
 /* Keeps the time, so that it cannot go back. */
 must_check int wallet_tick(const struct wallet *w, struct writ_err *err);
 
 /* --- count.c --- */
 
+/* What is counted together: a token, or a session with its agents. */
+struct wallet_level {
+	struct digest key;
+	const struct cap_entry *caps; /* those with a count or a maximum */
+	size_t n;
+	const uint64_t *limits; /* LIMIT_COUNT of them: requests, up and down */
+	uint64_t exp;
+};
+struct wallet_level wallet_level_of(const struct token *t);
+
 /*
- * Counters for all that @c counts, by the prices of @set, which is what it allows. The
- * descriptor is of the file that they are in; -1 if nothing is counted.
+ * Counters for all that the levels count, by the prices of @set, which has all of theirs.
+ * The descriptor is of the file that they are in; both are untouched if nothing is counted.
  */
-must_check int wallet_count(const struct wallet *w, const struct chain *c,
+must_check int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,
 			    const struct cap_set *set, struct quota_shared *ret, int *ret_fd,
 			    struct writ_err *err);
+/* The same in a file of the caller's, which nobody else changes meanwhile. */
+must_check int wallet_count_in(struct arena *a, int fd, const struct wallet_level *v, size_t n,
+			       const struct cap_set *set, uint64_t now, struct quota_shared *ret,
+			       struct writ_err *err);
 
 struct wallet_use {
 	uint64_t uses, up, down;
@@ -134,6 +166,9 @@ struct wallet_use {
 /* What was used of @c of @t so far; false: nobody counts it. */
 bool wallet_used(const struct wallet *w, const struct token *t, const struct cap *c,
 		 struct wallet_use *ret);
+
+/* The same of its limits on requests and bytes. */
+bool wallet_used_limits(const struct wallet *w, const struct token *t, struct wallet_use *ret);
 
 /* The lock of everything here, until it is closed. */
 must_check int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err);

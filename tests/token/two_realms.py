@@ -9,6 +9,7 @@ import base64
 import hashlib
 import importlib.util
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -177,6 +178,79 @@ def lists(w):
     w.refused(revoked(1, []), "E_REPLAY", "lists do not go back")
     w.ok(revoked(3, [token["jti"]]).code == 0, "it is revoked elsewhere")
     w.refused(two.a.run("token", "verify", give=chain), "E_REVOKED", "and here, too")
+
+
+def running(realm, chain):
+    p = realm.start("run", "-q", "--token", "-", "--", "sh", "-c", "echo up; sleep 60", stdin=subprocess.PIPE)
+    p.stdin.write(chain.encode())
+    p.stdin.close()
+    p.stdin = None
+    p.stdout.readline()
+    return p
+
+
+@test
+def running_on(w):
+    """A session goes on only as long as its issuer is trusted here, and heard of."""
+    two = Two(w)
+    here = two.who["a"]["realms"][0]
+    issuer = vectors.Key("central")
+    who = {"iss": "urn:example:central", "jwk": issuer.jwk(), "realms": [here]}
+    ceiling = [f"fs.read:{here}:/**", f"proc.exec:{here}:/**"]
+    two.trust(two.a, bundle(1, (who, ceiling)), "--org", "org.pem")
+
+    def chain(n, life):
+        """A token whose list may be @life seconds old."""
+        now = int(time.time())
+        holder = two.a.run("token", "holder").text().splitlines()[1]
+        return vectors.jws(issuer, "writ-cap+jwt", {
+            "writ": 1, "iss": who["iss"], "jti": vectors.uuid(10 + n), "iat": now, "nbf": now, "exp": now + 600, "aud": [here], "sid": vectors.uuid(20 + n),
+            "sub": "alice", "wf": vectors.uuid(3), "del_depth": 0, "del_max_depth": 2, "rvk": life,
+            "cnf": {"jwk": {"crv": "Ed25519", "kty": "OKP", "x": tok.b64u(base64.b64decode(holder)[-32:])}},
+            "authorization_details": [{"type": "urn:writ:cap:1", "caps": [f"proc.exec:{here}:/**"], "not": [], "limits": {}, "require": {}, "rt": ""}]})
+
+    def heard(seq, age=0, ids=()):
+        now = int(time.time())
+        return two.trust(two.a, vectors.jws(issuer, "writ-rvk+jwt", {"writ": 1, "iss": who["iss"], "seq": seq, "iat": now - age, "exp": now + 600,
+                                                                     "jti": list(ids), "kid": [], "sid": []}))
+
+    def ended(p, event, text):
+        begin = time.monotonic()
+        _, err = p.communicate(timeout=40)
+        took = time.monotonic() - begin
+        events = [json.loads(x)["event"] for f in (two.a.kept / "sessions").glob("*.jsonl") for x in f.read_text().splitlines()]
+        w.ok(p.returncode == 143 and event in events, f"{text} ({took:.1f} s)", (p.returncode, err.decode(), events[-4:]))
+        return took
+    heard(1, age=56)
+    p = running(two.a, chain(1, 60))
+    w.ok(1 < ended(p, "token.stale", "the list gets too old, and the session ends") < 9, "then, and not before")
+    heard(2, age=56)
+    p = running(two.a, chain(2, 60))
+    w.ok(heard(3).code == 0, "a newer list comes in time")
+    time.sleep(5)
+    w.ok(p.poll() is None, "and it goes on")
+    w.ok(two.trust(two.a, bundle(2)).code == 0, "the issuer is taken out of the bundle")
+    w.ok(ended(p, "token.untrusted", "and its session ends") < 3, "at once")
+    two.trust(two.a, bundle(3, (who, ceiling)))
+    heard(4)
+    p = running(two.a, chain(3, 60))
+    two.trust(two.a, bundle(4, (who, [f"fs.read:{here}:/**"])))
+    w.ok(ended(p, "token.untrusted", "so it does when its issuer may give less") < 3, "at once")
+
+
+@test
+def as_written(w):
+    """Links of this machine say nothing about those of another."""
+    two = Two(w)
+    two.introduce()
+    (w.work / "srv/here").symlink_to(w.work / "srv/docs")
+    first = two.b.mint("write:./srv/", more=("--holder", two.holder(two.a, "a.pem"), "--depth", "1"))
+    got = two.a.narrow(first, "--allow", f"read:{w.work}/srv/here/", "--allow", f"read:{w.work}/srv/gone/x", "--holder", two.holder(two.b, "b.pem"))
+    caps = json.loads(two.b.run("token", "inspect", "--json", give=got).out)["hops"][1]["caps"]
+    w.ok(f"fs.read:{two.realm}:{w.work}/srv/here/**" in caps, "a link is its own name", caps)
+    w.ok(f"fs.read:{two.realm}:{w.work}/srv/gone/x" in caps, "and nothing has to be there", caps)
+    got = two.trust(two.a, bundle(2, (two.who["b"], two.ceiling)))
+    w.ok(got.code == 1 and "get the newest" in got.err and "trust*" in got.err, "an older bundle says what to do", got)
 
 
 if __name__ == "__main__":

@@ -444,7 +444,7 @@ static void test_shared(void)
 {
 	static _Alignas(65536) struct quota_counter counters[2]; /* as a mapping is */
 	static const struct quota_cell cells[] = { { 0, 0 }, { 1, 1 } };
-	const struct quota_shared shared = { counters, 2, cells, 2 };
+	const struct quota_shared shared = { .v = counters, .n = 2, .cells = cells, .cells_n = 2 };
 	const struct quota_bill both = { .entry = 0, .prices = { 0, 1 }, .prices_n = 2 };
 	const struct quota_bill first = { .entry = 0, .prices = { 0 }, .prices_n = 1 };
 	struct cap_set s = { 0 };
@@ -470,7 +470,7 @@ static void test_shared(void)
 		good += (quota_use(i & 1 ? &x : &y, &both, 1) == NULL);
 	ok(good == 3 && counters[0].uses == 3 && counters[1].uses == 3,
 	   "the smaller counter ends it for both, and the other one is not debited");
-	is_str(quota_use(&x, &both, 1), "count of the token", "and says so");
+	is_str(quota_use(&x, &both, 1), "count shared with other sessions", "and says so");
 	ok(!quota_use(&y, &first, 1) && !quota_use(&x, &first, 1) && quota_use(&x, &first, 1) &&
 		   counters[0].uses == 5,
 	   "what only the larger one counts goes on");
@@ -480,9 +480,42 @@ static void test_shared(void)
 	ok(quota_left(&x, &both, true) == 0, "and never fewer than none");
 }
 
+/* Limits of several sessions together, beside each one's own. */
+static void test_pools(void)
+{
+	static _Alignas(65536) struct quota_counter counters[2];
+	static const struct quota_pool pools[] = { { .slot = 0, .requests = 4, .up = 100 },
+						   { .slot = 1, .requests = 3, .down = 50 } };
+	const struct quota_shared shared = { .v = counters, .n = 2, .pools = pools, .pools_n = 2 };
+	const struct quota_shared outer = { .v = counters, .n = 2, .pools = pools, .pools_n = 1 };
+	const struct quota_bill one = { .entry = 0 };
+	struct cap_set s = { 0 };
+	struct quota x, y;
+
+	add(&s, CAP_GRANT, "net.connect:r:tcp/a.test:1");
+	x = new_quota(&s);
+	y = new_quota(&s);
+	quota_count(&x, &shared);
+	quota_count(&y, &outer);
+	ok(!quota_use(&x, &one, 1) && !quota_use(&x, &one, 1) && !quota_use(&x, &one, 1),
+	   "three of three");
+	is_str(quota_use(&x, &one, 1), "limit of requests shared with other sessions",
+	       "and no fourth");
+	ok(counters[0].uses == 3 && counters[1].uses == 3, "what was refused was not counted");
+	ok(!quota_use(&y, &one, 1) && quota_use(&y, &one, 1) && counters[0].uses == 4,
+	   "the other session has what is left of the larger one");
+	quota_pass(&x, &one, true, 60);
+	quota_pass(&x, &one, false, 60);
+	ok(quota_left(&x, &one, true) == 40 && quota_left(&y, &one, true) == 40,
+	   "bytes sent are missing in both");
+	ok(quota_left(&x, &one, false) == 0 && quota_left(&y, &one, false) == UINT64_MAX,
+	   "bytes received only where they are limited");
+}
+
 int main(void)
 {
 	test_shared();
+	test_pools();
 	test_names();
 	test_name_is_copied();
 	test_ports();

@@ -149,7 +149,6 @@ static void test_derived(void)
 	for (unsigned n = 1; n <= HOPS; n++) {
 		scoped_arena a = ARENA_INIT(1 << 20);
 		scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX), object = BUF_INIT(ACTION_MAX);
-		uint64_t limits[LIMIT_COUNT];
 		struct token_why why = { 0 };
 		struct chain c, again;
 
@@ -161,8 +160,6 @@ static void test_derived(void)
 		ok(digest_eq(&c.digest, &again.digest), "the same tokens, the same digest");
 		ok(again.deadline == TOKEN_TEST_NOW + 1000 - (n - 1) && again.rvk == 300 - (n - 1),
 		   "the deadline is the smallest exp");
-		chain_limits(&again, limits);
-		ok(limits[LIMIT_UP] == 1000 - (n - 1) && limits[LIMIT_CPU] == 0, "the limits");
 		if (action_encode(&open_session, &object, &why) < 0)
 			ok(false, "action");
 		ok(chain_action(&again, buf_view(&object), &why) == 0, "the session of the proof");
@@ -170,6 +167,48 @@ static void test_derived(void)
 		ok(chain_action(&again, SV("{}"), &why) < 0 && why.code == TOKEN_E_ACTH,
 		   "another action");
 	}
+}
+
+/* What was good once is asked about again, by what is known then. */
+static void test_again(void)
+{
+	scoped_arena a = ARENA_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX);
+	struct trust_issuer other = issuer, less = issuer, late = issuer;
+	const struct trust without = { .issuers = &other, .n = 1, .exp = UINT32_MAX };
+	const struct trust narrower = { .issuers = &less, .n = 1, .exp = UINT32_MAX };
+	const struct trust ended = { .issuers = &late, .n = 1, .exp = UINT32_MAX };
+	const struct trust same = { .issuers = &issuer, .n = 1, .exp = UINT32_MAX };
+	const struct trust old = { .issuers = &issuer, .n = 1, .exp = TOKEN_TEST_NOW };
+	struct token_here h = *here();
+	struct token_why why = { 0 };
+	struct chain c;
+
+	if (!build(&a, 3, &b, &c))
+		return;
+	other.kid.s[0] ^= 1;
+	memset(&less.ceiling, 0, sizeof(less.ceiling));
+	late.exp = TOKEN_TEST_NOW;
+	h.trust = &same;
+	ok(chain_again(&c, &h, true, &why) == 0, "nothing has changed: %s", why.err.what);
+	h.trust = &without;
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "another issuer");
+	h.trust = &narrower;
+	ok(chain_again(&c, &h, true, &why) < 0 && why.code == TOKEN_E_CEILING, "a lower ceiling");
+	h.trust = &ended;
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT,
+	   "an issuer that ended");
+	h.trust = &old;
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "a bundle that ended");
+	h.trust = &same;
+	h.local = false;
+	h.lists_n = 0;
+	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_RVK_STALE,
+	   "no list any more");
+	h = *here();
+	h.trust = &same;
+	h.now += 5000;
+	ok(chain_again(&c, &h, false, &why) < 0, "later");
 }
 
 static void test_longest(void)
@@ -453,6 +492,7 @@ int main(void)
 	test_no_type();
 	test_derived();
 	test_longest();
+	test_again();
 	test_flips(1, 1);
 	test_flips(3, 9);
 	test_cuts();
