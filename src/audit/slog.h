@@ -26,6 +26,7 @@ struct slog {
 	int (*tell)(void *ctx, struct sv lines, struct writ_err *err);
 	void *ctx;
 	struct buf open; /* not told yet */
+	struct entry_salts salts; /* while lines are held */
 };
 
 #define SLOG_INIT                                                                                  \
