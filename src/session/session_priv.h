@@ -166,6 +166,7 @@ struct session {
 	struct probing probing;
 	bool log_failed;	    /* it could not be written */
 	bool sealing;		    /* the realm's log knows that it began */
+	struct seal *seal;	    /* what is known of that log; NULL: nothing */
 	int signer;		    /* who keeps that log instead of us; -1: nobody */
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
@@ -264,7 +265,9 @@ uint64_t clock_ms(void);
 
 /* seal.c: the log of the realm */
 must_check int seal_start(struct session *s, struct writ_err *err);
+void seal_ready(struct session *s); /* the end is near: what can be done before it is */
 void seal_end(struct session *s);
+void seal_clear(struct session *s);
 
 /* witnessed.c: the witnesses of the realm's log are asked, if there are any */
 struct log_place;
