@@ -6,6 +6,7 @@
 
 #include "attest/attest.h"
 #include "audit/logkey.h"
+#include "audit/pin.h"
 #include "signer/signer.h"
 
 #include "base/banned.h"
@@ -44,6 +45,8 @@ struct seal {
 	struct realm log;
 	struct log_key key; /* wiped as soon as it was used */
 	bool has_key;
+	struct pins pins;
+	bool has_pins;
 };
 
 static void forget_key(struct seal *l)
@@ -116,11 +119,13 @@ void seal_ready(struct session *s)
 	bool same;
 
 	/* A session that stays goes on without its first command. What fails here fails again. */
-	if (!s->sealing || !l || s->opt->detach || l->has_key ||
+	if (!s->sealing || !l || s->opt->detach || l->has_pins ||
 	    realm_again(&l->log, l->path, &same, &none) < 0)
 		return;
 	l->has_key = log_key_now(&place, &l->log, &l->key, &none) == 0;
 	realm_rest(&l->log);
+	l->pins = (struct pins)PINS_INIT;
+	l->has_pins = witnessed_read(&place, &l->pins, &none) == 0;
 }
 
 static int end_own(struct session *s, const struct digest *root, struct writ_err *err)
@@ -178,6 +183,7 @@ void seal_clear(struct session *s)
 	if (!s->seal)
 		return;
 	forget_key(s->seal);
+	pins_clear(&s->seal->pins);
 	realm_close(&s->seal->log);
 }
 
@@ -198,5 +204,5 @@ void seal_end(struct session *s)
 	if (r < 0)
 		say(s, "the log of this realm cannot be written: %s", err.what);
 	else if (s->signer < 0)
-		witnessed(s, &place);
+		witnessed(s, &place, s->seal->has_pins ? &s->seal->pins : NULL);
 }

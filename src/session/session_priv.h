@@ -271,7 +271,11 @@ void seal_clear(struct session *s);
 
 /* witnessed.c: the witnesses of the realm's log are asked, if there are any */
 struct log_place;
-void witnessed(struct session *s, const struct log_place *place);
+struct pins;
+must_check int witnessed_read(const struct log_place *place, struct pins *ret,
+			      struct writ_err *err);
+/* @known: what witnessed_read() just said; NULL: it was not asked, or failed. */
+void witnessed(struct session *s, const struct log_place *place, const struct pins *known);
 
 /* probe.c: what is tried inside, and what comes of it */
 must_check int probe_open(struct session *s, struct writ_err *err);
