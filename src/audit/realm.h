@@ -10,6 +10,7 @@
  *	tile/...		C2SP tiles and bundles of all entries before it
  *	checkpoint		what was signed last, of what was on the disk then
  *	latest			the same of what may not have been, and in which boot
+ *	latest.new		what that was before; nobody reads it
  *
  * Entries come as lines into the newest file of wal/. Once it has 256, their tiles are
  * made, then the next file, then it is removed: at any moment one of both is whole.

@@ -85,7 +85,7 @@ static int append(struct session *s, const struct entry *e, bool ends, struct wr
 	if (r == 0)
 		r = append_open(s, e, ends, err);
 	forget_key(l);
-	if (r < 0)
+	if (r < 0 || ends)
 		realm_close(&l->log);
 	else
 		realm_rest(&l->log);
