@@ -225,7 +225,7 @@ void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct bu
 
 /* What is needed to hide one member after another. */
 struct hiding {
-	struct entry_salts *salts; /* NULL: one at a time */
+	struct entry_salts *salts;
 	struct buf text, encoded;
 };
 
@@ -235,19 +235,21 @@ struct hiding {
 		.encoded = BUF_INIT(2 * ENTRY_LINE_MAX)                                            \
 	}
 
+static int fetch_salts(struct entry_salts *s, size_t bytes, struct writ_err *err)
+{
+	const int r = crypto_random(s->b, bytes, err);
+
+	if (r == 0)
+		s->left = bytes;
+	return r;
+}
+
 static int take_salt(struct entry_salts *s, uint8_t ret[static ENTRY_SALT], struct writ_err *err)
 {
 	uint8_t *at;
-	int r;
 
-	if (!s)
-		return crypto_random(ret, ENTRY_SALT, err);
-	if (s->left == 0) {
-		r = crypto_random(s->b, sizeof(s->b), err);
-		if (r < 0)
-			return r;
-		s->left = sizeof(s->b);
-	}
+	if (s->left == 0 && fetch_salts(s, sizeof(s->b), err) < 0)
+		return err->code;
 	s->left -= ENTRY_SALT;
 	at = s->b + s->left;
 	memcpy(ret, at, ENTRY_SALT);
@@ -327,17 +329,23 @@ int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_lea
 int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct buf *line,
 		      struct buf *open, struct digest *ret_leaf, struct writ_err *err)
 {
-	struct hiding hiding = HIDING_INIT(salts);
+	struct entry_salts own;
+	struct hiding hiding = HIDING_INIT(salts ? salts : &own);
 	const struct entry_member *sorted[ENTRY_MEMBERS];
 	struct hidden hidden[ENTRY_MEMBERS];
 	const char *digests[ENTRY_MEMBERS];
 	const size_t before = open->n;
-	size_t n = 0;
+	size_t n = 0, private_n = 0;
 	int r = 0;
 
 	if (e->failed || e->values.failed)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry of the log is too large");
 	sort(e, sorted);
+	for (size_t i = 0; i < e->n; i++)
+		private_n += e->members[i].hidden;
+	/* Alone, it takes as many as it needs, at once. */
+	if (!salts)
+		r = fetch_salts(&own, private_n * ENTRY_SALT, err);
 	for (size_t i = 0; r == 0 && i < e->n; i++)
 		if (sorted[i]->hidden) {
 			r = hide(e, sorted[i], &hiding, &hidden[i], err);

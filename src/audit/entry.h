@@ -53,7 +53,7 @@ struct entry {
  * wiped as it is taken, and what is left when the lines are written.
  */
 struct entry_salts {
-	uint8_t b[32 * ENTRY_SALT];
+	uint8_t b[ENTRY_MEMBERS * ENTRY_SALT];
 	size_t left;
 };
 
