@@ -75,9 +75,8 @@ void entry_hide(struct entry *e);
 must_check int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
 			    struct writ_err *err);
 /* The same, and the public form to @open. Salts come from @salts, or from the kernel: NULL. */
-must_check int entry_finish_both(const struct entry *e, struct entry_salts *salts,
-				 struct buf *line, struct buf *open, struct digest *ret_leaf,
-				 struct writ_err *err);
+must_check int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct buf *line,
+				 struct buf *open, struct digest *ret_leaf, struct writ_err *err);
 
 /* Appends the text that shows one private member; @value is canonical JSON. */
 void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b);

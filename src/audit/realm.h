@@ -66,7 +66,7 @@ struct realm {
 	bool writes;
 	char boot[REALM_BOOT];	/* which one this is; empty: not asked yet */
 	struct realm_seen seen; /* when realm_rest() let go of it */
-	uint64_t bytes; /* of the newest file of wal/ that count */
+	uint64_t bytes;		/* of the newest file of wal/ that count */
 	struct tree_frontier tree;
 	struct realm_nodes nodes;
 	struct realm_mark checkpoint, latest;

@@ -170,8 +170,10 @@ static int start(struct args *a, const struct wish *wish)
 	/* Namespaces take as long as reading the policy: both at once. */
 	if (!a->given[OPT_TIER] && !a->given[OPT_TOKEN] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
-	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL)
-									    : 0;
+	r = crypto_start(&err) < 0 ||
+			    where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0
+		    ? fail_start(&err, NULL)
+		    : 0;
 	/* We are there now, and need not go again. */
 	a->value[OPT_CWD] = NULL;
 	a->where = r == 0 ? &where : NULL;

@@ -257,7 +257,7 @@ _Noreturn void keeper_main(int pid1, int network)
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
 	if (network >= 0) {
-		/* It takes a while and is needed last: pid 1 first, where there are few processors. */
+		/* It takes a while and is needed last: pid 1 first, on few processors. */
 		(void)sys(sched_yield);
 		keeper_network(network);
 	}
