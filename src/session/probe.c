@@ -84,7 +84,7 @@ static bool bait_taken(const struct session *s)
 	bool taken = false;
 
 	/* Mostly nobody is there: to accept nobody takes longer than to ask. */
-	for (int i = 0; i < 8 && p.fd >= 0 && poll(&p, 1, 0) > 0; i++) {
+	for (int i = 0; i < 8 && p.fd >= 0 && poll(&p, 1, 0) != 0; i++) {
 		scoped_fd fd = accept4(s->probing.listener, NULL, NULL, SOCK_CLOEXEC);
 		char said[NONCE];
 
