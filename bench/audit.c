@@ -249,7 +249,7 @@ int main(int argc, char **argv)
 	printf("event with three private members, written at once\t%.2f\tus\t20.0\n",
 	       events(false));
 	printf("the same in a burst\t%.2f\tus\t20.0\n", events(true));
-	/* Hashing alone is more than a microsecond; no program inside waits for any of it. */
+	/* Hashing is most of it; no program inside waits for any. */
 	small = plain();
 	printf("event without, in a burst: 100 thousand a second\t%.2f\tus\t10.0\n", small);
 	printf("start and end of a session in the realm's log\t%.0f\tus\t1000\n", session());

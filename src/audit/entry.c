@@ -11,8 +11,6 @@
 
 #include "base/banned.h"
 
-enum { SALTS_MAX = ENTRY_MEMBERS * ENTRY_SALT };
-
 void entry_clear(struct entry *e)
 {
 	buf_clear(&e->values);
@@ -94,7 +92,7 @@ static void put_string(struct buf *b, struct sv s)
 		if (i == s.n)
 			break;
 		if (c == '"' || c == '\\')
-			buf_fmt(b, "\\%c", c);
+			buf_add(b, (const char[]){ '\\', c }, 2);
 		else
 			buf_fmt(b, "%%%02X", (unsigned char)c);
 	}
@@ -114,7 +112,7 @@ void entry_num(struct entry *e, const char *key, uint64_t value)
 	const size_t at = e->values.n;
 	const uint64_t most = (uint64_t)CJ_INT_MAX;
 
-	buf_fmt(&e->values, "%llu", (unsigned long long)(value > most ? most : value));
+	buf_u64(&e->values, value > most ? most : value);
 	add(e, key, at);
 }
 
@@ -212,45 +210,82 @@ static void put_members(const struct entry *e, const struct entry_member *const 
 	buf_ch(b, '}');
 }
 
-static void text_of(struct sv bytes, char *ret, size_t room)
+/* [salt, name, value] */
+static void put_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *text)
 {
-	struct buf b = BUF_INIT(64);
-
-	base64_encode(BASE64_URL, bytes, &b);
-	if (b.n < room)
-		memcpy(ret, b.p, b.n + 1);
-	buf_clear(&b);
+	buf_sv(text, SV("[\""));
+	buf_sv(text, salt);
+	buf_sv(text, SV("\",\""));
+	buf_sv(text, name);
+	buf_sv(text, SV("\","));
+	buf_sv(text, value);
+	buf_ch(text, ']');
 }
 
 void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b)
 {
 	struct buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
 
-	buf_str(&text, "[\"");
-	buf_sv(&text, salt);
-	buf_str(&text, "\",\"");
-	buf_sv(&text, name);
-	buf_str(&text, "\",");
-	buf_sv(&text, value);
-	buf_ch(&text, ']');
+	put_disclosure(salt, name, value, &text);
 	base64_encode(BASE64_URL, buf_view(&text), b);
 	b->failed |= text.failed;
 	buf_clear(&text);
 }
 
-static int hide(const struct entry *e, const struct entry_member *m, const uint8_t *salt,
+/* What is needed to hide one member after another. */
+struct hiding {
+	struct entry_salts *salts;
+	struct buf text, encoded;
+};
+
+#define HIDING_INIT(from)                                                                          \
+	{                                                                                          \
+		.salts = (from), .text = BUF_INIT(ENTRY_LINE_MAX + 256),                           \
+		.encoded = BUF_INIT(2 * ENTRY_LINE_MAX)                                            \
+	}
+
+static int fetch_salts(struct entry_salts *s, size_t bytes, struct writ_err *err)
+{
+	const int r = crypto_random(s->b, bytes, err);
+
+	if (r == 0)
+		s->left = bytes;
+	return r;
+}
+
+static int take_salt(struct entry_salts *s, uint8_t ret[static ENTRY_SALT], struct writ_err *err)
+{
+	uint8_t *at;
+
+	if (s->left == 0 && fetch_salts(s, sizeof(s->b), err) < 0)
+		return err->code;
+	s->left -= ENTRY_SALT;
+	at = s->b + s->left;
+	memcpy(ret, at, ENTRY_SALT);
+	crypto_wipe(at, ENTRY_SALT);
+	return 0;
+}
+
+static int hide(const struct entry *e, const struct entry_member *m, struct hiding *h,
 		struct hidden *ret, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(2 * ENTRY_LINE_MAX);
+	uint8_t salt[ENTRY_SALT];
 	struct digest d;
-	int r;
+	int r = take_salt(h->salts, salt, err);
 
-	text_of((struct sv){ (const char *)salt, ENTRY_SALT }, ret->salt, sizeof(ret->salt));
-	entry_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &b);
-	r = buf_check(&b, err);
-	d = crypto_sha256(buf_view(&b));
-	text_of((struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest, sizeof(ret->digest));
-	buf_clear(&b);
+	if (r < 0)
+		return r;
+	base64_put(BASE64_URL, (struct sv){ (const char *)salt, sizeof(salt) }, ret->salt);
+	ret->salt[ENTRY_SALT_TEXT] = 0;
+	h->text.n = h->encoded.n = 0;
+	put_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &h->text);
+	base64_encode(BASE64_URL, buf_view(&h->text), &h->encoded);
+	r = buf_check(&h->text, err);
+	if (r == 0)
+		r = buf_check(&h->encoded, err);
+	d = crypto_sha256(buf_view(&h->encoded));
+	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest);
+	ret->digest[ENTRY_DIGEST_TEXT] = 0;
 	return r;
 }
 
@@ -267,8 +302,11 @@ static void put_salts(const struct entry *e, const struct entry_member *const *s
 
 	for (size_t i = 0; i < e->n; i++)
 		if (sorted[i]->hidden) {
-			buf_fmt(line, "%s\"%s\":\"%s\"", first ? "\"_salt\":{" : ",",
-				sorted[i]->key, hidden[i].salt);
+			buf_str(line, first ? "\"_salt\":{\"" : ",\"");
+			buf_str(line, sorted[i]->key);
+			buf_sv(line, SV("\":\""));
+			buf_add(line, hidden[i].salt, ENTRY_SALT_TEXT);
+			buf_ch(line, '"');
 			first = false;
 		}
 	if (!first)
@@ -280,8 +318,11 @@ static void put_digests(const char **digests, size_t n, struct buf *b)
 {
 	if (n)
 		qsort(digests, n, sizeof(*digests), by_digest);
-	for (size_t i = 0; i < n; i++)
-		buf_fmt(b, "%s\"%s\"", i ? "," : "\"_sd\":[", digests[i]);
+	for (size_t i = 0; i < n; i++) {
+		buf_str(b, i ? ",\"" : "\"_sd\":[\"");
+		buf_add(b, digests[i], ENTRY_DIGEST_TEXT);
+		buf_ch(b, '"');
+	}
 	if (n)
 		buf_ch(b, ']');
 }
@@ -291,28 +332,36 @@ int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_lea
 {
 	scoped_buf open = BUF_INIT(ENTRY_PUBLIC_MAX);
 
-	return entry_finish_both(e, line, &open, ret_leaf, err);
+	return entry_finish_both(e, NULL, line, &open, ret_leaf, err);
 }
 
-int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
-		      struct digest *ret_leaf, struct writ_err *err)
+int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct buf *line,
+		      struct buf *open, struct digest *ret_leaf, struct writ_err *err)
 {
+	struct entry_salts own;
+	struct hiding hiding = HIDING_INIT(salts ? salts : &own);
 	const struct entry_member *sorted[ENTRY_MEMBERS];
 	struct hidden hidden[ENTRY_MEMBERS];
 	const char *digests[ENTRY_MEMBERS];
-	uint8_t salts[SALTS_MAX];
 	const size_t before = open->n;
-	size_t n = 0;
-	int r = crypto_random(salts, sizeof(salts), err);
+	size_t n = 0, private_n = 0;
+	int r = 0;
 
 	if (e->failed || e->values.failed)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry of the log is too large");
 	sort(e, sorted);
+	for (size_t i = 0; i < e->n; i++)
+		private_n += e->members[i].hidden;
+	/* Alone, it takes as many as it needs, at once. */
+	if (!salts)
+		r = fetch_salts(&own, private_n * ENTRY_SALT, err);
 	for (size_t i = 0; r == 0 && i < e->n; i++)
 		if (sorted[i]->hidden) {
-			r = hide(e, sorted[i], &salts[i * ENTRY_SALT], &hidden[i], err);
+			r = hide(e, sorted[i], &hiding, &hidden[i], err);
 			digests[n++] = hidden[i].digest;
 		}
+	buf_clear(&hiding.text);
+	buf_clear(&hiding.encoded);
 	if (r < 0)
 		return r;
 	buf_ch(line, '{');

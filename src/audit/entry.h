@@ -48,6 +48,15 @@ struct entry {
 	bool failed; /* too many members, or two of one name */
 };
 
+/*
+ * Random bytes for salts, fetched for many at once while lines are gathered. Each is
+ * wiped as it is taken, and what is left when the lines are written.
+ */
+struct entry_salts {
+	uint8_t b[ENTRY_MEMBERS * ENTRY_SALT];
+	size_t left;
+};
+
 #define scoped_entry __attribute__((cleanup(entry_clear))) struct entry
 void entry_clear(struct entry *e);
 
@@ -66,9 +75,9 @@ void entry_hide(struct entry *e);
 /* Appends the line, without its newline, to @line; its hash in the tree. */
 must_check int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
 			    struct writ_err *err);
-/* The same, and the public form to @open. */
-must_check int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
-				 struct digest *ret_leaf, struct writ_err *err);
+/* The same, and the public form to @open. Salts come from @salts, or from the kernel: NULL. */
+must_check int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct buf *line,
+				 struct buf *open, struct digest *ret_leaf, struct writ_err *err);
 
 /* Appends the text that shows one private member; @value is canonical JSON. */
 void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b);

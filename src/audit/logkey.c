@@ -37,7 +37,7 @@ static int key_of(const struct log_place *p, const struct key_pair *pair, struct
 {
 	log_origin(p->realm, ret->origin);
 	ret->sec = pair->sec;
-	return note_key_init(&ret->key, NOTE_KEY_ED25519, sv_from(ret->origin), &pair->pub, err);
+	return note_key_own(&ret->key, NOTE_KEY_ED25519, sv_from(ret->origin), &pair->pub, err);
 }
 
 static int pin(const struct log_place *p, const struct log_key *k, struct writ_err *err)
@@ -130,13 +130,19 @@ static int mend(const struct log_place *p, struct realm *log, struct writ_err *e
 	return 0;
 }
 
+int log_key_now(const struct log_place *p, struct realm *r, struct log_key *ret,
+		struct writ_err *err)
+{
+	const int n = mend(p, r, err);
+
+	return n == 0 ? log_key_load(p, true, ret, err) : n;
+}
+
 int log_sign(const struct log_place *p, struct realm *r, bool sync, struct writ_err *err)
 {
 	scoped_log_key k = { 0 };
-	int n = mend(p, r, err);
+	const int n = log_key_now(p, r, &k, err);
 
-	if (n == 0)
-		n = log_key_load(p, true, &k, err);
 	return n == 0 ? realm_sign(r, &k.key, &k.sec, sync, err) : n;
 }
 
@@ -191,10 +197,8 @@ static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_in
 	scoped_log_key old = { 0 }, next = { 0 };
 	scoped_entry e = { 0 };
 	struct key_pair pair;
-	int r = mend(p, log, err);
+	int r = log_key_now(p, log, &old, err);
 
-	if (r == 0)
-		r = log_key_load(p, true, &old, err);
 	if (r == 0)
 		r = log_path(p->state, "keys", dir, err);
 	if (r == 0)

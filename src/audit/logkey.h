@@ -41,7 +41,10 @@ void log_origin(struct sv realm, char ret[static LOG_ORIGIN_MAX]);
 must_check int log_key_load(const struct log_place *p, bool make, struct log_key *ret,
 			    struct writ_err *err);
 
-/* realm_sign() with the key there is now; makes it at first, and ends a change that was cut off. */
+/* The key there is now; makes it at first, and ends a change that was cut off. */
+must_check int log_key_now(const struct log_place *p, struct realm *r, struct log_key *ret,
+			   struct writ_err *err);
+/* realm_sign() with it. */
 must_check int log_sign(const struct log_place *p, struct realm *r, bool sync,
 			struct writ_err *err);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 
 #include "base/banned.h"
 
-static int lock(struct realm *r, const char *path, struct writ_err *err)
+int realm_lock(struct realm *r, const char *path, struct writ_err *err)
 {
 	struct stat st;
 
@@ -36,12 +37,12 @@ int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *
 
 	*r = (struct realm)REALM_INIT;
 	r->writes = writes;
-	n = lock(r, path, &first);
+	n = realm_lock(r, path, &first);
 	/* The first of all. */
 	if (n < 0 && writes && first.sys == ENOENT && r->dir < 0) {
 		n = fd_make_dirs(path, err);
 		if (n == 0)
-			n = lock(r, path, err);
+			n = realm_lock(r, path, err);
 	} else if (n < 0) {
 		*err = first;
 	}
@@ -114,16 +115,61 @@ int realm_boot(struct buf *b, struct writ_err *err)
 	return n;
 }
 
-static int put_latest(const struct realm *r, struct sv note, struct writ_err *err)
+int realm_boot_of(struct realm *r, struct sv *ret, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(REALM_BOOT - 1);
+
+	if (!r->boot[0]) {
+		const int n = realm_boot(&b, err);
+
+		if (n < 0)
+			return n;
+		if (b.n)
+			memcpy(r->boot, b.p, b.n + 1);
+	}
+	*ret = sv_from(r->boot);
+	return 0;
+}
+
+/*
+ * By exchange with the one before, whose place it is written into: a file system that is
+ * given a new file in place of an old one by rename writes it to the disk there and then,
+ * which is not asked for here. Whoever is killed leaves one or the other.
+ */
+static int exchange_latest(const struct realm *r, struct sv bytes, struct writ_err *err)
+{
+	scoped_fd fd =
+		openat(r->dir, "latest.new", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+	int n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "latest.new");
+	n = fd_write_all(fd, bytes, err);
+	if (n < 0)
+		return n;
+	if ((uint64_t)st.st_size > bytes.n && ftruncate(fd, (off_t)bytes.n) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "latest.new");
+	/* The first of all, or a file system that cannot exchange. */
+	if ((r->latest.size == 0 ||
+	     renameat2(r->dir, "latest.new", r->dir, "latest", RENAME_EXCHANGE) < 0) &&
+	    renameat(r->dir, "latest.new", r->dir, "latest") < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "latest");
+	return 0;
+}
+
+static int put_latest(struct realm *r, struct sv note, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(NOTE_MAX);
-	int n = realm_boot(&b, err);
+	struct sv boot = SV("");
+	int n = realm_boot_of(r, &boot, err);
 
+	buf_sv(&b, boot);
 	buf_ch(&b, '\n');
 	buf_sv(&b, note);
 	if (n == 0)
 		n = buf_check(&b, err);
-	return n == 0 ? realm_put(r->dir, "latest", buf_view(&b), false, err) : n;
+	return n == 0 ? exchange_latest(r, buf_view(&b), err) : n;
 }
 
 /* Said once, by the first who can sign again, and by nobody who then cannot. */

@@ -10,6 +10,7 @@
  *	tile/...		C2SP tiles and bundles of all entries before it
  *	checkpoint		what was signed last, of what was on the disk then
  *	latest			the same of what may not have been, and in which boot
+ *	latest.new		what that was before; nobody reads it
  *
  * Entries come as lines into the newest file of wal/. Once it has 256, their tiles are
  * made, then the next file, then it is removed: at any moment one of both is whole.
@@ -19,6 +20,8 @@
  */
 #ifndef WRIT_AUDIT_REALM_H
 #define WRIT_AUDIT_REALM_H
+
+#include <time.h>
 
 #include "audit/entry.h"
 #include "tlog/checkpoint.h"
@@ -44,10 +47,26 @@ struct realm_mark {
 	bool lost; /* the machine was started since, and it may not be there any more */
 };
 
+/* What a file was, as far as that tells whether it was touched. */
+struct realm_file {
+	uint64_t dev, ino, size, links; /* .ino 0: it was not there */
+	struct timespec written, changed;
+};
+
+/* The files that what is known of a log was read from. */
+struct realm_seen {
+	bool known;
+	struct realm_file dir, list, wal, checkpoint, latest;
+};
+
+enum { REALM_BOOT = 64 };
+
 struct realm {
 	int dir, lock, wal; /* -1: not open */
 	bool writes;
-	uint64_t bytes; /* of the newest file of wal/ that count */
+	char boot[REALM_BOOT];	/* which one this is; empty: not asked yet */
+	struct realm_seen seen; /* when realm_rest() let go of it */
+	uint64_t bytes;		/* of the newest file of wal/ that count */
 	struct tree_frontier tree;
 	struct realm_nodes nodes;
 	struct realm_mark checkpoint, latest;
@@ -65,6 +84,14 @@ struct realm {
  */
 must_check int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *err);
 void realm_close(struct realm *r);
+
+/*
+ * Lets go of a log, its lock and its files, and keeps what is known of it. realm_again()
+ * goes on with that if nobody has touched the log meanwhile (then *@ret_same), and else
+ * reads and checks all of it like realm_open(). Both are for who appends.
+ */
+void realm_rest(struct realm *r);
+must_check int realm_again(struct realm *r, const char *path, bool *ret_same, struct writ_err *err);
 
 /* @sync: it is on the disk when this returns. After a failure the log must be closed. */
 must_check int realm_append(struct realm *r, const struct entry *e, bool sync, uint64_t *ret_index,

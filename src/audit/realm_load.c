@@ -81,8 +81,8 @@ static int parse_mark(struct sv bytes, struct realm_mark *ret, struct writ_err *
 
 static int load_marks(struct realm *r, struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(NOTE_MAX), boot = BUF_INIT(64);
-	struct sv rest;
+	scoped_buf b = BUF_INIT(NOTE_MAX);
+	struct sv rest, boot = SV("");
 	int n = realm_read(r, "checkpoint", &b, err);
 
 	if (n == 0 && b.n)
@@ -92,13 +92,13 @@ static int load_marks(struct realm *r, struct writ_err *err)
 		n = realm_read(r, "latest", &b, err);
 	if (n < 0 || b.n == 0)
 		return n;
-	n = realm_boot(&boot, err);
+	n = realm_boot_of(r, &boot, err);
 	rest = buf_view(&b);
 	if (n == 0) {
 		const struct sv when = sv_cut(&rest, '\n');
 
 		n = parse_mark(rest, &r->latest, err);
-		r->latest.lost = n == 0 && !sv_eq(when, buf_view(&boot));
+		r->latest.lost = n == 0 && !sv_eq(when, boot);
 	}
 	return n;
 }

@@ -14,6 +14,8 @@
 
 /* realm.c */
 must_check int realm_boot(struct buf *b, struct writ_err *err); /* which one this is */
+must_check int realm_boot_of(struct realm *r, struct sv *ret, struct writ_err *err); /* once */
+must_check int realm_lock(struct realm *r, const char *path, struct writ_err *err);
 
 /* realm_nodes.c */
 void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base);
@@ -21,6 +23,8 @@ void realm_nodes_clear(struct realm_nodes *n);
 must_check int realm_read_tile(int dir, const struct tile *t, struct buf *b, struct writ_err *err);
 
 /* realm_roll.c: the newest file of wal/ is full */
+enum { WAL_NAME = 4 + 16 + 1 };
+void realm_wal_name(uint64_t base, char ret[static WAL_NAME]);
 must_check int realm_roll(struct realm *r, struct writ_err *err);
 must_check int realm_wal_open(struct realm *r, struct writ_err *err);
 must_check int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err);

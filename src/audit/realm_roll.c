@@ -11,9 +11,7 @@
 
 #include "base/banned.h"
 
-enum { WAL_NAME = 4 + 16 + 1 };
-
-static void wal_name(uint64_t base, char ret[static WAL_NAME])
+void realm_wal_name(uint64_t base, char ret[static WAL_NAME])
 {
 	(void)snprintf(ret, WAL_NAME, "wal/%016llx", (unsigned long long)base);
 }
@@ -23,7 +21,7 @@ int realm_wal_open(struct realm *r, struct writ_err *err)
 	const int flags = r->writes ? O_RDWR | O_CREAT | O_APPEND : O_RDONLY;
 	char name[WAL_NAME];
 
-	wal_name(r->nodes.base, name);
+	realm_wal_name(r->nodes.base, name);
 	r->wal = openat(r->dir, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return r->wal < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : 0;
 }
@@ -32,7 +30,7 @@ int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err)
 {
 	char name[WAL_NAME];
 
-	wal_name(base, name);
+	realm_wal_name(base, name);
 	return unlinkat(r->dir, name, 0) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : 0;
 }
 

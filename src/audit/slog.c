@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "crypto/crypto.h"
 
 #include "base/banned.h"
 
@@ -71,19 +72,21 @@ void slog_hold(struct slog *l)
 int slog_flush(struct slog *l, struct writ_err *err)
 {
 	l->holds = false;
+	/* Others are made from us between two gatherings: none of them knows a salt to come. */
+	crypto_wipe(&l->salts, sizeof(l->salts));
 	return l->line.n && !l->broken ? put(l, err) : 0;
 }
 
 int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 {
-	const size_t before = l->line.n, open_before = l->open.n;
+	const size_t before = l->line.n, open_before = l->tell ? l->open.n : 0;
 	struct digest leaf;
 	int r;
 
 	if (l->broken || l->fd < 0)
 		return writ_fail(err, WRIT_E_SYS, EIO, "the log is not written any more");
-	r = l->tell ? entry_finish_both(e, &l->line, &l->open, &leaf, err)
-		    : entry_finish(e, &l->line, &leaf, err);
+	l->open.n = open_before;
+	r = entry_finish_both(e, l->holds ? &l->salts : NULL, &l->line, &l->open, &leaf, err);
 	buf_ch(&l->line, '\n');
 	if (l->tell)
 		buf_ch(&l->open, '\n');

@@ -25,7 +25,8 @@ struct slog {
 	/* Who else is told whatever is written, as public forms; set before the first. Or NULL. */
 	int (*tell)(void *ctx, struct sv lines, struct writ_err *err);
 	void *ctx;
-	struct buf open; /* not told yet */
+	struct buf open;	  /* not told yet */
+	struct entry_salts salts; /* while lines are held */
 };
 
 #define SLOG_INIT                                                                                  \

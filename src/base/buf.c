@@ -44,14 +44,24 @@ static bool buf_reserve(struct buf *b, size_t n)
 	return true;
 }
 
-void buf_add(struct buf *b, const void *bytes, size_t n)
+char *buf_grow(struct buf *b, size_t n)
 {
+	char *at;
+
 	if (!buf_reserve(b, n))
-		return;
-	if (n)
-		memcpy(b->p + b->n, bytes, n);
+		return NULL;
+	at = b->p + b->n;
 	b->n += n;
 	b->p[b->n] = 0;
+	return at;
+}
+
+void buf_add(struct buf *b, const void *bytes, size_t n)
+{
+	char *to = buf_grow(b, n);
+
+	if (to && n)
+		memcpy(to, bytes, n);
 }
 
 void buf_sv(struct buf *b, struct sv s)
@@ -66,7 +76,21 @@ void buf_str(struct buf *b, const char *cstr)
 
 void buf_ch(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	char *to = buf_grow(b, 1);
+
+	if (to)
+		*to = c;
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(b, digits + at, sizeof(digits) - at);
 }
 
 void buf_fill(struct buf *b, char c, size_t count)

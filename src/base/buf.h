@@ -32,6 +32,9 @@ void buf_sv(struct buf *b, struct sv s);
 void buf_str(struct buf *b, const char *cstr);
 void buf_ch(struct buf *b, char c);
 void buf_fill(struct buf *b, char c, size_t count);
+void buf_u64(struct buf *b, uint64_t v); /* decimal */
+/* @n bytes more, for the caller to write; NULL: there is no room, and nothing was added. */
+must_check char *buf_grow(struct buf *b, size_t n);
 printf_like(2, 3) void buf_fmt(struct buf *b, const char *fmt, ...);
 printf_like(2, 0) void buf_vfmt(struct buf *b, const char *fmt, va_list ap);
 struct sv buf_view(const struct buf *b); /* tied to @b until the next append */

@@ -16,6 +16,9 @@ bool sv_eq(struct sv a, struct sv b)
 
 bool sv_is(struct sv a, const char *cstr)
 {
+	/* Mostly it is another word, as one letter tells. */
+	if (a.n && cstr && a.p[0] != cstr[0])
+		return false;
 	return sv_eq(a, sv_from(cstr));
 }
 

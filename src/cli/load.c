@@ -127,11 +127,14 @@ int load_policy_for(struct args *a, const char *operand, bool missing_ok, const 
 		    struct loaded *l)
 {
 	struct writ_err err = { 0 };
-	int r;
+	int r = 0;
 
 	*l = (struct loaded){ .diags.arena = a->arena };
 	input_init(a, missing_ok, &l->in);
-	r = where_find(a->arena, a->value[OPT_CWD], names_realm(a), &l->in.where, &err);
+	if (a->where)
+		l->in.where = *a->where;
+	else
+		r = where_find(a->arena, a->value[OPT_CWD], names_realm(a), &l->in.where, &err);
 	if (r == 0 && a->given[OPT_TOKEN])
 		return load_token(a, program, l);
 	if (r == 0)

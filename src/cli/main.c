@@ -97,8 +97,6 @@ int cli_main(int argc, char **argv)
 	(void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and says so */
 	if (!open_std_fds())
 		return EXIT_FAILED;
-	if (crypto_start(&err) < 0)
-		return fail(&err, NULL);
 	if (sv_is(word, "--help") || sv_is(word, "-h"))
 		word = SV("help");
 	if (sv_is(word, "--version") || sv_is(word, "-V"))
@@ -106,5 +104,8 @@ int cli_main(int argc, char **argv)
 	v = verb_get(word);
 	if (!v)
 		return unknown_verb(argv[1]);
+	/* The one that is waited for does it while its jail is made. */
+	if (v->run != cmd_run && crypto_start(&err) < 0)
+		return fail(&err, NULL);
 	return run_verb(v, argc > 2 ? argc - 2 : 0, argv + 2, &arena);
 }

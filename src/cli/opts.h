@@ -113,6 +113,7 @@ const struct opt *opt_get(enum opt_id id);
 const char *opt_help(const struct cli_verb *v, const struct opt *o);
 const struct cli_verb *verb_get(struct sv name);
 
+struct find_where;
 struct args {
 	const struct cli_verb *verb;
 	struct arena *arena;
@@ -123,6 +124,7 @@ struct args {
 	VEC(struct policy_var) vars;  /* --var */
 	VEC(struct opt_value) repeated; /* --bound --id */
 	VEC(const char *) operands;
+	const struct find_where *where; /* NULL: nobody has looked yet */
 };
 
 /* Fails with WRIT_E_SYNTAX and a text that says what to type. */

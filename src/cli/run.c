@@ -170,10 +170,13 @@ static int start(struct args *a, const struct wish *wish)
 	/* Namespaces take as long as reading the policy: both at once. */
 	if (!a->given[OPT_TIER] && !a->given[OPT_TOKEN] && jail_start(true, 0, &early, &err) < 0)
 		return fail(&err, NULL);
-	r = where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0 ? fail_start(&err, NULL)
-									    : 0;
-	/* We are there now; where_find() is not to go again. */
+	r = crypto_start(&err) < 0 ||
+			    where_find(a->arena, a->value[OPT_CWD], true, &where, &err) < 0
+		    ? fail_start(&err, NULL)
+		    : 0;
+	/* We are there now, and need not go again. */
 	a->value[OPT_CWD] = NULL;
+	a->where = r == 0 ? &where : NULL;
 	if (r == 0)
 		r = load_facts_kept(a, where.state, &facts);
 	if (r == 0 && early.pid > 0 &&
@@ -201,6 +204,7 @@ static int start(struct args *a, const struct wish *wish)
 		r = run_session(a, &l, p, &early, &begun, wish);
 	}
 	session_early_close(&early, &begun);
+	a->where = NULL;
 	return r;
 }
 

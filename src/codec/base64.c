@@ -14,20 +14,36 @@ size_t base64_length(enum base64_form form, size_t n)
 	return n / 3 * 4 + (form == BASE64_PADDED && n % 3 ? 4 : rest[n % 3]);
 }
 
+void base64_put(enum base64_form form, struct sv bytes, char *ret)
+{
+	const uint8_t *p = (const uint8_t *)bytes.p;
+	const char *l = letters[form];
+	size_t n = bytes.n;
+
+	for (; n >= 3; n -= 3, p += 3, ret += 4) {
+		const uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+		ret[0] = l[bits >> 18];
+		ret[1] = l[bits >> 12 & 63];
+		ret[2] = l[bits >> 6 & 63];
+		ret[3] = l[bits & 63];
+	}
+	if (n) {
+		const uint32_t bits = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0);
+
+		for (size_t i = 0; i <= n; i++)
+			ret[i] = l[bits >> (18 - 6 * i) & 63];
+		for (size_t i = n + 1; form == BASE64_PADDED && i < 4; i++)
+			ret[i] = '=';
+	}
+}
+
 void base64_encode(enum base64_form form, struct sv bytes, struct buf *b)
 {
-	while (bytes.n) {
-		const size_t n = bytes.n < 3 ? bytes.n : 3;
-		uint32_t bits = 0;
-		char four[4] = "====";
+	char *to = buf_grow(b, base64_length(form, bytes.n));
 
-		for (size_t i = 0; i < 3; i++)
-			bits = bits << 8 | (i < n ? (uint8_t)bytes.p[i] : 0);
-		for (size_t i = 0; i <= n; i++)
-			four[i] = letters[form][bits >> (18 - 6 * i) & 63];
-		buf_add(b, four, form == BASE64_PADDED ? sizeof(four) : n + 1);
-		bytes = sv_skip(bytes, n);
-	}
+	if (to)
+		base64_put(form, bytes, to);
 }
 
 /* From '0' on. A table, because a machine full of authorities has a quarter of a million letters.

@@ -23,6 +23,8 @@ enum base64_form {
 size_t base64_length(enum base64_form form, size_t n);
 
 void base64_encode(enum base64_form form, struct sv bytes, struct buf *b);
+/* The same to @ret, which has room for base64_length(); no NUL is added. */
+void base64_put(enum base64_form form, struct sv bytes, char *ret);
 
 /* Is @text in the form, and how many bytes does it stand for? */
 must_check bool base64_check(enum base64_form form, struct sv text, size_t *ret_n);

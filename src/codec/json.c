@@ -68,19 +68,36 @@ static void put_control(struct buf *b, unsigned char c)
 	}
 }
 
+/* How many bytes @s begins with that stand for themselves. */
+static size_t plain_at(struct sv s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= 0x20 && s.p[n] <= 0x7e && s.p[n] != '"' && s.p[n] != '\\')
+		n++;
+	return n;
+}
+
 void json_put_str(struct buf *b, struct sv s)
 {
 	buf_ch(b, '"');
-	while (s.n) {
-		const size_t n = utf8_at(s);
-		const unsigned char c = (unsigned char)s.p[0];
+	for (;;) {
+		const size_t plain = plain_at(s);
+		unsigned char c;
+		size_t n;
 
+		buf_sv(b, sv_sub(s, 0, plain));
+		s = sv_skip(s, plain);
+		if (s.n == 0)
+			break;
+		n = utf8_at(s);
+		c = (unsigned char)s.p[0];
 		if (n == 0)
 			buf_str(b, "\xef\xbf\xbd");
 		else if (c < 0x20)
 			put_control(b, c);
 		else if (c == '"' || c == '\\')
-			buf_fmt(b, "\\%c", c);
+			buf_add(b, (const char[]){ '\\', (char)c }, 2);
 		else
 			buf_sv(b, sv_sub(s, 0, n));
 		s = sv_skip(s, n ? n : 1);

@@ -36,6 +36,9 @@ struct signature sign_bytes(const struct sign_secret *sec, struct sv bytes);
 must_check int sign_public_check(const struct sign_public *pub, struct writ_err *err);
 must_check int sign_verify(const struct sign_public *pub, struct sv bytes,
 			   const struct signature *sig, struct writ_err *err);
+/* The same of a key that was checked before, or that sign_keypair() made. */
+must_check int sign_verify_known(const struct sign_public *pub, struct sv bytes,
+				 const struct signature *sig, struct writ_err *err);
 
 must_check int crypto_random(void *ret_bytes, size_t n, struct writ_err *err);
 void crypto_wipe(void *bytes, size_t n);

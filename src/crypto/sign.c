@@ -70,8 +70,12 @@ int sign_verify(const struct sign_public *pub, struct sv bytes, const struct sig
 {
 	const int r = sign_public_check(pub, err);
 
-	if (r < 0)
-		return r;
+	return r < 0 ? r : sign_verify_known(pub, bytes, sig, err);
+}
+
+int sign_verify_known(const struct sign_public *pub, struct sv bytes, const struct signature *sig,
+		      struct writ_err *err)
+{
 	/* libsodium checks this too, unless it was built for compatibility. */
 	if (!less_than(sig->b + 32, group_order))
 		return writ_fail(err, WRIT_E_DENIED, 0, "signature is not in canonical form");

@@ -81,16 +81,21 @@ static void fingerprint(struct buf *b)
 {
 	static const char *const spaces[] = { "user", "mnt", "pid", "net", "cgroup" };
 	struct stat st;
-	char path[64];
+	char path[64], name[64];
 
 	for (size_t i = 0; i < ARRAY_LEN(depends); i++)
 		add_file(b, depends[i]);
 	add_status(b);
 	add_limits(b);
 	for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
+		ssize_t n;
+
+		/* To ask what it is called is a tenth of what it takes to look at it. */
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
-		if (stat(path, &st) == 0)
-			buf_fmt(b, "%s=%llu\n", spaces[i], (unsigned long long)st.st_ino);
+		n = readlink(path, name, sizeof(name));
+		if (n > 0)
+			buf_add(b, name, (size_t)n);
+		buf_ch(b, '\n');
 	}
 	buf_str(b, "version=" WRIT_VERSION "\n");
 	/* A program that the library carries along has no file, and another inode each time. */

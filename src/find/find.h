@@ -127,6 +127,9 @@ struct find_world {
 	struct policy_ops ops;
 	struct policy_env env;
 	struct sv own[2];
+	bool keeps; /* a policy is being read: */
+	int above;  /* the directory that was looked in last; -1: none */
+	struct sv above_name;
 };
 
 /* @w points into itself and to @in: neither may move. */

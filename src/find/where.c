@@ -27,6 +27,7 @@ static struct sv passwd_home(struct arena *a)
 {
 	struct writ_err err = { 0 };
 	struct source src;
+	const uid_t own = geteuid();
 	struct sv rest;
 
 	if (find_text(a, "/etc/passwd", &src, &err) < 0)
@@ -40,7 +41,7 @@ static struct sv passwd_home(struct arena *a)
 		for (size_t i = 0; i < ARRAY_LEN(field); i++)
 			field[i] = sv_cut(&line, ':');
 		/* Accounts of daemons live in places that hold everything. */
-		if (sv_to_u64(field[2], UINT32_MAX, &uid) && uid == geteuid())
+		if (sv_to_u64(field[2], UINT32_MAX, &uid) && uid == own)
 			return field[5].n > 1 ? field[5] : SV("");
 	}
 	return SV("");

@@ -72,6 +72,47 @@ static bool lookup_straight(struct sv path, char *name, enum path_kind *ret)
 	return false;
 }
 
+/* Opens the directory that @path, which is straight, lies in; false: there is a link on the way. */
+static bool open_above(struct find_world *w, struct sv path, size_t slash)
+{
+	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				      .resolve = RESOLVE_NO_SYMLINKS };
+	const struct sv above = sv_sub(path, 0, slash);
+	char name[PATH_MAX];
+
+	if (w->above >= 0 && sv_eq(w->above_name, above))
+		return true;
+	memcpy(name, above.p, above.n);
+	name[above.n] = 0;
+	scope_close(&w->above);
+	w->above = -1;
+	if (!arena_sv(w->a, above, &w->above_name))
+		return false;
+	w->above = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+	return w->above >= 0;
+}
+
+/*
+ * Rules name many files of few directories: one that is reached without a link is kept open,
+ * and what is in it is one call each. False: look closer.
+ */
+static bool lookup_beside(struct find_world *w, struct sv path, const char *name,
+			  enum path_kind *ret)
+{
+	const size_t slash = sv_rfind(path, '/');
+	struct stat st;
+
+	if (!w->keeps || slash == 0 || !is_straight(path) || path.p[path.n - 1] == '/' ||
+	    !open_above(w, path, slash))
+		return false;
+	if (fstatat(w->above, name + slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		*ret = PATH_MISSING;
+		return errno == ENOENT;
+	}
+	*ret = kind_of_mode(st.st_mode);
+	return !S_ISLNK(st.st_mode);
+}
+
 /* The deepest ancestor that exists, resolved, with the rest behind it. */
 static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct policy_path *ret)
 {
@@ -80,14 +121,13 @@ static bool world_lookup(void *ctx, struct arena *a, struct sv path, struct poli
 	size_t keep = path.n;
 	const char *text;
 
-	(void)ctx;
 	if (path.n >= sizeof(name) || memchr(path.p, 0, path.n)) {
 		*ret = (struct policy_path){ PATH_MISSING, path };
 		return true;
 	}
 	memcpy(name, path.p, path.n);
 	name[path.n] = 0;
-	if (lookup_straight(path, name, &out.kind)) {
+	if (lookup_beside(ctx, path, name, &out.kind) || lookup_straight(path, name, &out.kind)) {
 		if (!arena_sv(a, path, &out.physical))
 			return false;
 		*ret = out;
@@ -200,7 +240,7 @@ void find_world_init(struct find_world *w, struct arena *a, struct find_input *i
 {
 	size_t own_n = 0;
 
-	*w = (struct find_world){ .in = in, .a = a };
+	*w = (struct find_world){ .in = in, .a = a, .above = -1 };
 	w->ops = (struct policy_ops){ .lookup = world_lookup,
 				      .program = world_program,
 				      .read = world_read,
@@ -238,6 +278,12 @@ int find_policy(struct find_world *w, struct diags *d, struct policy **ret, stru
 					    .args = in->args.v,
 					    .args_n = in->args.n,
 					    .default_write = in->default_write };
+	int r;
 
-	return policy_new(&w->env, &input, d, ret, err);
+	w->keeps = true;
+	r = policy_new(&w->env, &input, d, ret, err);
+	w->keeps = false;
+	scope_close(&w->above);
+	w->above = -1;
+	return r;
 }

@@ -89,9 +89,11 @@ static void bait_away(struct session *s)
 /* Did a probe arrive? Others may knock there, and say nothing that we know. */
 static bool bait_taken(const struct session *s)
 {
+	struct pollfd p = { .fd = s->probing.listener, .events = POLLIN };
 	bool taken = false;
 
-	for (int i = 0; i < 8; i++) {
+	/* Mostly nobody is there: to accept nobody takes longer than to ask. */
+	for (int i = 0; i < 8 && p.fd >= 0 && poll(&p, 1, 0) != 0; i++) {
 		scoped_fd fd = accept4(s->probing.listener, NULL, NULL, SOCK_CLOEXEC);
 		char said[NONCE];
 

@@ -250,10 +250,13 @@ static void read_own_spaces(const struct session *s, struct readback *r)
 		return;
 	dir = open("/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < JAIL_SPACES; i++) {
-		struct stat st;
+		char name[64]; /* "mnt:[4026531841]" */
+		const ssize_t n = readlinkat(dir, space_names[i], name, sizeof(name));
+		const char *number = n > 0 ? memchr(name, '[', (size_t)n) : NULL;
 
-		if (fstatat(dir, space_names[i], &st, 0) == 0)
-			r->own[i] = st.st_ino;
+		if (number)
+			r->own[i] = to_number(
+				(struct sv){ number + 1, (size_t)(name + n - number - 1) });
 	}
 }
 

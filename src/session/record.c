@@ -25,7 +25,7 @@ static const char *const private_keys[] = {
 static bool is_private(const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(private_keys); i++)
-		if (strcmp(private_keys[i], key) == 0)
+		if (private_keys[i][0] == key[0] && strcmp(private_keys[i], key) == 0)
 			return true;
 	return false;
 }

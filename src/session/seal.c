@@ -5,6 +5,7 @@
 
 #include "attest/attest.h"
 #include "audit/logkey.h"
+#include "audit/pin.h"
 #include "signer/signer.h"
 
 #include "base/banned.h"
@@ -31,20 +32,59 @@ static void begin(struct entry *e, const struct session *s, const char *event)
 
 /* --- the log is ours --- */
 
+/*
+ * What is known of the log stays in memory from one entry of ours to the next, so that it is
+ * read and checked once as long as nobody else appends to it.
+ */
+struct seal {
+	const char *path;
+	struct realm log;
+	struct log_key key; /* wiped as soon as it was used */
+	bool has_key;
+	struct pins pins;
+	bool has_pins;
+};
+
+static void forget_key(struct seal *l)
+{
+	log_key_wipe(&l->key);
+	l->has_key = false;
+}
+
+static struct log_place place_of(const struct session *s)
+{
+	return (struct log_place){ s->opt->state, s->opt->config, s->opt->realm };
+}
+
+static int append_open(struct session *s, const struct entry *e, bool ends, struct writ_err *err)
+{
+	const struct log_place place = place_of(s);
+	struct seal *l = s->seal;
+	int r = realm_append(&l->log, e, s->opt->durable, NULL, err);
+
+	/* Also the first of all: whoever ends it hard finds a key that is pinned. */
+	if (r < 0 || !(ends || (l->log.checkpoint.size == 0 && l->log.latest.size == 0)))
+		return r;
+	return l->has_key ? realm_sign(&l->log, &l->key.key, &l->key.sec, s->opt->durable, err)
+			  : log_sign(&place, &l->log, s->opt->durable, err);
+}
+
 static int append(struct session *s, const struct entry *e, bool ends, struct writ_err *err)
 {
-	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
-	const char *path = below(s, "log");
-	struct realm log;
-	int r = path ? realm_open(&log, path, true, err) : writ_nomem(err);
+	struct seal *l = s->seal;
+	bool same;
+	int r = realm_again(&l->log, l->path, &same, err);
 
-	if (r < 0)
-		return r;
-	r = realm_append(&log, e, s->opt->durable, NULL, err);
-	/* Also the first of all: whoever ends it hard finds a key that is pinned. */
-	if (r == 0 && (ends || (log.checkpoint.size == 0 && log.latest.size == 0)))
-		r = log_sign(&place, &log, s->opt->durable, err);
-	realm_close(&log);
+	/* SECURITY: a key is changed by an entry; then this one is the old one. */
+	if (r < 0 || !same)
+		forget_key(l);
+	if (r == 0)
+		r = append_open(s, e, ends, err);
+	forget_key(l);
+	if (r < 0 || ends)
+		realm_close(&l->log);
+	else
+		realm_rest(&l->log);
 	return r;
 }
 
@@ -59,7 +99,29 @@ static int start_own(struct session *s, const struct signer_about *about, struct
 	entry_str(&e, "tier", about->tier);
 	entry_str(&e, "adapter", about->adapter);
 	entry_str(&e, "version", about->version);
-	return append(s, &e, false, err);
+	s->seal = arena_new(s->a, struct seal);
+	if (!s->seal)
+		return writ_nomem(err);
+	s->seal->log = (struct realm)REALM_INIT;
+	s->seal->path = below(s, "log");
+	return s->seal->path ? append(s, &e, false, err) : writ_nomem(err);
+}
+
+void seal_ready(struct session *s)
+{
+	const struct log_place place = place_of(s);
+	struct writ_err none = { 0 };
+	struct seal *l = s->seal;
+	bool same;
+
+	/* A session that stays goes on without its first command. What fails here fails again. */
+	if (!s->sealing || !l || s->opt->detach || l->has_pins ||
+	    realm_again(&l->log, l->path, &same, &none) < 0)
+		return;
+	l->has_key = log_key_now(&place, &l->log, &l->key, &none) == 0;
+	realm_rest(&l->log);
+	l->pins = (struct pins)PINS_INIT;
+	l->has_pins = witnessed_read(&place, &l->pins, &none) == 0;
 }
 
 static int end_own(struct session *s, const struct digest *root, struct writ_err *err)
@@ -133,9 +195,18 @@ void seal_lost(struct session *s)
 	record_failed(s, &err);
 }
 
+void seal_clear(struct session *s)
+{
+	if (!s->seal)
+		return;
+	forget_key(s->seal);
+	pins_clear(&s->seal->pins);
+	realm_close(&s->seal->log);
+}
+
 int seal_end(struct session *s)
 {
-	const struct log_place place = { s->opt->state, s->opt->config, s->opt->realm };
+	const struct log_place place = place_of(s);
 	const struct digest root = tree_frontier_root(&s->log.tree);
 	struct writ_err err = { 0 };
 	int r;
@@ -153,6 +224,6 @@ int seal_end(struct session *s)
 	if (r < 0)
 		say(s, "the log of this realm cannot be written: %s", err.what);
 	else
-		witnessed(s, &place);
+		witnessed(s, &place, s->seal && s->seal->has_pins ? &s->seal->pins : NULL);
 	return r < 0 || s->log_failed ? WRIT_E_SYS : 0;
 }

@@ -678,6 +678,7 @@ static void clear(struct session *s)
 			;
 	}
 	probe_clear(s);
+	seal_clear(s);
 	net_clear(s);
 	gitnet_clear(s);
 	secrets_wipe(s);

@@ -169,6 +169,7 @@ struct session {
 	struct probing probing;
 	bool log_failed;	    /* it could not be written */
 	bool sealing;		    /* the realm's log knows that it began */
+	struct seal *seal;	    /* what is known of that log; NULL: nothing */
 	int signer;		    /* who keeps that log instead of us; -1: nobody */
 	int feed;		    /* denials.jsonl inside */
 	struct jail jail;
@@ -280,10 +281,16 @@ struct signer_install;
 must_check int seal_signer(struct session *s, struct signer_install *ret, struct writ_err *err);
 /* Who keeps the log instead of us has ended, or refuses: nothing goes on without it. */
 void seal_lost(struct session *s);
+void seal_ready(struct session *s); /* the end is near: what can be done before it is */
+void seal_clear(struct session *s);
 
 /* witnessed.c: the witnesses of the realm's log are asked, if there are any */
 struct log_place;
-void witnessed(struct session *s, const struct log_place *place);
+struct pins;
+must_check int witnessed_read(const struct log_place *place, struct pins *ret,
+			      struct writ_err *err);
+/* @known: what witnessed_read() just said; NULL: it was not asked, or failed. */
+void witnessed(struct session *s, const struct log_place *place, const struct pins *known);
 
 /* probe.c: what is tried inside, and what comes of it */
 must_check int probe_open(struct session *s, struct writ_err *err);

@@ -245,6 +245,8 @@ void watch_call(struct session *s, short revents)
 	if (!(revents & POLLIN)) {
 		scope_close(&s->listener);
 		s->listener = -1;
+		/* pid 1 still has to look at what is left. */
+		seal_ready(s);
 		return;
 	}
 	if (s->first) {

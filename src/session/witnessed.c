@@ -85,31 +85,40 @@ static int ask_for_signer(struct session *s, const struct log_place *place,
 	return r;
 }
 
-void witnessed(struct session *s, const struct log_place *place)
+static void ask_all(struct session *s, const struct log_place *place, const struct tlog_policy *p)
 {
-	scoped_pins pins = PINS_INIT;
-	struct witnessed_all *all;
+	struct witnessed_all *all = arena_new(s->a, struct witnessed_all);
 	struct writ_err err = { 0 };
-	char path[LOG_PATH];
+	const struct witness_log log = { .place = *place };
 	int r;
 
-	if (place->config.n == 0 || log_path(place->config, "log.policy", path, &err) < 0)
-		return;
-	r = pins_read(path, &pins, &err);
-	if (r < 0) {
-		say(s, "%s", err.what);
-		return;
-	}
-	if (!witness_configured(&pins.policy))
-		return;
-	all = arena_new(s->a, struct witnessed_all);
 	if (!all)
 		return;
-	r = s->signer >= 0 ? ask_for_signer(s, place, &pins.policy, all, &err)
-			   : witness_ask(&(struct witness_log){ .place = *place }, &pins.policy,
-					 true, WITNESS_MS, all, &err);
+	r = s->signer >= 0 ? ask_for_signer(s, place, p, all, &err)
+			   : witness_ask(&log, p, true, WITNESS_MS, all, &err);
 	if (r < 0)
 		say(s, "no witness could be asked: %s", err.what);
 	for (size_t i = 0; r == 0 && i < all->n; i++)
-		judge(s, place, &pins.policy.witness[i], &all->one[i]);
+		judge(s, place, &p->witness[i], &all->one[i]);
+}
+
+int witnessed_read(const struct log_place *place, struct pins *ret, struct writ_err *err)
+{
+	struct writ_err none = { 0 };
+	char path[LOG_PATH];
+
+	if (place->config.n == 0 || log_path(place->config, "log.policy", path, &none) < 0)
+		return 0;
+	return pins_read(path, ret, err);
+}
+
+void witnessed(struct session *s, const struct log_place *place, const struct pins *known)
+{
+	scoped_pins pins = PINS_INIT;
+	struct writ_err err = { 0 };
+
+	if (!known && witnessed_read(place, &pins, &err) < 0)
+		say(s, "%s", err.what);
+	else if (witness_configured(known ? &known->policy : &pins.policy))
+		ask_all(s, place, known ? &known->policy : &pins.policy);
 }

@@ -126,7 +126,8 @@ int note_sign(const struct note_key *key, const struct sign_secret *sec, struct 
 	if (sv_starts(text, SV("cosignature/")))
 		return writ_fail(err, WRIT_E_DENIED, 0, "a note must not look like a cosignature");
 	sig = sign_bytes(sec, text);
-	r = sign_verify(&key->pub, text, &sig, err);
+	/* The key was checked when it was made. */
+	r = sign_verify_known(&key->pub, text, &sig, err);
 	if (r < 0)
 		return writ_fail(err, WRIT_E_BUG, 0,
 				 "the secret key is not that of the public one");

@@ -41,6 +41,9 @@ must_check int note_name_check(struct sv name, struct writ_err *err);
 /* A key by its parts; @name must outlive it. */
 must_check int note_key_init(struct note_key *ret_key, enum note_key_type type, struct sv name,
 			     const struct sign_public *pub, struct writ_err *err);
+/* The same of a key that sign_keypair() made: it need not be checked. */
+must_check int note_key_own(struct note_key *ret_key, enum note_key_type type, struct sv name,
+			    const struct sign_public *pub, struct writ_err *err);
 /* "NAME+ID+BASE64", also called vkey. */
 must_check int note_key_parse(struct sv vkey, struct note_key *ret_key, struct writ_err *err);
 void note_key_print(const struct note_key *key, struct buf *b);

@@ -58,16 +58,26 @@ static uint32_t key_id(struct sv name, const struct key_bytes *key)
 int note_key_init(struct note_key *ret_key, enum note_key_type type, struct sv name,
 		  const struct sign_public *pub, struct writ_err *err)
 {
+	struct note_key key;
+	int r = note_key_own(&key, type, name, pub, err);
+
+	if (r == 0)
+		r = sign_public_check(pub, err);
+	if (r == 0)
+		*ret_key = key;
+	return r;
+}
+
+int note_key_own(struct note_key *ret_key, enum note_key_type type, struct sv name,
+		 const struct sign_public *pub, struct writ_err *err)
+{
 	const struct key_bytes bytes = { .type = (uint8_t)type, .pub = *pub };
-	int r = note_name_check(name, err);
+	const int r = note_name_check(name, err);
 
 	if (r < 0)
 		return r;
 	if (type != NOTE_KEY_ED25519 && type != NOTE_KEY_COSIGNATURE)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a key of a type that is not known here");
-	r = sign_public_check(pub, err);
-	if (r < 0)
-		return r;
 	*ret_key = (struct note_key){
 		.type = type, .id = key_id(name, &bytes), .name = name, .pub = *pub
 	};

@@ -6,6 +6,7 @@
 
 #include "audit/entry.h"
 #include "audit/slog.h"
+#include "base/fd.h"
 #include "crypto/crypto.h"
 
 static char arg0[] = "sh", arg1[] = "-c", arg2[] = "echo \"50%\" \\ \xc3\xa9\n";
@@ -231,6 +232,50 @@ static void test_log(void)
 	slog_close(&l);
 }
 
+/* While lines are gathered, salts come from a store. */
+static void test_gathered(void)
+{
+	enum { LINES = 40 };
+	char path[] = "/tmp/test-slog-XXXXXX";
+	static const struct entry_salts none;
+	scoped_buf all = BUF_INIT(1 << 20);
+	struct sv rest, salt[LINES] = { { "", 0 } };
+	struct slog l = SLOG_INIT;
+	struct writ_err err = { 0 };
+	unsigned twice = 0, n = 0;
+	int r;
+
+	close(mkstemp(path));
+	(void)unlink(path);
+	r = slog_open(&l, path, false, &err);
+	slog_hold(&l);
+	for (unsigned i = 0; r == 0 && i < LINES; i++) {
+		scoped_entry e = { 0 };
+
+		entry_begin_at(&e, "test", 1);
+		entry_str(&e, "path", SV("/a"));
+		entry_hide(&e);
+		r = slog_append(&l, &e, &err);
+	}
+	ok(r == 0 && l.salts.left && memcmp(l.salts.b, none.b, sizeof(none.b)) != 0,
+	   "lines are gathered, with salts to spare: %s", err.what);
+	ok(slog_flush(&l, &err) == 0 && memcmp(&l.salts, &none, sizeof(none)) == 0,
+	   "nothing is left of those when the lines are written");
+	slog_close(&l);
+	r = fd_read_file(path, &all, &err);
+	rest = buf_view(&all);
+	for (; r == 0 && rest.n && n < LINES; n++) {
+		struct sv line = sv_cut(&rest, '\n');
+
+		salt[n] = sv_sub(line, 0, sv_find(line, '}'));
+		for (unsigned i = 0; i < n; i++)
+			twice += sv_eq(salt[i], salt[n]);
+	}
+	ok(n == LINES && twice == 0 && sv_starts(salt[0], SV("{\"_salt\":{\"path\":\"")),
+	   "%u lines, each with a salt of its own", n);
+	(void)unlink(path);
+}
+
 int main(void)
 {
 	struct writ_err err = { 0 };
@@ -244,5 +289,6 @@ int main(void)
 	test_limits();
 	test_text();
 	test_log();
+	test_gathered();
 	return tap_done();
 }

@@ -281,15 +281,87 @@ static void test_power(void)
 	realm_close(&r);
 }
 
+/* --- let go of, and gone on with --- */
+
+/* What somebody does to the log while it is not held, and what comes of it. */
+static void meanwhile(const char *what, bool same, long size)
+{
+	struct writ_err err = { 0 };
+	struct realm r;
+	bool is_same = !same;
+	int n;
+
+	sh("rm -rf x; cp -a y x");
+	if (realm_open(&r, at("x"), true, &err) < 0 || append(&r, 20, &err) < 0) {
+		ok(false, "open: %s", err.what);
+		return;
+	}
+	realm_rest(&r);
+	/* What has the same time as what was written is not told apart by it. */
+	(void)usleep(20000);
+	if (what)
+		sh("%s", what);
+	n = realm_again(&r, at("x"), &is_same, &err);
+	if (size < 0) {
+		ok(n == WRIT_E_DENIED, "refused: %s: %s", what, err.what);
+		return;
+	}
+	ok(n == 0 && is_same == same && (long)r.tree.size == size && append(&r, 21, &err) == 0,
+	   "%s: %s", what ? what : "nothing", err.what);
+	realm_close(&r);
+	ok(read_all("x", &err) == size + 1, "and all of it is there");
+}
+
+static void test_rest(void)
+{
+	struct writ_err err = { 0 };
+	struct realm r;
+	bool same = true;
+
+	sh("rm -rf x y; true");
+	fill("y", 20, false);
+	meanwhile(NULL, true, 21);
+	meanwhile("ls -l x/wal >/dev/null; cat x/latest x/wal/* >/dev/null", true, 21);
+	meanwhile("tail -n 1 $(echo x/wal/*0) | tee -a $(echo x/wal/*0) >/dev/null", false, 22);
+	meanwhile("touch x/latest", false, 21);
+	meanwhile("cp x/latest x/checkpoint; sed -i 1d x/checkpoint", false, 21);
+	meanwhile("mv x z; cp -a z x; rm -r z", false, 21);
+	/* An entry that was signed, edited, and then made to look as old as before. */
+	meanwhile("sed -i '5s/4/5/' x/wal/*0", false, -1);
+	meanwhile("f=$(echo x/wal/*0); touch -r $f t; printf 7 | dd of=$f bs=1 seek=9 conv=notrunc "
+		  "status=none; touch -r t $f",
+		  false, -1);
+	meanwhile("sed -i 15,21d x/wal/*0", false, -1);
+	meanwhile("rm x/wal/*0", false, -1);
+	meanwhile("touch x/wal/0000000000000200", false, -1);
+	/* Others have filled the file that it was in. */
+	sh("rm -rf x; cp -a y x");
+	ok(realm_open(&r, at("x"), true, &err) == 0, "open: %s", err.what);
+	realm_rest(&r);
+	fill("x", 300, false);
+	ok(realm_again(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 300 &&
+		   append(&r, 300, &err) == 0,
+	   "it became tiles meanwhile: %s", err.what);
+	realm_close(&r);
+	ok(access(at("x/wal/0000000000000000"), F_OK) < 0 && read_all("x", &err) == 301,
+	   "and what is gone is not made again");
+	realm_rest(&r);
+	ok(realm_again(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 301,
+	   "one that was closed is opened");
+	realm_close(&r);
+}
+
 /* --- killed, or failed, at each call of the system --- */
 
 static void busy(int ack)
 {
 	struct writ_err err = { 0 };
-	struct realm r;
+	struct realm r = REALM_INIT;
+	bool same;
 
-	for (int round = 0; round < 2; round++) {
-		if (realm_open(&r, at("x"), true, &err) < 0)
+	/* Signed for the first time, then in place of that, then on the disk. */
+	for (int round = 0; round < 3; round++) {
+		if (realm_again(&r, at("x"), &same, &err) < 0)
 			_exit(3);
 		for (int i = 0; i < 2; i++) {
 			if (append(&r, r.tree.size, &err) < 0)
@@ -297,9 +369,9 @@ static void busy(int ack)
 			if (write(ack, "+", 1) != 1)
 				_exit(4);
 		}
-		if (realm_sign(&r, &key, &sec, round, &err) < 0)
+		if (realm_sign(&r, &key, &sec, round == 2, &err) < 0)
 			_exit(2);
-		realm_close(&r);
+		realm_rest(&r);
 	}
 	_exit(0);
 }
@@ -478,6 +550,7 @@ int main(void)
 	test_damage();
 	test_power();
 	test_late();
+	test_rest();
 	test_crashes(0);
 	test_crashes(EIO);
 	sh("cd / && rm -rf %s", top);

@@ -322,7 +322,9 @@ static unsigned flips, missed;
 static int flip(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)at;
-	if (type != FTW_F || strstr(path, "/lock") || st->st_size == 0)
+	/* What `latest` was before is no part of the log: nobody reads it. */
+	if (type != FTW_F || strstr(path, "/lock") || strstr(path, "/latest.new") ||
+	    st->st_size == 0)
 		return 0;
 	/* In which boot `latest` was made is not signed, and may change by itself. */
 	const uint64_t from = strstr(path, "/latest") ? 37 : 0;

@@ -1,8 +1,10 @@
 #include "tap.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "crypto/crypto.h"
+#include "crypto/sha256.h"
 
 static size_t unhex(const char *hex, uint8_t *out)
 {
@@ -44,6 +46,46 @@ static void test_digests(void)
 	ok(!digest_parse(SV("ga7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
 			 &e), "other letters refused");
 	ok(!digest_eq(&d, &e), "a refused text leaves the digest alone");
+}
+
+/* Two that have nothing in common: ours, where the processor can, and libsodium's. */
+static void test_two_ways(void)
+{
+	static uint8_t bytes[5000];
+	unsigned wrong = 0, n = 0;
+
+	if (!sha256_is_here()) {
+		ok(true, "this processor does not hash by itself # SKIP");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 131 + i / 256);
+	/* Every length around the ends of blocks, in three parts that end anywhere. */
+	for (size_t len = 0; len < sizeof(bytes); len += len < 300 ? 1 : 97)
+		for (size_t cut = 0; cut <= len && cut < 140; cut += 1 + cut / 3) {
+			const size_t second = (len - cut) / 3;
+			const char *p = (const char *)bytes;
+			const struct sv parts[] = { { p, cut },
+						    { p + cut, second },
+						    { p + cut + second, len - cut - second } };
+			struct digest want, got = sha256_parts(parts, ARRAY_LEN(parts));
+
+			(void)crypto_hash_sha256(want.b, bytes, len);
+			wrong += !digest_eq(&want, &got);
+			n++;
+		}
+	ok(n > 3000 && wrong == 0, "%u texts have the same SHA-256 in two ways", n);
+}
+
+static void test_million(void)
+{
+	scoped_buf b = BUF_INIT(1000000);
+	struct digest d;
+
+	buf_fill(&b, 'a', 1000000);
+	d = crypto_sha256(buf_view(&b));
+	ok(digest_is(&d, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
+	   "SHA-256 of a million letters");
 }
 
 /*
@@ -210,6 +252,8 @@ int main(void)
 
 	ok(crypto_start(&err) == 0 && crypto_start(&err) == 0, "starts, twice");
 	test_digests();
+	test_two_ways();
+	test_million();
 	test_hmac();
 	test_sign();
 	test_second_signature();

@@ -90,6 +90,9 @@ long message_receive(int socket, struct jail_message *ret, char *ret_text, size_
 		     int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
 
 /* keep.c */
+/* Makes the network; pid 1 hears of it at the other end of @socket, which is closed. */
+void keeper_network(int socket);
+/* @network: that socket; -1: it is made already. */
 _Noreturn void keeper_main(int pid1, int network);
 
 #endif

@@ -216,13 +216,11 @@ static void lock_keeper(void)
 }
 
 /* Without it there is no jail: pid 1 hears why, or the end of the line, and says so. */
-static void make_network(int socket)
+void keeper_network(int socket)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
 	long fd;
 
-	/* It takes a while and is needed last: pid 1 first, where there are few processors. */
-	(void)sys(sched_yield);
 	fd = sys(unshare, CLONE_NEWNET);
 	if (fd < 0)
 		(void)init_fail(&m.err, fd, "new network namespace", NULL);
@@ -258,7 +256,11 @@ _Noreturn void keeper_main(int pid1, int network)
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
-	make_network(network);
+	if (network >= 0) {
+		/* It takes a while and is needed last: pid 1 first, on few processors. */
+		(void)sys(sched_yield);
+		keeper_network(network);
+	}
 	lock_keeper();
 	for (;;) {
 		const long r =

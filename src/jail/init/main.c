@@ -441,9 +441,13 @@ _Noreturn static void start(const char *tier, const char *fail)
 	}
 	if (step_enter(&in, &err) < 0)
 		fail_start(in.fail_at == STEP_ID_MAP ? STEP_ID_MAP : STEP_NAMESPACES, &err);
-	if (tier[0] == 'J')
-		wait_for_doors(&doors);
 	pid = sys(socketpair, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0, link);
+	/* Who has to wait does meanwhile what takes longest; pid 1 is in it from the beginning. */
+	if (pid == 0 && tier[0] == 'J') {
+		keeper_network(link[1]);
+		link[1] = -1;
+		wait_for_doors(&doors);
+	}
 	if (pid == 0)
 		pid = clone_into(&doors, spaces);
 	if (pid < 0) {
@@ -453,7 +457,8 @@ _Noreturn static void start(const char *tier, const char *fail)
 	in.done = 1u << STEP_NAMESPACES | 1u << STEP_ID_MAP;
 	if (pid == 0) {
 		(void)sys(close, JAIL_FD_KEEPER);
-		(void)sys(close, link[1]);
+		if (link[1] >= 0)
+			(void)sys(close, link[1]);
 		in.network = link[0];
 		join_alone(&doors);
 		doors_close(&doors);
