@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -27,10 +26,7 @@ enum { TEXT_MAX = 64 << 10, WORDS_MAX = 4096, TERM_MS = 300 };
 
 bool session_spawns(const struct policy *p)
 {
-	for (size_t i = 0; i < p->set.caps.n; i++)
-		if (p->set.caps.v[i].cap.action == CAP_AGENT_SPAWN)
-			return true;
-	return false;
+	return cap_set_has(&p->set, CAP_AGENT_SPAWN);
 }
 
 int session_open_spawn(struct arena *a, struct policy *p, struct sv realm, struct writ_err *err)
@@ -175,13 +171,8 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	struct plan *plan = NULL;
 	struct writ_err err = { 0 };
 	int code = SESSION_FAILED, stdio[3], high[3];
-	sigset_t none;
 
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
+	helper_begin(parent);
 	for (int i = 0; i < 3; i++) {
 		stdio[i] = 3 + i;
 		/* Out of the way first: what was given may stand on any number. */
@@ -194,7 +185,6 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 			_exit(SESSION_FAILED);
 	if (dup2(5, 2) < 0 || close_range(6, ~0u, 0) < 0)
 		_exit(SESSION_FAILED);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	p.set = agent->set;
 	p.has_base = s->opt->policy->has_base;
 	memcpy(begun.id, id, sizeof(begun.id));

@@ -209,8 +209,8 @@ def by_sigstore(tap, b):
 
 
 def by_cosign(tap, work, b):
-    cosign = shutil.which("cosign") or (PEERS / "bin/cosign")
-    if not os.access(cosign, os.X_OK):
+    cosign = shutil.which("cosign", path=f"{PEERS / 'bin'}:{os.environ['PATH']}")
+    if not cosign:
         tap.skip(f"cosign: {why_not('cosign')}")
         return
 
