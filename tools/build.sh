@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh NAME - configure build/NAME once and bring it up to date.
+# build.sh NAME [TARGET...] - configure build/NAME once and bring it up to date, or only these of it.
 #
 # release  what is shipped: static, no debug information, so that the bytes do
 #          not depend on where the source lies
@@ -9,7 +9,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-name=${1:?usage: tools/build.sh release|asan|clang|fuzz}
+name=${1:?usage: tools/build.sh release|asan|clang|fuzz [TARGET...]}
+shift
 dir=build/$name
 case $name in
 release) cc=gcc opts='-Ddebug=false -Doptimization=2' ;;
@@ -29,9 +30,9 @@ if [ "$(cat "$dir/recipe" 2>/dev/null)" != "$cc $opts" ]; then
 	echo "$cc $opts" >"$dir/recipe"
 fi
 if [ -t 1 ]; then
-	exec ninja -C "$dir"
+	exec ninja -C "$dir" "$@"
 fi
-ninja -C "$dir" >"$dir.log" 2>&1 || {
+ninja -C "$dir" "$@" >"$dir.log" 2>&1 || {
 	grep -vE '^\[[0-9]+/[0-9]+\]|^(gcc|clang) ' "$dir.log" | tail -n 60 >&2
 	exit 1
 }
