@@ -9,6 +9,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# `sudo make install` builds as whose checkout it is, who could not change root's files later.
+if [ "$(id -u)" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
+	exec sudo -u "#$SUDO_UID" -- tools/build.sh "$@"
+fi
+
 name=${1:?usage: tools/build.sh release|asan|clang|fuzz [TARGET...]}
 shift
 dir=build/$name
