@@ -14,7 +14,7 @@ void helper_begin(pid_t parent)
 
 	sigemptyset(&none);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may have ended before it was asked for. */
+	/* Whose end was to be noticed may have ended before. */
 	if (getppid() != parent)
 		_exit(1);
 	(void)setsid();

@@ -284,7 +284,7 @@ static void test_has(void)
 	struct cap_set s = { 0 };
 
 	ok(!cap_set_has(&s, CAP_FS_READ), "an empty set has nothing");
-	add(&s, CAP_DENIAL, "fs.write:r:/a");
+	add(&s, CAP_DENIAL, "fs.write:r:/a/**");
 	add(&s, CAP_GRANT, "proc.exec:r:/**");
 	add(&s, CAP_GRANT, "fs.read:r:/a");
 	ok(cap_set_has(&s, CAP_FS_READ) && cap_set_has(&s, CAP_PROC_EXEC), "what it grants");
