@@ -2,7 +2,7 @@
 # peers-proof.sh [DIR] - install the verifiers of others that tests/check/peers.py asks about what writ signs.
 #
 # By hand, and in `make test-long`. They go to DIR, build/peers-proof if none is named: two libraries with npm, one with pip,
-# cosign with go. cosign takes ten minutes to compile; COSIGN=0 leaves it out. What is there already stays. Of what cannot be
+# cosign with go. cosign is 1,800 packages to compile; COSIGN=0 leaves it out. What is there already stays. Of what cannot be
 # had, DIR/why-not/NAME says why, the test skips it with these words, and this is no failure.
 set -eu
 
