@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 300
 WRIT = build/release/prog/writ
 
 build: deps-build ## the static binary, in build/release/prog/writ
-	@tools/build.sh release
+	@tools/build.sh release installed
 
 demo: build ## a first look: a policy, what it means, what enforces it here
 	@WRIT=$(CURDIR)/$(WRIT) sh tools/demo.sh
@@ -27,6 +27,7 @@ fuzz: deps-fuzz ## every fuzz target for FUZZ_SECONDS (300), stops at a finding
 	@tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
 bench: build deps-peer-bwrap ## budgets, measured against peers in the same run (QUICK=1: fewer rounds)
+	@tools/build.sh release
 	@bench/run.py; bench/sandbox.py $(if $(QUICK),--quick)
 	@bench/scale.py $(if $(QUICK),--quick); [ $$(id -u) -ne 0 ] || bench/scale.py --root $(if $(QUICK),--quick)
 	@tools/peers-net.sh; bench/egress.py

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh NAME - configure build/NAME once and bring it up to date.
+# build.sh NAME [TARGET...] - configure build/NAME once and bring it up to date, or only these of it.
 #
 # release  what is shipped: static, no debug information, so that the bytes do
 #          not depend on where the source lies
@@ -9,7 +9,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-name=${1:?usage: tools/build.sh release|asan|clang|fuzz}
+# `sudo make install` builds as whose checkout it is, who could not change root's files later.
+if [ "$(id -u)" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
+	exec sudo -u "#$SUDO_UID" -- tools/build.sh "$@"
+fi
+
+name=${1:?usage: tools/build.sh release|asan|clang|fuzz [TARGET...]}
+shift
 dir=build/$name
 case $name in
 release) cc=gcc opts='-Ddebug=false -Doptimization=2' ;;
@@ -29,9 +35,9 @@ if [ "$(cat "$dir/recipe" 2>/dev/null)" != "$cc $opts" ]; then
 	echo "$cc $opts" >"$dir/recipe"
 fi
 if [ -t 1 ]; then
-	exec ninja -C "$dir"
+	exec ninja -C "$dir" "$@"
 fi
-ninja -C "$dir" >"$dir.log" 2>&1 || {
+ninja -C "$dir" "$@" >"$dir.log" 2>&1 || {
 	grep -vE '^\[[0-9]+/[0-9]+\]|^(gcc|clang) ' "$dir.log" | tail -n 60 >&2
 	exit 1
 }

@@ -35,14 +35,6 @@ static int check_entries(struct compile *c, const struct cap_entry *v, size_t n)
 	return 0;
 }
 
-static bool uses_git(const struct cap_set *set)
-{
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_GIT_USE)
-			return true;
-	return false;
-}
-
 /* The plan says all of this before: here so that no other way leads past it. */
 static int check(struct compile *c)
 {
@@ -69,14 +61,6 @@ bool has_exec_list(const struct cap_set *set)
 	return true;
 }
 
-static bool may_exec(const struct cap_set *set)
-{
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return true;
-	return false;
-}
-
 static uint32_t switches(const struct compile *c)
 {
 	return (c->a_tier ? 0 : FILTER_TIER_B) |
@@ -84,14 +68,6 @@ static uint32_t switches(const struct compile *c)
 	       (cap_set_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
 	       (cap_set_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
 	       (has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
-}
-
-static bool names_socket(const struct cap_set *set)
-{
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_UNIX_CONNECT)
-			return true;
-	return false;
 }
 
 static int find_traps(struct compile *c)
@@ -119,7 +95,8 @@ static int find_traps(struct compile *c)
 	if (c->read_traps)
 		c->view->traps |= TRAP_READ;
 	/* Messages of UNIX sockets are slow where they are mediated: only for who names one. */
-	c->view->traps |= !c->a_tier || names_socket(c->set) ? TRAP_NET : TRAP_UNIX;
+	c->view->traps |=
+		!c->a_tier || cap_set_has(c->set, CAP_UNIX_CONNECT) ? TRAP_NET : TRAP_UNIX;
 	return 0;
 }
 
@@ -285,6 +262,11 @@ static int put_roots(struct compile *c)
 	return 0;
 }
 
+static bool put_mask(struct compile *c, struct sv path)
+{
+	return jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), path, 0, JAIL_OPTIONAL);
+}
+
 /* A denied path that exists is covered as well as mediated. */
 static int put_masks(struct compile *c)
 {
@@ -300,8 +282,7 @@ static int put_masks(struct compile *c)
 			buf_sv(&b, d->path.segs[k].pre);
 		}
 		if (plain && !b.failed)
-			ok = jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), buf_view(&b), 0,
-					    JAIL_OPTIONAL);
+			ok = put_mask(c, buf_view(&b));
 		buf_clear(&b);
 		if (!ok)
 			return writ_nomem(c->err);
@@ -346,8 +327,7 @@ static int mask_sockets(struct compile *c)
 		}
 		plain = plain && !b.failed && sv_find(buf_view(&b), '*') == SIZE_MAX;
 		if (plain && host_shows(c, buf_view(&b)) && !is_granted_socket(c, buf_view(&b)))
-			ok = jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), buf_view(&b), 0,
-					    JAIL_OPTIONAL);
+			ok = put_mask(c, buf_view(&b));
 		buf_clear(&b);
 		if (!ok)
 			return writ_nomem(c->err);
@@ -360,8 +340,7 @@ static int mask_ours(struct compile *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
 		if (c->place->own[i].n && host_shows(c, c->place->own[i]) &&
-		    !jail_put_mount(&c->w, JAIL_OP_MASK, SV(""), c->place->own[i], 0,
-				    JAIL_OPTIONAL))
+		    !put_mask(c, c->place->own[i]))
 			return writ_nomem(c->err);
 	return 0;
 }
@@ -390,7 +369,7 @@ static int put_git(struct compile *c)
 					.addr = { JAIL_POOL_A, JAIL_POOL_B, 0, 1 },
 					.kind = JAIL_STREAM };
 
-	if (!uses_git(c->set))
+	if (!cap_set_has(c->set, CAP_GIT_USE))
 		return 0;
 	c->view->git = true;
 	/* Without a network of its own its connections are led there. */
@@ -575,7 +554,7 @@ int host_compile(struct arena *a, const struct plan *plan, const struct policy *
 	 * SECURITY: where nothing may be run, one program still is, and it is the mediator that
 	 * refuses every other: Landlock would stop the first one too.
 	 */
-	c.exec_list = has_exec_list(c.set) && !(c.mediate && !may_exec(c.set));
+	c.exec_list = has_exec_list(c.set) && !(c.mediate && !cap_set_has(c.set, CAP_PROC_EXEC));
 	head.flags = (view.listeners.n ? JAIL_POOL : 0) |
 		     (c.a_tier ? JAIL_OWN_NAMESPACES : JAIL_TTY_HOST) |
 		     (view.traps ? JAIL_TRAPS : 0) |

@@ -2,36 +2,21 @@
 
 #include <string.h>
 
+#include "base/landlock.h"
+
 #include "base/banned.h"
 
-/* Rights of Landlock, by the bit; newer ones exist from a given ABI on. */
 enum {
-	L_EXECUTE = 1u << 0,
-	L_WRITE_FILE = 1u << 1,
-	L_READ_FILE = 1u << 2,
-	L_READ_DIR = 1u << 3,
-	L_MAKE_CHAR = 1u << 6,
-	L_MAKE_BLOCK = 1u << 11,
-	L_ABI1 = (1u << 13) - 1,
-	L_REFER = 1u << 13,	/* 2 */
-	L_TRUNCATE = 1u << 14,	/* 3 */
-	L_IOCTL_DEV = 1u << 15, /* 5 */
-	L_READ = L_EXECUTE | L_READ_FILE | L_READ_DIR,
-	L_WRITE = (L_ABI1 | L_REFER | L_TRUNCATE | L_IOCTL_DEV) & ~(L_MAKE_CHAR | L_MAKE_BLOCK),
-	L_DEVICE = L_READ_FILE | L_WRITE_FILE | L_TRUNCATE | L_IOCTL_DEV,
-	L_FILE = L_EXECUTE | L_READ_FILE | L_WRITE_FILE | L_TRUNCATE | L_IOCTL_DEV,
+	L_READ = LL_EXECUTE | LL_READ_FILE | LL_READ_DIR,
+	L_WRITE =
+		(LL_ABI1 | LL_REFER | LL_TRUNCATE | LL_IOCTL_DEV) & ~(LL_MAKE_CHAR | LL_MAKE_BLOCK),
+	L_DEVICE = LL_READ_FILE | LL_WRITE_FILE | LL_TRUNCATE | LL_IOCTL_DEV,
 };
-
-static uint64_t handled(uint64_t abi)
-{
-	return L_ABI1 | (abi >= 2 ? (uint64_t)L_REFER : 0) | (abi >= 3 ? (uint64_t)L_TRUNCATE : 0) |
-	       (abi >= 5 ? (uint64_t)L_IOCTL_DEV : 0);
-}
 
 static int rule(struct compile *c, struct sv path, uint64_t access, bool optional)
 {
 	if (c->no_exec)
-		access &= ~(uint64_t)L_EXECUTE;
+		access &= ~(uint64_t)LL_EXECUTE;
 	if (!jail_put_rule(&c->w, path, access, optional || c->layer ? JAIL_OPTIONAL : 0))
 		return writ_nomem(c->err);
 	c->w.rules.v[c->w.rules.n - 1].layer = c->layer;
@@ -48,7 +33,7 @@ static int rules_for_exec(struct compile *c)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && loaders[i]; i++)
-		r = rule(c, sv_from(loaders[i]), L_EXECUTE | L_READ_FILE, true);
+		r = rule(c, sv_from(loaders[i]), LL_EXECUTE | LL_READ_FILE, true);
 	for (size_t i = 0; r == 0 && i < c->set->caps.n; i++) {
 		const struct cap *cap = &c->set->caps.v[i].cap;
 		struct buf b = BUF_INIT(JAIL_PATH);
@@ -60,7 +45,7 @@ static int rules_for_exec(struct compile *c)
 			buf_sv(&b, cap->path.segs[k].pre);
 		}
 		if (b.n && !b.failed)
-			r = rule(c, buf_view(&b), L_EXECUTE | L_READ_FILE, true);
+			r = rule(c, buf_view(&b), LL_EXECUTE | LL_READ_FILE, true);
 		buf_clear(&b);
 	}
 	return r;
@@ -75,8 +60,8 @@ static int rules_for_a(struct compile *c)
 {
 	/* clang-format off */
 	static const struct { const char *path; uint32_t access; } fixed[] = {
-		{ "/dev", L_DEVICE | L_READ_DIR }, { "/proc", L_READ_FILE | L_READ_DIR },
-		{ "/etc", L_READ }, { "/run", L_READ_FILE | L_READ_DIR }, { "/var", L_READ_DIR },
+		{ "/dev", L_DEVICE | LL_READ_DIR }, { "/proc", LL_READ_FILE | LL_READ_DIR },
+		{ "/etc", L_READ }, { "/run", LL_READ_FILE | LL_READ_DIR }, { "/var", LL_READ_DIR },
 	};
 	/* clang-format on */
 	int r = 0;
@@ -87,7 +72,7 @@ static int rules_for_a(struct compile *c)
 		r = rule(c, sv_from(fixed[i].path), fixed[i].access, false);
 	/* Settings of one's own processes; as root, of pid 1 as well. */
 	if (r == 0 && !c->plan->facts->root)
-		r = rule(c, SV("/proc"), L_WRITE_FILE, false);
+		r = rule(c, SV("/proc"), LL_WRITE_FILE, false);
 	return r;
 }
 
@@ -97,9 +82,9 @@ static int rules_for_b(struct compile *c)
 	static const struct { const char *path; uint32_t access; } fixed[] = {
 		{ "/dev/null", L_DEVICE }, { "/dev/zero", L_DEVICE }, { "/dev/full", L_DEVICE },
 		{ "/dev/random", L_DEVICE }, { "/dev/urandom", L_DEVICE }, { "/dev/tty", L_DEVICE },
-		{ "/proc", L_READ_FILE | L_READ_DIR }, { "/etc/passwd", L_READ_FILE },
-		{ "/etc/group", L_READ_FILE }, { "/etc/nsswitch.conf", L_READ_FILE },
-		{ "/etc/hosts", L_READ_FILE }, { "/etc/resolv.conf", L_READ_FILE },
+		{ "/proc", LL_READ_FILE | LL_READ_DIR }, { "/etc/passwd", LL_READ_FILE },
+		{ "/etc/group", LL_READ_FILE }, { "/etc/nsswitch.conf", LL_READ_FILE },
+		{ "/etc/hosts", LL_READ_FILE }, { "/etc/resolv.conf", LL_READ_FILE },
 	};
 	/* clang-format on */
 	struct sv *info = vec_push(c->a, &c->view->read_fixed);
@@ -116,7 +101,7 @@ static int rules_for_b(struct compile *c)
 		*path = sv_from(fixed[i].path);
 		r = rule(c, *path, fixed[i].access, true);
 	}
-	return r < 0 ? r : rule(c, c->view->info, L_READ_FILE | L_READ_DIR, false);
+	return r < 0 ? r : rule(c, c->view->info, LL_READ_FILE | LL_READ_DIR, false);
 }
 
 /* Without the view, which is the same for every ruleset. */
@@ -124,7 +109,7 @@ static int fixed_for_hop(struct compile *c)
 {
 	/* clang-format off */
 	static const struct { const char *path; uint32_t access; } a[] = {
-		{ "/dev", L_DEVICE }, { "/proc", L_READ_FILE }, { "/etc", L_READ }, { "/run", L_READ },
+		{ "/dev", L_DEVICE }, { "/proc", LL_READ_FILE }, { "/etc", L_READ }, { "/run", L_READ },
 	};
 	/* clang-format on */
 	int r = 0;
@@ -132,7 +117,7 @@ static int fixed_for_hop(struct compile *c)
 	for (size_t i = 0; r == 0 && c->a_tier && i < ARRAY_LEN(a); i++)
 		r = rule(c, sv_from(a[i].path), a[i].access, true);
 	if (r == 0 && c->a_tier && !c->plan->facts->root)
-		r = rule(c, SV("/proc"), L_WRITE_FILE, true);
+		r = rule(c, SV("/proc"), LL_WRITE_FILE, true);
 	for (size_t i = 0; r == 0 && !c->a_tier && i < c->view->read_fixed.n; i++)
 		r = rule(c, c->view->read_fixed.v[i],
 			 sv_starts(c->view->read_fixed.v[i], SV("/dev/")) ? (uint64_t)L_DEVICE
@@ -169,12 +154,12 @@ static int put_hop(struct compile *c, const struct cap_set *hop, uint32_t layer)
 		r = host_roots_find(&h);
 	for (size_t i = 0; r == 0 && i < h.roots.n; i++) {
 		const struct root *root = &h.roots.v[i];
-		uint64_t access = root->whole ? (uint64_t)L_READ : L_READ_FILE | L_EXECUTE;
+		uint64_t access = root->whole ? (uint64_t)L_READ : LL_READ_FILE | LL_EXECUTE;
 
 		if (root->device)
 			access = L_DEVICE;
 		else if (root->write && !h.mediate)
-			access = root->whole ? (uint64_t)L_WRITE : (uint64_t)L_FILE;
+			access = root->whole ? (uint64_t)L_WRITE : (uint64_t)LL_FILE;
 		r = rule(&h, root->path, access, true);
 	}
 	c->w = h.w;
@@ -198,15 +183,15 @@ int landlock_hops(struct compile *c, struct jail_head *head)
 /* What a root gets from Landlock itself; the mediator may give more. */
 static uint64_t root_access(const struct compile *c, const struct root *root)
 {
-	uint64_t access = root->whole ? (uint64_t)L_READ : L_READ_FILE | L_EXECUTE;
+	uint64_t access = root->whole ? (uint64_t)L_READ : LL_READ_FILE | LL_EXECUTE;
 
 	if (root->device)
-		return root->write ? (uint64_t)L_DEVICE : (uint64_t)L_READ_FILE | L_IOCTL_DEV;
+		return root->write ? (uint64_t)L_DEVICE : (uint64_t)LL_READ_FILE | LL_IOCTL_DEV;
 	/* What is run is read by the kernel; every other open there is the mediator's. */
 	if (root->by_name && c->mediate)
 		return root->hides ? access : 0;
 	if (root->write && !c->mediate)
-		access = root->whole ? (uint64_t)L_WRITE : (uint64_t)L_FILE;
+		access = root->whole ? (uint64_t)L_WRITE : (uint64_t)LL_FILE;
 	return access;
 }
 
@@ -220,7 +205,7 @@ int landlock_put(struct compile *c, struct jail_head *head)
 	if (r == 0)
 		r = c->a_tier ? rules_for_a(c) : rules_for_b(c);
 	head->landlock_abi = (uint32_t)abi;
-	head->landlock_fs = handled(abi);
+	head->landlock_fs = ll_known(abi);
 	/* No rule: no TCP but what the mediator connects. Own namespaces need none of it. */
 	head->landlock_net = abi >= 4 && !c->a_tier ? 3 : 0;
 	head->landlock_scope = abi >= 6 && !c->a_tier ? 3 : 0;

@@ -7,19 +7,17 @@
 
 #include "base/banned.h"
 
-union control {
-	struct cmsghdr head;
-	char room[CMSG_SPACE(PACKET_FDS * sizeof(int))];
-};
-
-int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct writ_err *err)
+int packet_send_parts(int socket, struct iovec *parts, size_t parts_n, const int *fds, size_t fds_n,
+		      struct writ_err *err)
 {
-	struct iovec iov = { (void *)(uintptr_t)text.p, text.n };
-	union control control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(PACKET_SENT_FDS * sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = parts_n };
 	ssize_t n;
 
-	if (fds_n > PACKET_FDS)
+	if (fds_n > PACKET_SENT_FDS)
 		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
 	if (fds_n) {
 		msg.msg_control = &control;
@@ -35,11 +33,23 @@ int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct
 	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "send a message") : 0;
 }
 
+int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct writ_err *err)
+{
+	struct iovec iov = { (void *)(uintptr_t)text.p, text.n };
+
+	if (fds_n > PACKET_FDS)
+		return writ_fail(err, WRIT_E_BUG, 0, "more descriptors than are taken");
+	return packet_send_parts(socket, &iov, 1, fds, fds_n, err);
+}
+
 int packet_receive(int socket, void *ret_bytes, size_t room, size_t *ret_n,
 		   int ret_fds[static PACKET_FDS], size_t *ret_fds_n, struct writ_err *err)
 {
 	struct iovec iov = { ret_bytes, room };
-	union control control;
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(PACKET_FDS * sizeof(int))];
+	} control;
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = &control,

@@ -11,9 +11,13 @@
 #include "base/err.h"
 #include "base/sv.h"
 
-enum { PACKET_FDS = 4 };
+enum { PACKET_FDS = 4, PACKET_SENT_FDS = 8 };
+
+struct iovec;
 
 /* @fds may be NULL if @fds_n is 0. */
+must_check int packet_send_parts(int socket, struct iovec *parts, size_t parts_n, const int *fds,
+				 size_t fds_n, struct writ_err *err); /* up to PACKET_SENT_FDS */
 must_check int packet_send(int socket, struct sv text, const int *fds, size_t fds_n,
 			   struct writ_err *err);
 /*

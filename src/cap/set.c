@@ -273,6 +273,14 @@ int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set 
 	return 0;
 }
 
+bool cap_set_has(const struct cap_set *set, enum cap_action action)
+{
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].cap.action == action)
+			return true;
+	return false;
+}
+
 bool cap_set_kernel(const struct cap_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->caps.n; i++) {

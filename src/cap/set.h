@@ -151,6 +151,8 @@ must_check
 int cap_set_digest(const struct cap_set *s, struct digest *ret_digest,
 		   struct writ_err *err);
 
+/* Does some grant have @action? */
+bool cap_set_has(const struct cap_set *s, enum cap_action action);
 /* Does some grant ask for the kernel switch @name, "io_uring" say? */
 bool cap_set_kernel(const struct cap_set *s, const char *name);
 

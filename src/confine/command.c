@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/landlock.h"
 #include "confine/confine.h"
 #include "confine/confine_priv.h"
 
@@ -21,69 +22,50 @@
  * no network, no other process.
  */
 
-enum {
-	L_EXECUTE = 1u << 0,
-	L_READ_FILE = 1u << 2,
-	L_READ_DIR = 1u << 3,
-	L_OF_FILES = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 14 | 1u << 15,
-	L_MAKE_CHAR = 1u << 6,
-	L_MAKE_BLOCK = 1u << 11,
-};
-
 static uint64_t access_of(enum confine_access a, uint64_t handled)
 {
 	switch (a) {
 	case CONFINE_READ:
-		return L_READ_FILE | L_READ_DIR;
+		return LL_READ_FILE | LL_READ_DIR;
 	case CONFINE_RUN:
-		return L_EXECUTE | L_READ_FILE | L_READ_DIR;
+		return LL_EXECUTE | LL_READ_FILE | LL_READ_DIR;
 	case CONFINE_WRITE:
-		return handled & ~(uint64_t)(L_MAKE_CHAR | L_MAKE_BLOCK | L_EXECUTE);
+		return handled & ~(uint64_t)(LL_MAKE_CHAR | LL_MAKE_BLOCK | LL_EXECUTE);
 	}
 	return 0;
 }
 
 static int add_tree(int set, const struct confine_tree *t, uint64_t handled, struct writ_err *err)
 {
-	struct {
-		uint64_t access;
-		int32_t fd;
-	} __attribute__((packed)) rule = { access_of(t->access, handled), -1 };
+	struct ll_beneath rule = { access_of(t->access, handled), -1 };
 	scoped_fd fd = t->path ? open(t->path, O_PATH | O_CLOEXEC) : -1;
 
 	/* What is not there gives nothing. */
 	if (fd < 0)
 		return 0;
 	rule.fd = fd;
-	if (syscall(SYS_landlock_add_rule, set, 1 /* path beneath */, &rule, 0) == 0)
+	if (syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
 		return 0;
 	/* A file has fewer rights than a directory. */
-	rule.access &= L_OF_FILES;
-	if (errno == EINVAL && syscall(SYS_landlock_add_rule, set, 1, &rule, 0) == 0)
+	rule.access &= LL_FILE;
+	if (errno == EINVAL && syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
 		return 0;
 	return writ_fail(err, WRIT_E_SYS, errno, "Landlock: %s", t->path);
 }
 
 static int close_trees(const struct confine_tree *v, size_t n, struct writ_err *err)
 {
-	static const uint64_t known[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
-	struct {
-		uint64_t fs, net, scope;
-	} handled = { 0 };
-	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* VERSION */);
+	struct ll_ruleset handled = { 0 };
+	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
 	scoped_fd set = -1;
 	int r = 0;
 
 	if (abi < 1)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "this kernel has no Landlock");
-	handled.fs = known[abi < 5 ? abi : 5];
+	handled.fs = ll_known((uint64_t)abi);
 	handled.net = abi >= 4 ? 3 : 0;
 	handled.scope = abi >= 6 ? 3 : 0;
-	set = (int)syscall(SYS_landlock_create_ruleset, &handled,
-			   (size_t)(abi >= 6   ? 24
-				    : abi >= 4 ? 16
-					       : 8),
-			   0);
+	set = (int)syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
 	if (set < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "Landlock");
 	for (size_t i = 0; r == 0 && i < n; i++)

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/landlock.h"
 #include "confine/confine_priv.h"
 
 #include "base/banned.h"
@@ -87,22 +88,18 @@ int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err
 /* Every right of the file system that this kernel knows, and none is given. */
 static int close_files(struct writ_err *err)
 {
-	static const uint64_t known[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
-	struct {
-		uint64_t fs, net, scope;
-	} handled = { 0 };
-	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* VERSION */);
-	size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+	struct ll_ruleset handled = { 0 };
+	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
 	long set;
 	int r = 0;
 
 	/* Without Landlock the list of system calls has no open() in it either. */
 	if (abi < 1)
 		return 0;
-	handled.fs = known[abi < 5 ? abi : 5];
+	handled.fs = ll_known((uint64_t)abi);
 	handled.net = abi >= 4 ? 1 /* bind */ : 0;
 	handled.scope = abi >= 6 ? 3 : 0;
-	set = syscall(SYS_landlock_create_ruleset, &handled, size, 0);
+	set = syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
 	if (set < 0 || syscall(SYS_landlock_restrict_self, set, 0) < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "Landlock");
 	if (set >= 0)

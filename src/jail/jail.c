@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 
 #include "base/banned.h"
 
@@ -230,34 +231,15 @@ void jail_leave(struct jail *j)
 	*j = (struct jail)JAIL_INIT;
 }
 
-enum { SEND_FDS = 5 };
-
 int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
 	      struct sv text, struct writ_err *err)
 {
 	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof(*m) },
 				{ (void *)(uintptr_t)text.p, text.n } };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(SEND_FDS * sizeof(int))];
-	} control = { 0 };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = text.n ? 2 : 1 };
-	ssize_t n;
 
-	if (fds_n > SEND_FDS)
-		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
-	if (fds_n) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
-		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
-						 .cmsg_level = SOL_SOCKET,
-						 .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.head), fds, fds_n * sizeof(int));
-	}
-	do {
-		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "speak to writ-init") : 0;
+	if (packet_send_parts(socket, iov, text.n ? 2 : 1, fds, fds_n, err) < 0)
+		return writ_fail(err, err->code, err->sys, "speak to writ-init");
+	return 0;
 }
 
 struct control {

@@ -14,22 +14,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/landlock.h"
 #include "filter/filter.h"
 #include "lib/restrict_priv.h"
 
 #include "base/banned.h"
-
-/* Landlock as of its newest form here; the program says how much of it exists. */
-struct ruleset_attr {
-	uint64_t fs, net, scope;
-};
-struct beneath_attr {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-enum { RULE_BENEATH = 1 };
-/* What makes sense for a file: execute, write, read, truncate, device control. */
-enum { FILE_RIGHTS = 1 | 2 | 4 | 1 << 14 | 1 << 15 };
 
 static const void *at(const struct jail_head *p, struct jail_span s)
 {
@@ -40,7 +29,7 @@ static int add_rule(const struct restrict_work *w, int set, const struct jail_ru
 		    struct writ_err *err)
 {
 	const char *path = at(w->program, v->path);
-	struct beneath_attr rule = { .access = v->access & w->program->landlock_fs };
+	struct ll_beneath rule = { .access = v->access & w->program->landlock_fs };
 	scoped_fd fd = -1;
 	struct stat st;
 
@@ -54,8 +43,8 @@ static int add_rule(const struct restrict_work *w, int set, const struct jail_ru
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	rule.fd = fd;
 	if (!S_ISDIR(st.st_mode))
-		rule.access &= FILE_RIGHTS;
-	if (rule.access && syscall(SYS_landlock_add_rule, set, RULE_BENEATH, &rule, 0) < 0)
+		rule.access &= LL_FILE;
+	if (rule.access && syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "Landlock rule for %s", path);
 	return 0;
 }
@@ -63,8 +52,8 @@ static int add_rule(const struct restrict_work *w, int set, const struct jail_ru
 int apply_prepare(struct restrict_work *w, struct writ_err *err)
 {
 	const struct jail_head *p = w->program;
-	const struct ruleset_attr handled = { p->landlock_fs, p->landlock_net, p->landlock_scope };
-	const size_t size = p->landlock_abi >= 6 ? 24 : p->landlock_abi >= 4 ? 16 : 8;
+	const struct ll_ruleset handled = { p->landlock_fs, p->landlock_net, p->landlock_scope };
+	const size_t size = ll_size(p->landlock_abi);
 	const struct jail_rule *rules = at(p, p->rules);
 	scoped_fd set = (int)syscall(SYS_landlock_create_ruleset, &handled, size, 0);
 	int r = set < 0 ? writ_fail(err, WRIT_E_SYS, errno, "Landlock") : 0;

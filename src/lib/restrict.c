@@ -14,6 +14,7 @@
 
 #include "adapter/host.h"
 #include "base/fd.h"
+#include "base/landlock.h"
 #include "lib/restrict_priv.h"
 
 #include "base/banned.h"
@@ -26,7 +27,7 @@
  */
 static int own_facts(struct host_facts *f, struct writ_err *err)
 {
-	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* VERSION */);
+	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
 	struct utsname u;
 
 	memset(f, 0, sizeof(*f));
@@ -260,14 +261,6 @@ static int check_own(const struct restrict_work *w, struct arena *a, struct sv o
 	return r;
 }
 
-static bool runs_nothing(const struct cap_set *set)
-{
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return false;
-	return true;
-}
-
 static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struct restrict_work *w,
 		   struct writ_err *err)
 {
@@ -292,7 +285,7 @@ static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struc
 		r = check_own(w, a, p->in.find.where.config, err);
 	if (r == 0)
 		r = check_own(w, a, p->in.find.where.state, err);
-	w->no_exec = runs_nothing(&p->policy->set);
+	w->no_exec = !cap_set_has(&p->policy->set, CAP_PROC_EXEC);
 	w->attributes = p->policy->set.accepts[G_FS_WRITE] &&
 			p->policy->set.accept[G_FS_WRITE] <= LEVEL_PARTIAL;
 	return r < 0 ? r : apply_prepare(w, err);

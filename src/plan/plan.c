@@ -389,14 +389,6 @@ static void check_required(const struct ground *g, struct plan *p)
 	}
 }
 
-static bool may_exec(const struct cap_set *set)
-{
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return true;
-	return false;
-}
-
 int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts *facts,
 	     const struct plan_options *opt, struct plan **ret_plan, struct writ_err *err)
 {
@@ -419,7 +411,8 @@ int plan_new(struct arena *a, const struct cap_set *set, const struct host_facts
 	    (opt->adapter == ADAPTER_HOST && !plan_add_steps(a, &g, p)))
 		return writ_nomem(err);
 	set_guarantees(&g, p);
-	if (!may_exec(set) && opt->adapter == ADAPTER_HOST && p->tier != TIER_NONE)
+	if (!cap_set_has(set, CAP_PROC_EXEC) && opt->adapter == ADAPTER_HOST &&
+	    p->tier != TIER_NONE)
 		p->guarantees[G_EXEC].by = "nothing is run after the first program";
 	check_required(&g, p);
 	*ret_plan = p;

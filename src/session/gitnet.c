@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@
 
 enum { GIT_DEATHS = 16 };
 
-_Noreturn static void git_child(struct session *s, int socket, pid_t parent)
+_Noreturn static void git_child(struct session *s, int socket)
 {
 	const struct git_options opt = { .set = &s->opt->policy->set,
 					 .realm = s->opt->realm,
@@ -31,14 +30,7 @@ _Noreturn static void git_child(struct session *s, int socket, pid_t parent)
 					 .shared = s->shared,
 					 .handed = gitnet_is_handed(s) };
 	int listener = s->git_listener;
-	sigset_t none;
 
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	socket = fcntl(socket, F_DUPFD_CLOEXEC, 16);
 	listener = fcntl(listener, F_DUPFD_CLOEXEC, 16);
 	/* The first three are nobody's, so that nothing else gets their numbers. */
@@ -53,21 +45,7 @@ _Noreturn static void git_child(struct session *s, int socket, pid_t parent)
 
 static int start_helper(struct session *s, struct writ_err *err)
 {
-	const pid_t parent = getpid();
-	int p[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
-	s->git_pid = fork();
-	if (s->git_pid == 0)
-		git_child(s, p[1], parent);
-	close(p[1]);
-	if (s->git_pid < 0) {
-		close(p[0]);
-		return writ_fail(err, WRIT_E_SYS, errno, "start the git helper");
-	}
-	s->git = p[0];
-	return 0;
+	return helper_start(s, git_child, "the git helper", &s->git_pid, &s->git, err);
 }
 
 int gitnet_start(struct session *s, int listener, struct writ_err *err)
@@ -90,10 +68,10 @@ bool gitnet_is_handed(const struct session *s)
 
 int gitnet_start_handed(struct session *s, struct writ_err *err)
 {
-	int p[2];
+	int p[2], r = helper_pair(p, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r < 0)
+		return r;
 	s->git_hand = p[0];
 	return gitnet_start(s, p[1], err);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,17 +37,10 @@ bool net_wanted(const struct session *s)
  * Everything goes but @socket, which becomes 0, and what is @kept, which becomes
  * 1 and so on: terminal, jail, record.
  */
-static void leave_behind(int socket, int *kept, size_t n, pid_t parent)
+static void leave_behind(int socket, int *kept, size_t n)
 {
 	const int above = (int)n + 1;
-	sigset_t none;
 
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Out of the way first: any may stand where another is to go. */
 	socket = fcntl(socket, F_DUPFD_CLOEXEC, above);
 	for (size_t i = 0; i < n; i++)
@@ -115,7 +107,7 @@ static void unpublish(struct session *s)
 	s->ports_n = 0;
 }
 
-_Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
+_Noreturn static void egress_child(struct session *s, int socket)
 {
 	int kept[PORTS_MAX + 1];
 	const size_t n = s->ports_n + (s->route[0] > 0);
@@ -136,7 +128,7 @@ _Noreturn static void egress_child(struct session *s, int socket, pid_t parent)
 	for (size_t i = 0; i < s->ports_n; i++)
 		kept[i] = s->ports[i].fd;
 	kept[s->ports_n] = s->route[0];
-	leave_behind(socket, kept, n, parent);
+	leave_behind(socket, kept, n);
 	for (size_t i = 0; i < s->ports_n; i++)
 		s->ports[i].fd = kept[i];
 	egress_main(&opt, 0);
@@ -164,36 +156,21 @@ int net_totals(struct session *s, struct writ_err *err)
 
 int net_start(struct session *s, struct writ_err *err)
 {
-	const pid_t parent = getpid();
-	int p[2], r = publish(s, err);
+	int r = publish(s, err);
 
 	if (r == 0)
 		r = net_totals(s, err);
 
 	/* Without a network of its own, the mediator and egress have to agree. */
-	if (r == 0 && s->view.listeners.n == 0 &&
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->route) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
-	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
-	if (r < 0) {
-		unpublish(s);
-		return r;
-	}
-	s->egress_pid = fork();
-	if (s->egress_pid == 0)
-		egress_child(s, p[1], parent);
-	close(p[1]);
+	if (r == 0 && s->view.listeners.n == 0)
+		r = helper_pair(s->route, err);
+	if (r == 0)
+		r = helper_start(s, egress_child, "egress", &s->egress_pid, &s->egress, err);
 	unpublish(s);
 	if (s->route[0] > 0)
 		close(s->route[0]);
 	s->route[0] = 0;
-	if (s->egress_pid < 0) {
-		close(p[0]);
-		return writ_fail(err, WRIT_E_SYS, errno, "start egress");
-	}
-	s->egress = p[0];
-	return 0;
+	return r;
 }
 
 static void tell(struct session *s, const struct egress_message *m, const int *fds, size_t n)
@@ -275,13 +252,13 @@ static void bind_more(struct session *s, const struct egress_message *from)
 
 /* --- names --- */
 
-_Noreturn static void resolve_child(const struct session *s, int socket, pid_t parent)
+_Noreturn static void resolve_child(struct session *s, int socket)
 {
 	const struct resolve_options opt = { .servers =
 						     s->opt->resolver.n ? s->opt->resolver.p : NULL,
 					     .hosts = "/etc/hosts" };
 
-	leave_behind(socket, NULL, 0, parent);
+	leave_behind(socket, NULL, 0);
 	resolve_main(&opt, 0);
 }
 
@@ -289,23 +266,18 @@ _Noreturn static void resolve_child(const struct session *s, int socket, pid_t p
 static void start_resolver(struct session *s)
 {
 	const struct egress_message m = { .type = EGRESS_RESOLVER };
-	const pid_t parent = getpid();
-	int p[2];
+	struct writ_err err = { 0 };
+	int fd;
 
 	if (s->resolver_pid > 0) {
 		kill(s->resolver_pid, SIGKILL);
 		(void)waitpid(s->resolver_pid, NULL, 0);
 		s->resolver_pid = 0;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+	if (helper_start(s, resolve_child, "the resolver", &s->resolver_pid, &fd, &err) < 0)
 		return;
-	s->resolver_pid = fork();
-	if (s->resolver_pid == 0)
-		resolve_child(s, p[1], parent);
-	if (s->resolver_pid > 0)
-		tell(s, &m, &p[0], 1);
-	close(p[0]);
-	close(p[1]);
+	tell(s, &m, &fd, 1);
+	close(fd);
 }
 
 /* --- events --- */

@@ -2,10 +2,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -143,14 +141,8 @@ _Noreturn static void exec_reader(int program, const int fds[READER_FDS], pid_t 
 	static char name[] = "writ-l7";
 	static char *const argv[] = { name, NULL }, *const env[] = { NULL };
 	int above[READER_FDS];
-	sigset_t none;
 
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
+	helper_begin(parent);
 	program = fcntl(program, F_DUPFD_CLOEXEC, 16);
 	for (int i = 0; i < READER_FDS; i++)
 		above[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
@@ -175,9 +167,10 @@ int read_start(struct session *s, struct writ_err *err)
 	if (r == 0)
 		r = open_roots(s, &roots, err);
 
-	if (r == 0 && (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boss) < 0 ||
-		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0))
-		r = writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	if (r == 0)
+		r = helper_pair(boss, err);
+	if (r == 0)
+		r = helper_pair(link, err);
 	if (r == 0) {
 		const int fds[READER_FDS] = {
 			boss[1],      link[1],

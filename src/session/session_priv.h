@@ -260,6 +260,17 @@ must_check int session_place_record(struct session *s, struct writ_err *err);
 must_check int session_place_run(struct session *s, struct writ_err *err);
 void session_place_clear(struct session *s);
 
+/*
+ * helper.c: processes of ours that speak with us over a socket. What one runs does not come
+ * back; it has @socket, and whatever else was open.
+ */
+typedef void helper_main(struct session *s, int socket);
+must_check int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,
+			   int *ret_socket, struct writ_err *err);
+must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
+/* In the child: it ends with @parent, has no terminal, and no signal is held back. */
+void helper_begin(pid_t parent);
+
 /* record.c: one event. Members are written between begin and end. */
 void record_begin(struct session *s, struct entry *e, const char *event);
 void record_str(struct entry *e, const char *key, struct sv value);

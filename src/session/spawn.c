@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -29,10 +28,7 @@ enum { TERM_MS = 300, COUNTERS_FD = 6 };
 
 bool session_spawns(const struct policy *p)
 {
-	for (size_t i = 0; i < p->set.caps.n; i++)
-		if (p->set.caps.v[i].cap.action == CAP_AGENT_SPAWN)
-			return true;
-	return false;
+	return cap_set_has(&p->set, CAP_AGENT_SPAWN);
 }
 
 /* Not a socket of the host's: it is mounted by itself. */
@@ -250,15 +246,8 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 _Noreturn static void become_agent(struct session *s, const struct policy_agent *agent,
 				   const struct request *q, const char *id, pid_t parent)
 {
-	sigset_t none;
-
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
+	helper_begin(parent);
 	take_descriptors(q, s->opt->token ? -1 : s->shared_fd);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	run_agent(s, agent, q, id);
 }
 

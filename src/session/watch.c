@@ -62,10 +62,7 @@ static bool obey(struct mediator *m, struct arena *a, int socket)
 /* `shell none`: no rule lets it run anything. */
 static bool runs_nothing(const struct cap_set *set)
 {
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].cap.action == CAP_PROC_EXEC)
-			return false;
-	return true;
+	return !cap_set_has(set, CAP_PROC_EXEC);
 }
 
 _Noreturn static void watch_main(struct session *s, int socket)
@@ -131,16 +128,8 @@ _Noreturn static void watch_main(struct session *s, int socket)
 }
 
 /* Everything but the socket goes: terminal, jail, record. */
-_Noreturn static void watch_child(struct session *s, int socket, pid_t parent)
+_Noreturn static void watch_child(struct session *s, int socket)
 {
-	sigset_t none;
-
-	sigemptyset(&none);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	(void)setsid();
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (s->route[1] > 0) {
 		socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
 		if (dup2(s->route[1], 1) < 0 || fcntl(1, F_SETFD, FD_CLOEXEC) < 0)
@@ -155,23 +144,12 @@ _Noreturn static void watch_child(struct session *s, int socket, pid_t parent)
 
 static int watch_start(struct session *s, struct writ_err *err)
 {
-	const pid_t parent = getpid();
-	int p[2];
+	const int r =
+		helper_start(s, watch_child, "the mediator", &s->mediator_pid, &s->mediator, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
-	s->mediator_pid = fork();
-	if (s->mediator_pid == 0)
-		watch_child(s, p[1], parent);
-	close(p[1]);
 	if (s->route[1] > 0)
 		close(s->route[1]);
-	if (s->mediator_pid < 0) {
-		close(p[0]);
-		return writ_fail(err, WRIT_E_SYS, errno, "start the mediator");
-	}
-	s->mediator = p[0];
-	return 0;
+	return r;
 }
 
 static int tell(struct session *s, const struct watch_message *m, int fd, struct writ_err *err)

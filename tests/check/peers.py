@@ -182,6 +182,8 @@ def bundle_changes(b):
     payload, sig, manifest = b.payload(), b.signature(), b.manifest
     yield "as it is", b.json, b.pem, manifest, True
     yield "a byte of the statement flipped", changed(lambda e: e.update(payload=b64(flipped(payload)))), b.pem, manifest, False
+    digest, other = (hashlib.sha256(m).hexdigest().encode() for m in (manifest, flipped(manifest)))
+    yield "the subject's digest changed", changed(lambda e: e.update(payload=b64(payload.replace(digest, other)))), b.pem, flipped(manifest), False
     yield "a byte of the signature flipped", changed(lambda e: e["signatures"][0].update(sig=b64(flipped(sig)))), b.pem, manifest, False
     yield "a second signature", changed(lambda e: e["signatures"].append({**e["signatures"][0], "keyid": "00"})), b.pem, manifest, False
     yield "no signature", changed(lambda e: e["signatures"].clear()), b.pem, manifest, False
@@ -209,20 +211,23 @@ def by_sigstore(tap, b):
 
 
 def by_cosign(tap, work, b):
-    cosign = shutil.which("cosign") or (PEERS / "bin/cosign")
-    if not os.access(cosign, os.X_OK):
+    cosign = shutil.which("cosign", path=f"{PEERS / 'bin'}:{os.environ['PATH']}")
+    if not cosign:
         tap.skip(f"cosign: {why_not('cosign')}")
         return
 
-    def ask(bundle, pem, manifest):
+    kind = json.loads(b.payload())["predicateType"]
+
+    def ask(bundle, pem, manifest, kind=kind):
         (work / "b.json").write_text(json.dumps(bundle))
         (work / "k.pem").write_bytes(pem)
         (work / "session.json").write_bytes(manifest)
         r = run(cosign, "verify-blob-attestation", "--key", work / "k.pem", "--bundle", work / "b.json", "--insecure-ignore-tlog",
-                "--type", json.loads(b.payload())["predicateType"], work / "session.json",
+                "--type", kind, work / "session.json",
                 env={**os.environ, "HOME": str(work), "TUF_ROOT": str(work / "tuf")})
         return "ok" if r.returncode == 0 else f"no {r.stdout}"
     expect(tap, ((f"cosign: {b.name}, {what}", args[:3], args[3]) for what, *args in bundle_changes(b)), ask)
+    expect(tap, [(f"cosign: {b.name}, another kind of statement", (b.json, b.pem, b.manifest, kind + "x"), False)], ask)
 
 
 def by_page(tap, work, folder):

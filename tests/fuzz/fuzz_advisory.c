@@ -1,8 +1,5 @@
-#include <stdint.h>
-
+#include "fuzz.h"
 #include "host/advisory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* An advisory table, as doctor --update reads it; what parses must give verdicts. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,19 +1,10 @@
 /* fuzz_attest_bundle - a statement with its signature, and keys as PEM */
-#include <stdlib.h>
-
 #include "attest/bundle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv in = { size ? (const char *)data : "", size };
+	const struct sv in = fuzz_bytes(data, size);
 	scoped_arena a = ARENA_INIT(16 << 20);
 	scoped_buf b = BUF_INIT(4 << 20);
 	struct writ_err err = { 0 };

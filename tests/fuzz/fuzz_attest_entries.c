@@ -1,19 +1,10 @@
 /* fuzz_attest_entries - entries as others get them */
-#include <stdlib.h>
-
 #include "attest/attest.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv in = { size ? (const char *)data : "", size };
+	const struct sv in = fuzz_bytes(data, size);
 	scoped_arena a = ARENA_INIT(16 << 20);
 	scoped_buf b = BUF_INIT(4 << 20);
 	struct writ_err err = { 0 };

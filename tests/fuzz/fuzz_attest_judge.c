@@ -1,18 +1,10 @@
 /* fuzz_attest_judge - entries of a session's log, one per line */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "judged.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { ENTRIES_MAX = 32 };
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,15 +1,6 @@
 /* fuzz_base64 - what decodes is what its bytes encode to, in both forms */
-#include <stdlib.h>
-
 #include "codec/base64.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
+#include "fuzz.h"
 
 static void one(enum base64_form form, struct sv text)
 {
@@ -41,7 +32,7 @@ static void encode(enum base64_form form, struct sv bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 
 	for (unsigned form = BASE64_PADDED; form <= BASE64_URL; form++) {
 		one(form, bytes);

@@ -2,17 +2,8 @@
  * fuzz_cap - capability texts. The first byte picks the kind; a newline splits
  * the rest in two, so that pairs are compared as well.
  */
-#include <stdlib.h>
-
 #include "cap/part.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
+#include "fuzz.h"
 
 /* What was accepted must print to the same bytes, which is what canonical means. */
 static bool parse(struct arena *a, enum cap_kind kind, struct sv text, struct cap *ret_cap)

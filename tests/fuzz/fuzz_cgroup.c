@@ -1,9 +1,7 @@
-#include <stdint.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "limit/limit_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const char *dir)
 {

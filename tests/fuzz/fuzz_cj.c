@@ -2,17 +2,8 @@
  * fuzz_cj - JSON from outside: the canonical form, foreign files, and strings
  * that we print ourselves.
  */
-#include <stdlib.h>
-
 #include "codec/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
+#include "fuzz.h"
 
 static void canonical(struct sv bytes)
 {
@@ -57,7 +48,7 @@ static void string(struct sv bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 
 	canonical(bytes);
 	foreign(bytes);

@@ -2,13 +2,10 @@
  * fuzz_conform.c - what the escape suite hears: rows, plans, judgements, kept trials,
  * declarations and command lines. The first byte says which.
  */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conform/conform.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const char rows_text[] =
 	"[{\"id\":\"A-1\",\"bound\":\"fs\",\"guarantee\":\"fs.read\",\"flags\":[]},"

@@ -1,8 +1,5 @@
-#include <stdint.h>
-
+#include "fuzz.h"
 #include "scope/dbus.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void inside(struct sv all, struct sv part)
 {

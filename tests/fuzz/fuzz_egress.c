@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -8,8 +6,7 @@
 #include <unistd.h>
 
 #include "egress/egress_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /*
  * What an agent sends to the process that relays, taken in as it would be: by its
@@ -32,12 +29,6 @@ struct scene {
 	struct cap_set set;
 	int boss, listener, near, far;
 };
-
-static void must(bool good)
-{
-	if (!good)
-		__builtin_trap();
-}
 
 static void make_set(struct scene *s)
 {

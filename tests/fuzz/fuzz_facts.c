@@ -4,14 +4,11 @@
  * Both are line-based texts with a first line of their own, so one target takes
  * either. What parses must print and parse again to the same.
  */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "host/advisory.h"
 #include "host/facts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_facts(struct sv text)
 {
@@ -56,7 +53,7 @@ static void try_advisories(struct sv text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv text = { size ? (const char *)data : "", size };
+	const struct sv text = fuzz_bytes(data, size);
 
 	try_facts(text);
 	try_advisories(text);

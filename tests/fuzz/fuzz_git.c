@@ -1,9 +1,7 @@
-#include <stdint.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "git/git.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The same bytes as a request, as a line of a push, and as a name of a ref. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

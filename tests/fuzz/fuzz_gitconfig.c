@@ -1,9 +1,7 @@
-#include <stdint.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "mediate/gitconfig.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool any(void *arg, struct sv place)
 {

@@ -1,9 +1,7 @@
-#include <stdint.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "resolve/resolve.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The name, a NUL byte, and the file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,11 +5,8 @@
  * client says, a server sees only requests for the one host and below the one path, and no
  * placeholder but beside the secret.
  */
-#include <stdint.h>
-
+#include "fuzz.h"
 #include "l7_fuzz.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

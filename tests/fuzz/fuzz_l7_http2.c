@@ -4,11 +4,8 @@
  * The first byte says what the server speaks. The preface is given, so that the input
  * is frames from its first byte.
  */
-#include <stdint.h>
-
+#include "fuzz.h"
 #include "l7_fuzz.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,12 +3,8 @@
  *
  * What decodes must encode, and decode again to the same bytes.
  */
-#include <stdint.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "l7/settings.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -18,8 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct l7_settings s, t;
 	struct writ_err err;
 
-	if (l7_settings_decode(&a, (struct sv){ size ? (const char *)data : "", size }, &s, &err) <
-	    0)
+	if (l7_settings_decode(&a, fuzz_bytes(data, size), &s, &err) < 0)
 		return 0;
 	if (l7_settings_encode(&s, &first, &err) < 0)
 		return 0;

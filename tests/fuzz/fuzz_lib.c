@@ -1,11 +1,8 @@
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "lib/events_priv.h"
 #include "lib/lib_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool same(struct sv a, struct sv b)
 {
@@ -51,7 +48,7 @@ static void command(struct sv bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { (const char *)data, size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	const enum writ_event_kind kind = events_kind(bytes);
 
 	if (kind > WRIT_EVENT_END)

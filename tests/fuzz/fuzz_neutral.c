@@ -3,20 +3,12 @@
  *
  * The first byte says how the rest is cut into chunks.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "term/relay.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { OUT_MAX = 32 << 20 };
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 /* What may follow ESC, written down a second time and in another way. */
 static size_t sequence(struct sv s)

@@ -1,10 +1,7 @@
-#include <stdint.h>
-
 #include "crypto/crypto.h"
+#include "fuzz.h"
 #include "policy/policy.h"
 #include "world.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
  * A whole policy: must end with a policy or with diagnostics, and what parses

@@ -1,9 +1,6 @@
-#include <stdint.h>
-
+#include "fuzz.h"
 #include "policy/policy.h"
 #include "world.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A rule flag of a command line, and a question: the first byte picks. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

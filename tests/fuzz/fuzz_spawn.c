@@ -1,10 +1,8 @@
 /* fuzz_spawn - what is asked for from inside a session: all of it is taken, or nothing */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "session/spawn.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -12,14 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct spawn_request q;
 	size_t bytes;
 
-	if (!spawn_read(&a, (struct sv){ (const char *)data, size }, &q))
+	if (!spawn_read(&a, fuzz_bytes(data, size), &q))
 		return 0;
 	bytes = q.name.n + 1 + q.cwd.n + 1;
-	if (!q.name.n || q.cwd.p[0] != '/' || !q.argv[0])
-		abort();
+	must(q.name.n && q.cwd.p[0] == '/' && q.argv[0]);
 	for (size_t i = 0; q.argv[i]; i++)
 		bytes += strlen(q.argv[i]) + 1;
-	if (bytes != size)
-		abort();
+	must(bytes == size);
 	return 0;
 }

@@ -1,10 +1,6 @@
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "codec/json.h"
 #include "codec/store.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* The length that a DER header at @p gives, and *@ret_head its own; SIZE_MAX if it is none. */
 static size_t der_length(const unsigned char *p, size_t n, size_t *ret_head)

@@ -1,15 +1,6 @@
 /* fuzz_tlog_note - signed notes, and the keys that verify them */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "tlog/note.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static void key(struct sv text)
 {
@@ -44,7 +35,7 @@ static void verify(const struct note *n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	struct writ_err err = { 0 };
 	scoped_buf b = BUF_INIT(NOTE_MAX);
 	struct note n;

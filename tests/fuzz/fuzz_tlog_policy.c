@@ -1,19 +1,10 @@
 /* fuzz_tlog_policy - policies of logs and witnesses */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "tlog/policy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	struct writ_err err = { 0 };
 	scoped_buf b = BUF_INIT(2 * TLOG_POLICY_MAX), again = BUF_INIT(2 * TLOG_POLICY_MAX);
 	static struct tlog_policy p, q;

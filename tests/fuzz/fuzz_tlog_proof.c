@@ -1,15 +1,6 @@
 /* fuzz_tlog_proof - tlog-proof files; none holds for a log that has not signed it */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "tlog/proof.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static void verify(struct sv bytes)
 {
@@ -30,7 +21,7 @@ static void verify(struct sv bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	struct writ_err err = { 0 };
 	scoped_buf b = BUF_INIT(PROOF_MAX);
 	struct proof p;

@@ -1,15 +1,6 @@
 /* fuzz_tlog_witness - requests to a witness, and its answers */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "tlog/witness.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static struct note_key witness(void)
 {
@@ -26,7 +17,7 @@ static struct note_key witness(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	struct writ_err err = { 0 };
 	const struct witness_state nothing = { 0 };
 	struct note_key key = witness();

@@ -1,17 +1,8 @@
 /* fuzz_token_chain - presentations, by an issuer whose key is known to everybody */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "token/chain.h"
 
 #include "token_keys.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static struct trust_issuer issuer_here(struct arena *a)
 {
@@ -42,7 +33,7 @@ static struct trust_issuer issuer_here(struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv text = { size ? (const char *)data : "", size };
+	const struct sv text = fuzz_bytes(data, size);
 	scoped_arena a = ARENA_INIT(16 << 20);
 	const struct trust_issuer issuer = issuer_here(&a);
 	const struct trust trust = { .issuers = &issuer, .n = 1 };

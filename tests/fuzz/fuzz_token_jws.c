@@ -1,19 +1,10 @@
 /* fuzz_token_jws - signed text: its three parts and the fixed header */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "token/token.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv text = { size ? (const char *)data : "", size };
+	const struct sv text = fuzz_bytes(data, size);
 
 	for (enum jws_type type = JWS_NONE; type < JWS_TYPE_COUNT; type++) {
 		struct token_why why = { 0 };

@@ -1,15 +1,6 @@
 /* fuzz_token_payload - the claims of a token and of a proof */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "token/pop.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static void again(struct sv payload)
 {
@@ -33,6 +24,6 @@ static void again(struct sv payload)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size <= TOKEN_MAX)
-		again((struct sv){ size ? (const char *)data : "", size });
+		again(fuzz_bytes(data, size));
 	return 0;
 }

@@ -1,19 +1,10 @@
 /* fuzz_token_rvk - lists of what was revoked */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "token/rvk.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv payload = { size ? (const char *)data : "", size };
+	const struct sv payload = fuzz_bytes(data, size);
 	scoped_arena a = ARENA_INIT(4 << 20);
 	scoped_buf b = BUF_INIT(size);
 	struct token_why why = { 0 };

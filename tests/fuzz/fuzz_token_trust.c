@@ -1,19 +1,10 @@
 /* fuzz_token_trust - whose tokens count */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "token/trust.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv payload = { size ? (const char *)data : "", size };
+	const struct sv payload = fuzz_bytes(data, size);
 	scoped_arena a = ARENA_INIT(16 << 20);
 	struct token_why why = { 0 };
 	struct writ_err err = { 0 };

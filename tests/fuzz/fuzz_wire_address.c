@@ -1,16 +1,8 @@
 /* fuzz_wire_address - 4 or 16 bytes of an address */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/address.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,17 +2,8 @@
  * fuzz_wire_body - a body: the first byte picks the framing, the second the size of the
  * pieces in which it comes. Pieces must not matter.
  */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "wire/http1.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static enum wire_state decode(struct http1_body *b, struct sv all, size_t piece, struct buf *out,
 			      size_t *ret_used)

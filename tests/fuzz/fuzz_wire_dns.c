@@ -1,16 +1,8 @@
 /* fuzz_wire_dns - a DNS message behind a byte that says whether it came by TCP */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/dns.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static void reply(const struct dns_query *q, const struct dns_answer *a, size_t room)
 {

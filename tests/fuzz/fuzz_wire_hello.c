@@ -1,15 +1,6 @@
 /* fuzz_wire_hello - the start of a stream, at once and in pieces of the first byte's size */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "wire/hello.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static enum hello_state push(struct hello *h, struct sv all, size_t piece, size_t *ret_used)
 {

@@ -2,21 +2,13 @@
  * fuzz_wire_http1 - a head: a request, or a response if the first byte is odd. What is
  * taken is printed, and what is printed must be taken and mean the same.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/http1.h"
 #include "wire/target.h"
 
 enum { FIELDS = 100 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static size_t kept(const struct http1_field *f, size_t n)
 {

@@ -1,15 +1,6 @@
 /* fuzz_wire_name - host names and addresses as text */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "wire/name.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 /* What is printed is read as the same again, and is the same text. */
 static void again(const struct wire_host *h)

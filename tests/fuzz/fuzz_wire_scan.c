@@ -2,19 +2,11 @@
  * fuzz_wire_scan - the size of pieces, two values (each behind its length), and a text.
  * Pieces must not matter, no byte may be lost, and no value may get through.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "fuzz.h"
 #include "wire/scan.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 /* Clean bytes go to @out with a mark for each hit, all bytes to @all. */
 static void run(const struct scan_set *set, struct sv text, size_t piece, size_t room,

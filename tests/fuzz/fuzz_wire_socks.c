@@ -1,15 +1,6 @@
 /* fuzz_wire_socks - SOCKS 5 and 4: a message is never decided before it is whole */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "wire/socks.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static enum wire_state parse(unsigned kind, struct sv bytes, struct socks_request *ret_q,
 			     size_t *ret_used)

@@ -1,16 +1,7 @@
 /* fuzz_wire_target - request targets, and whether rules see what is sent */
-#include <stdlib.h>
-
 #include "cap/cap.h"
+#include "fuzz.h"
 #include "wire/target.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,10 +1,7 @@
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "wire/upstream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What a proxy answers: decided at the same byte however it comes in pieces. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

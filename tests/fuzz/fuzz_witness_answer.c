@@ -1,19 +1,10 @@
 /* fuzz_witness_answer - what a witness says over HTTP, and where it is said to be */
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "witness/http.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct sv bytes = { size ? (const char *)data : "", size };
+	const struct sv bytes = fuzz_bytes(data, size);
 	struct writ_err err = { 0 };
 	scoped_buf b = BUF_INIT(HTTP_REQUEST_MAX);
 	struct http_url url;

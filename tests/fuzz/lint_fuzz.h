@@ -5,18 +5,10 @@
 #ifndef WRIT_TESTS_LINT_FUZZ_H
 #define WRIT_TESTS_LINT_FUZZ_H
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "lint/lint.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool yes)
-{
-	if (!yes)
-		abort();
-}
 
 static uint32_t lines_in(struct sv text)
 {
@@ -59,7 +51,7 @@ static void check_printed(const struct lint_file *file)
 
 static int lint_fuzz(enum lint_format format, const uint8_t *data, size_t size)
 {
-	const struct sv text = { size ? (const char *)data : "", size };
+	const struct sv text = fuzz_bytes(data, size);
 	struct arena arena = ARENA_INIT(512 << 20);
 	struct lint_findings found = { 0 };
 	struct writ_err err = { 0 };

@@ -7,16 +7,13 @@
  * is printed, so it cannot pass unnoticed; the last line names the file.
  */
 #include <dirent.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "fuzz.h"
 #include "tap.h"
 
 enum { SEED_MAX = 4 << 20 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int is_seed(const struct dirent *e)
 {

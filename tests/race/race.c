@@ -406,7 +406,7 @@ int main(int argc, char **argv)
 {
 	char text[128];
 
-	if (argc > 1 && strcmp(argv[1], "--long") == 0)
+	if (getenv("WRIT_TEST_LONG") || (argc > 1 && strcmp(argv[1], "--long") == 0))
 		want_flips = 1000000;
 	score = mmap(NULL, sizeof(*score), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);

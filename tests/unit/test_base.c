@@ -144,7 +144,8 @@ static void test_packet(void)
 	struct writ_err err = { 0 };
 	int pair[2], ends[2], got[PACKET_FDS];
 	size_t n = 0, got_n = 0;
-	char text[16];
+	char text[16], one[] = "in ", two[] = "parts";
+	struct iovec parts[] = { { one, 3 }, { two, 5 } };
 
 	if (!ok(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 &&
 			pipe2(ends, O_CLOEXEC) == 0,
@@ -159,6 +160,12 @@ static void test_packet(void)
 	for (int i = 0; i < 2; i++)
 		ok(close(got[i]) == 0 && close(ends[i]) == 0, "closed");
 	ok(packet_send(pair[0], SV("x"), ends, PACKET_FDS + 1, &err) == WRIT_E_BUG, "not too many");
+	ok(packet_send_parts(pair[0], parts, 2, NULL, 0, &err) == 0 &&
+		   packet_receive(pair[1], text, sizeof(text), &n, got, &got_n, &err) == 1 &&
+		   n == 8 && memcmp(text, "in parts", 8) == 0 && got_n == 0 && got[0] == -1,
+	   "parts are one message");
+	ok(packet_send_parts(pair[0], parts, 2, ends, PACKET_SENT_FDS + 1, &err) == WRIT_E_BUG,
+	   "and have a maximum too");
 	ok(packet_send(pair[1], SV("last"), NULL, 0, &err) == 0 &&
 		   packet_send(pair[0], SV("unread"), NULL, 0, &err) == 0 && close(pair[1]) == 0,
 	   "one ends with something unread");

@@ -279,6 +279,18 @@ static void test_hops(void)
 	ok(v.answer == CAP_DENY && v.hop == 1, "what the set itself denies somebody dropped");
 }
 
+static void test_has(void)
+{
+	struct cap_set s = { 0 };
+
+	ok(!cap_set_has(&s, CAP_FS_READ), "an empty set has nothing");
+	add(&s, CAP_DENIAL, "fs.write:r:/a/**");
+	add(&s, CAP_GRANT, "proc.exec:r:/**");
+	add(&s, CAP_GRANT, "fs.read:r:/a");
+	ok(cap_set_has(&s, CAP_FS_READ) && cap_set_has(&s, CAP_PROC_EXEC), "what it grants");
+	ok(!cap_set_has(&s, CAP_FS_WRITE), "and not what it denies");
+}
+
 int main(void)
 {
 	test_decide();
@@ -289,6 +301,7 @@ int main(void)
 	test_meet_settings();
 	test_digest();
 	test_names();
+	test_has();
 	arena_clear(&arena);
 	return tap_done();
 }

@@ -508,6 +508,15 @@ static void keys(struct run *w, const char *text)
 	must(write(w->far[0], text, strlen(text)) == (ssize_t)strlen(text), "keys");
 }
 
+/* A terminal for all three, and a command on it. */
+static void start_on(struct screen *s, struct run *w, struct relay_options *o, const char *script)
+{
+	screen_open(s);
+	o->outer[0] = o->outer[1] = o->outer[2] = s->slave;
+	w->far[0] = s->master;
+	start(w, o, script);
+}
+
 static void test_terminal(void)
 {
 	struct run w = { .far = NO_FAR };
@@ -515,14 +524,12 @@ static void test_terminal(void)
 	struct screen s;
 	struct winsize size = { .ws_row = 44, .ws_col = 120 };
 
-	screen_open(&s);
-	o.outer[0] = o.outer[1] = o.outer[2] = s.slave;
-	w.far[0] = s.master;
-	start(&w, &o,
-	      "trap 'echo got-winch; stty size' WINCH; trap 'echo got-int' INT; stty -a | tr ';' "
-	      "'\\n';"
-	      "stty size; tty -s && echo a-tty; read x; echo \"x is $x.\";"
-	      "until [ \"$x\" = end ]; do read x && echo more; done; stty raw -echo; exit 4");
+	start_on(
+		&s, &w, &o,
+		"trap 'echo got-winch; stty size' WINCH; trap 'echo got-int' INT; stty -a | tr ';' "
+		"'\\n';"
+		"stty size; tty -s && echo a-tty; read x; echo \"x is $x.\";"
+		"until [ \"$x\" = end ]; do read x && echo more; done; stty raw -echo; exit 4");
 	ok(screen_is(&s, true), "terminal: raw while it runs");
 	ok(expect(&w, 0, "33 101\r\n"), "terminal: the size is the person's");
 	ok(expect(&w, 0, "a-tty\r\n"), "terminal: inside it is one");
@@ -557,10 +564,7 @@ static void test_job_control(void)
 	struct relay_options o = { .on_pty = { true, true, true } };
 	struct screen s;
 
-	screen_open(&s);
-	o.outer[0] = o.outer[1] = o.outer[2] = s.slave;
-	w.far[0] = s.master;
-	start(&w, &o, "ENV= PS1='ready> ' exec sh -i");
+	start_on(&s, &w, &o, "ENV= PS1='ready> ' exec sh -i");
 	ok(expect(&w, 0, "ready> "), "jobs: a shell asks");
 	keys(&w, "sh -c 'echo runs; exec sleep 100'; echo stop-$?\r");
 	ok(expect(&w, 0, "runs\r\n"), "jobs: a command runs");
@@ -683,10 +687,7 @@ static void test_leaves_terminal(void)
 	struct relay_options o = { .on_pty = { true, true, true } };
 	struct screen s;
 
-	screen_open(&s);
-	o.outer[0] = o.outer[1] = o.outer[2] = s.slave;
-	w.far[0] = s.master;
-	start(&w, &o, "echo bye; exec </dev/null >/dev/null 2>&1; sleep 0.3; exit 8");
+	start_on(&s, &w, &o, "echo bye; exec </dev/null >/dev/null 2>&1; sleep 0.3; exit 8");
 	ok(expect(&w, 0, "bye\r\n"), "leaving: last words");
 	while (!w.closed)
 		pump(&w, 10);
@@ -773,10 +774,7 @@ static void test_neutral_terminal(void)
 	struct relay_options o = { .on_pty = { true, true, true }, .neutral = true };
 	struct screen s;
 
-	screen_open(&s);
-	o.outer[0] = o.outer[1] = o.outer[2] = s.slave;
-	w.far[0] = s.master;
-	start(&w, &o, "printf '\\033]52;c;aGk=\\007\\033[31mred\\033[c\\033]0;t\\033\\\\'");
+	start_on(&s, &w, &o, "printf '\\033]52;c;aGk=\\007\\033[31mred\\033[c\\033]0;t\\033\\\\'");
 	ok(finish(&w) == 0, "neutral: a command ends");
 	is_sv(buf_view(&w.got[0]), SV("\033[31mred" NEUTRAL_RESET),
 	      "neutral: colours, then a reset");

@@ -9,8 +9,8 @@ static struct http1_request q;
 static struct http1_response r;
 static struct writ_err err;
 
-/* Finds the head at the start of @text and parses it, from memory of just its size. */
-static int request(struct sv text, uint16_t port)
+/* Finds the head at the start of @text; *@ret_head is in memory of just its size. */
+static bool find_head(struct sv text, struct sv *ret_head)
 {
 	static char *exact;
 	struct http1_find f = { 0 };
@@ -18,29 +18,31 @@ static int request(struct sv text, uint16_t port)
 
 	err = (struct writ_err){ 0 };
 	if (http1_head_find(&f, text, &http1_limits_default, &n, &err) == WIRE_BAD)
-		return err.code;
+		return false;
 	free(exact);
 	exact = malloc(n + 1);
 	memcpy(exact, text.p, n);
+	*ret_head = (struct sv){ exact, n };
+	return true;
+}
+
+static int request(struct sv text, uint16_t port)
+{
+	struct sv head;
+
+	if (!find_head(text, &head))
+		return err.code;
 	q = (struct http1_request){ .minor = 77 };
-	return http1_request_parse((struct sv){ exact, n }, port, fields, ARRAY_LEN(fields), &q,
-				   &err);
+	return http1_request_parse(head, port, fields, ARRAY_LEN(fields), &q, &err);
 }
 
 static int response(struct sv text, bool head, bool websocket)
 {
-	static char *exact;
-	struct http1_find f = { 0 };
-	size_t n = text.n;
+	struct sv found;
 
-	err = (struct writ_err){ 0 };
-	if (http1_head_find(&f, text, &http1_limits_default, &n, &err) == WIRE_BAD)
+	if (!find_head(text, &found))
 		return err.code;
-	free(exact);
-	exact = malloc(n + 1);
-	memcpy(exact, text.p, n);
-	return http1_response_parse((struct sv){ exact, n },
-				    (struct http1_asked){ head, websocket }, fields,
+	return http1_response_parse(found, (struct http1_asked){ head, websocket }, fields,
 				    ARRAY_LEN(fields), &r, &err);
 }
 

@@ -7,19 +7,9 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 
-#include "base/banned.h"
+#include "base/landlock.h"
 
-/* Landlock as of its newest form here; the program says how much of it exists. */
-struct ruleset_attr {
-	uint64_t fs, net, scope;
-};
-struct beneath_attr {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-enum { RULE_BENEATH = 1, READ_DIR = 1 << 3 };
-/* What makes sense for a file: execute, write, read, truncate, device control. */
-enum { FILE_RIGHTS = 1 | 2 | 4 | 1 << 14 | 1 << 15 };
+#include "base/banned.h"
 
 static uint64_t rights_for(int fd, uint64_t access)
 {
@@ -27,7 +17,7 @@ static uint64_t rights_for(int fd, uint64_t access)
 
 	if (sys(fstat, fd, &st) == 0 && (st.st_mode & 0170000) == 0040000)
 		return access;
-	return access & FILE_RIGHTS;
+	return access & LL_FILE;
 }
 
 int lock_limits(struct init *in, struct writ_err *err)
@@ -104,18 +94,18 @@ int lock_privs(struct init *in, struct writ_err *err)
  */
 static int make_ruleset(const struct init *in, uint32_t layer, int *ret, struct writ_err *err)
 {
-	const struct ruleset_attr handled = {
-		layer ? in->p->landlock_fs & ~(uint64_t)READ_DIR : in->p->landlock_fs,
-		layer ? 0 : in->p->landlock_net, layer ? 0 : in->p->landlock_scope
-	};
-	const size_t size = in->p->landlock_abi >= 6 ? 24 : in->p->landlock_abi >= 4 ? 16 : 8;
+	const struct ll_ruleset handled = { layer ? in->p->landlock_fs & ~(uint64_t)LL_READ_DIR
+						  : in->p->landlock_fs,
+					    layer ? 0 : in->p->landlock_net,
+					    layer ? 0 : in->p->landlock_scope };
+	const size_t size = ll_size(in->p->landlock_abi);
 	const struct jail_rule *v = span_at(in->p, in->p->rules);
 	long set = sys(landlock_create_ruleset, &handled, size, 0);
 
 	if (set < 0)
 		return init_fail(err, set, "Landlock", NULL);
 	for (uint32_t i = 0; i < in->p->rules.n; i++) {
-		struct beneath_attr rule = { .access = v[i].access & handled.fs };
+		struct ll_beneath rule = { .access = v[i].access & handled.fs };
 		const char *path = span_at(in->p, v[i].path);
 		long fd, r;
 
@@ -127,7 +117,7 @@ static int make_ruleset(const struct init *in, uint32_t layer, int *ret, struct 
 		rule.fd = (int)fd;
 		if (fd >= 0) {
 			rule.access = rights_for((int)fd, rule.access);
-			r = sys(landlock_add_rule, set, RULE_BENEATH, &rule, 0);
+			r = sys(landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0);
 			(void)sys(close, fd);
 		}
 		if (r < 0)

@@ -1,0 +1,56 @@
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "session/session_priv.h"
+
+#include "base/banned.h"
+
+void helper_begin(pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Whose end was to be noticed may have ended before. */
+	if (getppid() != parent)
+		_exit(1);
+	(void)setsid();
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int helper_pair(int ret_ends[static 2], struct writ_err *err)
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_ends) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	return 0;
+}
+
+int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,
+		 int *ret_socket, struct writ_err *err)
+{
+	const pid_t parent = getpid();
+	int p[2], r = helper_pair(p, err);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid == 0) {
+		helper_begin(parent);
+		run(s, p[1]);
+		_exit(1);
+	}
+	if (pid < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "start %s", name);
+	close(p[1]);
+	if (r < 0) {
+		close(p[0]);
+		return r;
+	}
+	*ret_pid = pid;
+	*ret_socket = p[0];
+	return 0;
+}
