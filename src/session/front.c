@@ -114,6 +114,19 @@ void front_sent(struct front *f)
 	}
 }
 
+int front_relay(struct front *f, struct relay **ret_relay, struct writ_err *err)
+{
+	const int r = relay_new(&f->relay, ret_relay, err);
+
+	/* SECURITY: it closes them when they end; then their numbers are other files'. */
+	if (r == 0) {
+		for (int i = 0; i < 3; i++)
+			f->relay.inner[i] = -1;
+		f->relay.pty = -1;
+	}
+	return r;
+}
+
 void front_clear(struct front *f)
 {
 	front_sent(f);

@@ -107,7 +107,7 @@ static void on_started(struct session *s, struct heard *h)
 		return;
 	}
 	s->front.relay.pty = take_fd(&h->fd);
-	if (s->front.relay.pty < 0 || relay_new(&s->front.relay, &s->relay, &err) < 0) {
+	if (s->front.relay.pty < 0 || front_relay(&s->front, &s->relay, &err) < 0) {
 		s->err = err;
 		s->failed = true;
 		session_end(s, NULL, SESSION_FAILED);

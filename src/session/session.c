@@ -303,7 +303,7 @@ static int first_command(struct session *s, struct writ_err *err)
 	ask.cols = s->front.cols;
 	/* A terminal of the jail's own is still to come, and the relay with it. */
 	if (!s->front.pty || s->front.relay.pty >= 0)
-		r = relay_new(&s->front.relay, &s->relay, err);
+		r = front_relay(&s->front, &s->relay, err);
 	if (r == 0)
 		r = command_send(s, &ask, err);
 	front_sent(&s->front);

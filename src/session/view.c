@@ -335,7 +335,7 @@ int session_exec(struct sv state, struct sv id, char *const *argv, char *const *
 	if (r == 0)
 		r = send_exec(&v, argv, envp, cwd, err);
 	if (r == 0 && !v.front.pty)
-		r = relay_new(&v.front.relay, &v.relay, err);
+		r = front_relay(&v.front, &v.relay, err);
 	if (r == 0)
 		r = relay_until_end(&v, err);
 	return finish(&v, r, ret_exit, err);

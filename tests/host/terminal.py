@@ -309,7 +309,8 @@ def _(w):
     with shell(w) as t:
         t.type(f"{w.program} run -q --ask net:tcp://a.test:7000 -- python3 -c \"{script}\" &\n")
         w.ok(t.expect("over"), "a question nobody in front can see is answered with no", t.screen)
-        t.type("y\n")
+        t.type("wait; echo en''ded\n")
+        w.ok(t.expect("ended\r\n"), "and it goes on", t.screen)
     w.same([(e["answer"], e["how"]) for e in w.events("approval")], [("deny", "nobody is there to ask")], "on record")
     w.clean(seconds=2)
 
