@@ -76,14 +76,18 @@ static void stop(const struct job *j)
 	went_on(j);
 }
 
-/* What the kernel sends goes to the whole group, and so to the supervisor as well. */
+/*
+ * What the kernel sends goes to the whole group, and so to the supervisor as well; but that
+ * the terminal is gone it tells the leader of its session alone.
+ */
 static void pass_on(const struct job *j, const struct signalfd_siginfo *i)
 {
 	const union sigval from = { .sival_int = (int)i->ssi_pid };
+	const bool sent = i->ssi_code <= 0 && i->ssi_pid != (uint32_t)getpid();
 
 	if (i->ssi_signo == SIGCONT)
 		went_on(j);
-	else if (i->ssi_signo != SIGCHLD && i->ssi_code <= 0 && i->ssi_pid != (uint32_t)getpid())
+	else if (i->ssi_signo == SIGHUP || (sent && i->ssi_signo != SIGCHLD))
 		(void)sigqueue(j->child, (int)i->ssi_signo, from);
 }
 

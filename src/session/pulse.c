@@ -60,21 +60,29 @@ static void stop_command(struct session *s, const struct signalfd_siginfo *i)
 	s->stopped = true;
 }
 
-/* One to the whole group comes to us, and again from who passes on what is sent to it. */
+/*
+ * One to the whole group comes to us, and again from who passes on what is sent to it. And
+ * some send both to the process and to the group, who mean to ask once.
+ */
 static bool is_double(struct session *s, const struct signalfd_siginfo *i)
 {
 	const bool passed =
 		s->opt->job > 0 && i->ssi_code == SI_QUEUE && i->ssi_pid == (uint32_t)getppid();
+	const bool asks = i->ssi_signo == SIGTERM || i->ssi_signo == SIGHUP;
 	const struct signalled now = { .number = i->ssi_signo,
 				       .from = passed ? (uint32_t)i->ssi_int : i->ssi_pid,
 				       .passed = passed,
 				       .ms = clock_ms() };
 	const struct signalled last = s->signalled;
-	const bool same = last.number == now.number && last.from == now.from &&
-			  last.passed != now.passed && now.ms - last.ms < DOUBLE_MS;
 
-	s->signalled = same ? (struct signalled){ 0 } : now;
-	return same;
+	if (last.number != now.number || last.from != now.from ||
+	    (last.passed == passed && !asks) || now.ms - last.ms >= DOUBLE_MS) {
+		s->signalled = now;
+		return false;
+	}
+	if (!asks)
+		s->signalled = (struct signalled){ 0 };
+	return true;
 }
 
 void pulse_signal(struct session *s)

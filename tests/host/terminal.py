@@ -289,12 +289,39 @@ def _(w):
         time.sleep(0.5)
         t.type("\x03")
         w.ok(t.expect("ready> "), "and after fg Ctrl-C ends it", t.screen)
+        t.type(f"{w.program} run -q -- sh -c 'echo g''o >&2; sleep 30; echo no' {w.mark} | {w.program} run -q -- cat\n")
+        w.ok(t.expect("go\r*\n"), "two sessions in a pipeline", t.screen)
+        time.sleep(0.3)
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "Ctrl-Z stops both", t.screen)
+        t.type("fg\n")
+        time.sleep(0.5)
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "and again", t.screen)
+        t.type("fg\n")
+        time.sleep(0.5)
+        t.type("\x03")
+        w.ok(t.expect("ready> "), "after fg Ctrl-C ends them", t.screen)
         t.type(f"{w.program} run -q -- sh -c 'echo g''o >&2; sleep 30; echo no' {w.mark} < /dev/null > {w.dir}/out 2> {w.dir}/err\n")
         wait_for(lambda: (w.dir / "err").exists() and (w.dir / "err").read_bytes())
         t.type("\x1a")
         w.ok(t.expect("Stopped.*ready> "), "without a terminal on any descriptor it is stopped by the key, too", t.screen)
         t.type("kill %1; fg; echo code $?\n")
         w.ok(t.expect("code 143\r\n", 15), "and ended", t.screen)
+    w.clean(seconds=2)
+
+
+@test("a terminal that goes away")
+def _(w):
+    for name, begin in (("of a shell", lambda: shell(w)), ("of its own", lambda: run(w, "sh", "-c", "sleep 300; true", w.mark, opts=("-q",)))):
+        with begin() as t:
+            if name == "of a shell":
+                t.type(f"{w.program} run -q -- sh -c 'sleep 300; true' {w.mark}\n")
+            w.ok(wait_for(lambda: len(w.ids()) == 1), f"{name}: control: it runs")
+            os.close(t.fd)
+            t.fd = os.open("/dev/null", os.O_RDWR)
+            w.ok(wait_for(lambda: not processes(w.mark), 4), f"{name}: everything ends", processes(w.mark))
+        w.same([e["event"] for e in w.events()][-1], "end", f"{name}: in order")
     w.clean(seconds=2)
 
 
