@@ -27,6 +27,7 @@ enum egress_type {
 	EGRESS_ANSWER,	  /* to EGRESS_ASK @id: @count is not 0 if allowed */
 	EGRESS_GRANT,	  /* @text is a capability */
 	EGRESS_REVOKE,
+	EGRESS_FINISH, /* all inside are dead: pass on what they have sent, then end */
 	/* to the supervisor */
 	EGRESS_BIND, /* @text is a struct egress_bind */
 	EGRESS_WANT_RESOLVER,
@@ -102,7 +103,7 @@ struct egress_options {
 	int route; /* to the mediator of a session that shares our network; 0: it has its own */
 };
 
-/* Runs until the supervisor goes away. */
+/* Runs until the supervisor goes away, or it has finished. */
 _Noreturn void egress_main(const struct egress_options *opt, int boss);
 
 /* One message either way; fds are closed by the caller. Returns 1, 0 at the end, -1 for EAGAIN. */

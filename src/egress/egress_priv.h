@@ -28,6 +28,7 @@ enum {
 	LOOKUPS_MAX = 256, /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
 	REST_MS = 50,
+	FINISH_MS = 1500, /* to pass on the last of it */
 	LOST_MAX = 2,	/* resolvers that one name may cost */
 	BINDS_MAX = 32, /* sockets asked for and not there yet */
 	EXPECTED_MAX = 512,
@@ -183,6 +184,7 @@ struct egress {
 	size_t flows_n, waiting_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
+	uint64_t finish_ms; /* everybody inside is dead, and then we end; 0: not yet */
 	bool wants_resolver, wants_reader, starved; /* out of descriptors: accept later */
 	VEC(struct lookup) lookups;
 	struct asker *askers;
@@ -254,6 +256,12 @@ void flow_inside(struct egress *e, uint32_t id, int fd);
 void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
 struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
 void flow_forget(struct egress *e, struct flow *f); /* without a word */
+void flow_finish(struct egress *e); /* keeps those in which something is still to be passed on */
+/* The side of @f that is in the session. */
+static inline unsigned flow_inner(const struct flow *f)
+{
+	return f->publish ? 1 : 0;
+}
 struct flow *flow_by_id(struct egress *e, uint32_t id);
 
 /* tunnel.c */

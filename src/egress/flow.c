@@ -215,6 +215,10 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 	struct answer *a = answer_for(e, f);
 	struct egress_event ev = { .what = EGRESS_OPEN, .answer = CAP_ASK };
 
+	if (e->finish_ms && !(a && !a->pending)) {
+		flow_refuse(e, f, CAP_DENY, v->rule, "the session has ended");
+		return;
+	}
 	if (a && !a->pending) {
 		pay_and_dial(e, f, v);
 		return;
@@ -504,5 +508,44 @@ void flow_timers(struct egress *e)
 				    "nobody is there to read its requests");
 		else if (f->state != FLOW_ASKED)
 			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+	}
+}
+
+/* --- the end --- */
+
+/* It is on its way, and somebody inside has said something that is to go there. */
+static bool has_words(const struct flow *f)
+{
+	char c;
+
+	if (f->publish || f->fd[0] < 0 ||
+	    (f->state != FLOW_HEAD && f->state != FLOW_NAME && f->state != FLOW_DIAL))
+		return false;
+	return f->setup->head_n || recv(f->fd[0], &c, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void flow_finish(struct egress *e)
+{
+	struct flow *next;
+
+	for (size_t i = 0; i < e->listeners.n; i++) {
+		struct listener *l = e->listeners.v[i];
+
+		if (l->fd < 0 || l->l.what == REACH_DNS_UDP || l->l.what == REACH_DNS_TCP)
+			continue;
+		if (l->publish)
+			egress_unwatch(e, l->fd);
+		else
+			flow_accept(e, l); /* who came last, and waits there */
+	}
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (!has_words(f))
+			flow_forget(e, f);
+	}
+	for (struct flow *f = e->flows; f; f = next) {
+		next = f->next;
+		f->side[flow_inner(f)] |= READABLE;
+		tunnel_run(e, f);
 	}
 }

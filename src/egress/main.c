@@ -388,6 +388,10 @@ static void obey(struct egress *e)
 		on_rule(e, &m);
 		end_revoked(e);
 		break;
+	case EGRESS_FINISH:
+		e->finish_ms = e->now_ms + FINISH_MS;
+		flow_finish(e);
+		break;
 	case EGRESS_NOTHING:
 	case EGRESS_BIND:
 	case EGRESS_WANT_RESOLVER:
@@ -510,11 +514,19 @@ static int next_timeout(const struct egress *e)
 	return e->due_ms <= e->now_ms ? 0 : (int)(e->due_ms - e->now_ms);
 }
 
+static bool is_over(struct egress *e)
+{
+	if (!e->finish_ms)
+		return false;
+	egress_wake(e, e->finish_ms);
+	return (!e->flows && !e->waiting) || e->now_ms >= e->finish_ms;
+}
+
 static void loop(struct egress *e)
 {
 	struct epoll_event v[EVENTS];
 
-	for (;;) {
+	while (!is_over(e)) {
 		const int n = epoll_wait(e->epoll, v, EVENTS, next_timeout(e));
 
 		look_at_clock(e);

@@ -237,15 +237,20 @@ void tunnel_run(struct egress *e, struct flow *f)
 	bool again = false;
 
 	for (unsigned from = 0; from < 2; from++) {
-		const enum moved r = pump(e, f, from);
+		enum moved r;
 
+		/* Nobody hears the answer any more. */
+		if (e->finish_ms && from != flow_inner(f))
+			continue;
+		r = pump(e, f, from);
 		if (r == BROKEN || r == SPENT) {
 			flow_close(e, f, true, r == SPENT ? "the limit of bytes is used up" : NULL);
 			return;
 		}
 		again |= r == MOVED;
 	}
-	if ((f->side[0] & SHUT) && (f->side[1] & SHUT)) {
+	if (((f->side[0] & SHUT) && (f->side[1] & SHUT)) ||
+	    (e->finish_ms && f->side[flow_inner(f)] & SHUT)) {
 		flow_close(e, f, false, NULL);
 		return;
 	}

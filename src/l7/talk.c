@@ -172,6 +172,7 @@ void boss_heard(struct l7 *l)
 		case EGRESS_BOUND:
 		case EGRESS_RESOLVER:
 		case EGRESS_READER:
+		case EGRESS_FINISH:
 		case EGRESS_BIND:
 		case EGRESS_WANT_RESOLVER:
 		case EGRESS_WANT_READER:

@@ -423,8 +423,10 @@ static int heard(struct session *s, int from)
 		close(fds[i]);
 	if (r <= 0)
 		return r;
-	if (s->state == SESSION_ENDED && m.type != EGRESS_EVENT)
-		return 1; /* nothing is begun any more */
+	/* Nothing is begun any more; a name may be what the last words wait for. */
+	if (s->state == SESSION_ENDED && m.type != EGRESS_EVENT &&
+	    (m.type != EGRESS_WANT_RESOLVER || s->cut))
+		return 1;
 	if (m.type == EGRESS_BIND && from == s->egress) {
 		bind_more(s, &m);
 	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
@@ -496,8 +498,27 @@ static bool hear_all(struct session *s, const int *from)
 	return r != 0;
 }
 
+/*
+ * What programs have sent before they ended is passed on, as a kernel would. Not of a session
+ * that was ended.
+ */
+static void await_egress(struct session *s)
+{
+	const struct egress_message m = { .type = EGRESS_FINISH };
+	const uint64_t end = clock_ms() + GRACE_MS;
+	struct pollfd p = { s->egress, POLLIN, 0 };
+
+	if (!s->emptied || s->cut || egress_send(s->egress, &m, NULL, 0) != 1)
+		return;
+	for (uint64_t now = clock_ms(); now < end; now = clock_ms())
+		if (poll(&p, 1, (int)(end - now)) <= 0 || !hear_all(s, &s->egress))
+			return;
+}
+
 void net_finish(struct session *s)
 {
+	if (s->egress >= 0)
+		await_egress(s);
 	if (s->egress >= 0)
 		(void)hear_all(s, &s->egress);
 	if (s->reader >= 0)

@@ -25,6 +25,7 @@ void session_end(struct session *s, const char *why, int exit_code)
 		return;
 	s->state = SESSION_ENDING;
 	s->killed_ms = clock_ms();
+	s->cut = true;
 	s->ended_by = why;
 	if (!s->has_exit) {
 		s->exit_code = exit_code;

@@ -236,6 +236,7 @@ struct session {
 	bool reported;	      /* a start failure has been shown */
 	const char *ended_by; /* a limit, or NULL */
 	uint64_t started_ms, active_ms, killed_ms;
+	uint64_t idle_ms; /* since when it seemed to be idle, before we looked again */
 	uint64_t activity;
 	VEC(struct denial) denials;
 	VEC(struct grant) grants;
@@ -246,6 +247,7 @@ struct session {
 	bool seen_exec;
 	bool failed;
 	bool emptied; /* nothing but pid 1 was left */
+	bool cut;     /* it did not end by itself */
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
 	uint64_t token_ms; /* when its token ends */

@@ -50,6 +50,25 @@ show(out)
     w.same(closed[7000][0], n, "and up")
 
 
+@test("what was sent arrives, although who sent it has ended")
+def last_words(w):
+    w.zone("api.example.test", net.FIRST)
+    w.serve("sink", 7000, wait=0.5, small=True)
+    w.serve("sink", 7001)
+    w.inside(RULES, SEND + """
+s = socket.create_connection(("api.example.test", 7000), 60)
+for p in pattern(8000000, 3): s.sendall(p)
+t = socket.create_connection(("api.example.test", 7001), 60)
+t.sendall(b"last words")
+show({})
+""")
+    for port, n in ((7000, 8000000), (7001, 10)):
+        c = net.host.wait_for(lambda: [c for c in w.accepted(port) if c["end"]], 5)
+        w.same([(x["got"], x["end"]) for x in c], [(n, "eof")], f"all {n} bytes, and the end")
+    closed = {e["port"]: e["up"] for e in w.net_events("closed")}
+    w.same(closed, {7000: 8000000, 7001: 10}, "on record")
+
+
 @test("both directions at once, writes of any size", bulk=True, seconds=600)
 def duplex(w):
     w.zone("api.example.test", net.FIRST)
