@@ -201,6 +201,21 @@ void session_reach(struct session *s)
 	session_end(s, "it could not be spoken to", SESSION_FAILED);
 }
 
+/*
+ * We may have been kept from looking for as long as that. What has come meanwhile counts, so
+ * it is looked at first.
+ */
+static int until_idle(struct session *s, int least)
+{
+	const uint64_t length = s->opt->policy->set.limits[LIMIT_IDLE] * 1000;
+
+	if (length && clock_ms() >= s->active_ms + length && s->idle_ms != s->active_ms) {
+		s->idle_ms = s->active_ms;
+		return 0;
+	}
+	return until(s, LIMIT_IDLE, s->active_ms, least, "idle");
+}
+
 int pulse_timeout(struct session *s)
 {
 	const uint64_t now = clock_ms();
@@ -235,5 +250,5 @@ int pulse_timeout(struct session *s)
 	if (!s->opt->detach)
 		t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
 	t = burst_timeout(s, ask_timeout(s, more_timeout(s, t)));
-	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
+	return until_idle(s, t);
 }
