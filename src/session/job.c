@@ -148,7 +148,7 @@ static bool has_terminal(void)
 	return fd >= 0;
 }
 
-static int catch (struct job *j, struct writ_err *err)
+static int take_signals(struct job *j, struct writ_err *err)
 {
 	sigset_t set;
 
@@ -184,7 +184,7 @@ int session_job(int *ret_job, int *ret_exit, struct writ_err *err)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
-	r = catch (&j, err);
+	r = take_signals(&j, err);
 	j.child = r < 0 ? -1 : fork();
 	if (r == 0 && j.child < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "fork");

@@ -246,6 +246,11 @@ def _(w):
             stopped(w, t, "--tier", tier)
             sid = w.ids()
             w.same(len(sid), 1, f"tier {tier}: it answers")
+            if tier == "A":
+                (w.dir / "more").mkdir()
+                w.exits(w.writ("allow", *sid, f"read {w.dir}/more", timeout=8), 0, "it can be granted something")
+                w.exits(w.writ("revoke", *sid, "1", timeout=8), 0, "and that can be taken back")
+                w.same([e["event"] for e in w.events() if e["event"] in ("allow", "revoke")], ["allow", "revoke"], "on record at once")
             w.exits(w.writ("stop", *sid, timeout=8), 0, f"tier {tier}: stop ends it from elsewhere")
             w.ok(wait_for(lambda: not processes(w.mark), 3), f"tier {tier}: all of it", processes(w.mark))
         w.clean(f"tier {tier}: nothing is left of that", seconds=2)
