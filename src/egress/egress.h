@@ -39,6 +39,7 @@ enum egress_type {
 };
 
 enum { EGRESS_TEXT = CAP_TEXT_MAX, EGRESS_FDS = 64 };
+enum { EGRESS_FINISH_MS = 5000 }; /* it has ended by then */
 
 struct egress_message {
 	uint32_t type;

@@ -28,7 +28,7 @@ enum {
 	LOOKUPS_MAX = 256, /* names asked for whose listeners are being made */
 	TCP_LOOKUPS = 64,
 	REST_MS = 50,
-	FINISH_MS = 1500, /* to pass on the last of it */
+	FINISH_MS = 1500, /* to pass on the last of it, from when something moved */
 	LOST_MAX = 2,	/* resolvers that one name may cost */
 	BINDS_MAX = 32, /* sockets asked for and not there yet */
 	EXPECTED_MAX = 512,
@@ -185,6 +185,7 @@ struct egress {
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
 	uint64_t finish_ms; /* everybody inside is dead, and then we end; 0: not yet */
+	uint64_t last_ms;   /* and then in any case */
 	bool wants_resolver, wants_reader, starved; /* out of descriptors: accept later */
 	VEC(struct lookup) lookups;
 	struct asker *askers;
@@ -230,6 +231,7 @@ must_check bool egress_has_listener(const struct egress *e, struct sv host, uint
 void egress_bind_more(struct egress *e); /* asks for what has to wait no longer */
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
+void egress_moved(struct egress *e); /* something was: so there is more time to finish */
 /* There is no room for one more: those who come to @l wait in the kernel. */
 void egress_rest(struct egress *e, struct listener *l);
 void copy_text(char *to, size_t room, struct sv from);

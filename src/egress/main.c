@@ -67,6 +67,13 @@ void egress_wake(struct egress *e, uint64_t at_ms)
 		e->due_ms = at_ms;
 }
 
+void egress_moved(struct egress *e)
+{
+	if (e->finish_ms)
+		e->finish_ms =
+			e->last_ms < e->now_ms + FINISH_MS ? e->last_ms : e->now_ms + FINISH_MS;
+}
+
 static void look_at_clock(struct egress *e)
 {
 	struct timespec t;
@@ -390,6 +397,7 @@ static void obey(struct egress *e)
 		break;
 	case EGRESS_FINISH:
 		e->finish_ms = e->now_ms + FINISH_MS;
+		e->last_ms = e->now_ms + EGRESS_FINISH_MS;
 		flow_finish(e);
 		break;
 	case EGRESS_NOTHING:

@@ -118,6 +118,7 @@ static size_t may_pass(const struct egress *e, const struct flow *f, unsigned fr
 static void count(struct egress *e, struct flow *f, unsigned from, size_t n)
 {
 	f->bytes[from] += n;
+	egress_moved(e);
 	if (f->bill.entry != SIZE_MAX)
 		quota_pass(&e->quota, &f->bill, from == 0, n);
 }

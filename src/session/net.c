@@ -500,18 +500,18 @@ static bool hear_all(struct session *s, const int *from)
 
 /*
  * What programs have sent before they ended is passed on, as a kernel would. Not of a session
- * that was ended.
+ * that was ended, nor when somebody does not want to wait.
  */
 static void await_egress(struct session *s)
 {
 	const struct egress_message m = { .type = EGRESS_FINISH };
-	const uint64_t end = clock_ms() + GRACE_MS;
-	struct pollfd p = { s->egress, POLLIN, 0 };
+	const uint64_t end = clock_ms() + EGRESS_FINISH_MS;
+	struct pollfd p[2] = { { s->egress, POLLIN, 0 }, { s->signals, POLLIN, 0 } };
 
 	if (!s->emptied || s->cut || egress_send(s->egress, &m, NULL, 0) != 1)
 		return;
 	for (uint64_t now = clock_ms(); now < end; now = clock_ms())
-		if (poll(&p, 1, (int)(end - now)) <= 0 || !hear_all(s, &s->egress))
+		if (poll(p, 2, (int)(end - now)) <= 0 || p[1].revents || !hear_all(s, &s->egress))
 			return;
 }
 
