@@ -51,6 +51,7 @@ static void banner(const struct args *a, const struct loaded *l, const struct pl
 /* What a verb wants of the session it starts. */
 struct wish {
 	int status_fd, ready_fd;
+	int job; /* session_options.job */
 	bool durable;
 	bool detach;
 	char *ret_id; /* NULL, or where its id goes */
@@ -116,6 +117,7 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 				       .begun = begun,
 				       .status_fd = wish->status_fd,
 				       .ready_fd = wish->ready_fd,
+				       .job = wish->job,
 				       .named = wish->detach,
 				       .detach = wish->detach,
 				       .ret_id = wish->ret_id,
@@ -229,7 +231,8 @@ static int run_attested(struct args *a, struct wish wish)
 int cmd_run(struct args *a)
 {
 	struct wish wish = { 0 };
-	int r;
+	struct writ_err err = { 0 };
+	int r, code = EXIT_FAILED;
 
 	if (a->operands.n == 0) {
 		note("run what? as in: %s", a->verb->example);
@@ -240,6 +243,9 @@ int cmd_run(struct args *a)
 		r = parse_durability(a, &wish.durable);
 	if (r)
 		return r;
+	r = session_job(&wish.job, &code, &err);
+	if (r)
+		return r < 0 ? fail(&err, NULL) : code;
 	return a->given[OPT_ATTEST_OUT] ? run_attested(a, wish) : start(a, &wish);
 }
 

@@ -27,6 +27,17 @@ static int open_terminal(const struct session *s)
 	return open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
+/* Behind, keys are another's, and what is shown there nobody may have asked for. */
+static bool in_front(const struct session *s)
+{
+	return s->asking_tty >= 0 && !s->stopped && tcgetpgrp(s->asking_tty) == getpgrp();
+}
+
+int ask_terminal(const struct session *s)
+{
+	return in_front(s) ? s->asking_tty : -1;
+}
+
 static void put(const struct session *s, const char *text)
 {
 	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
@@ -81,7 +92,7 @@ void ask_next(struct session *s)
 		return;
 	if (s->asking_tty < 0)
 		s->asking_tty = open_terminal(s);
-	if (s->asking_tty < 0) {
+	if (!in_front(s)) {
 		answer(s, 0, "nobody is there to ask");
 		return;
 	}

@@ -114,16 +114,17 @@ void front_sent(struct front *f)
 	}
 }
 
-int front_relay(struct front *f, struct relay **ret_r, struct writ_err *err)
+int front_relay(struct front *f, struct relay **ret_relay, struct writ_err *err)
 {
-	const int r = relay_new(&f->relay, ret_r, err);
+	const int r = relay_new(&f->relay, ret_relay, err);
 
-	if (r < 0)
-		return r;
-	for (int i = 0; i < 3; i++)
-		f->relay.inner[i] = -1;
-	f->relay.pty = -1;
-	return 0;
+	/* SECURITY: it closes them when they end; then their numbers are other files'. */
+	if (r == 0) {
+		for (int i = 0; i < 3; i++)
+			f->relay.inner[i] = -1;
+		f->relay.pty = -1;
+	}
+	return r;
 }
 
 void front_clear(struct front *f)

@@ -34,9 +34,9 @@ must_check int front_open(struct front *f, const int *stdio, bool host_ttys, str
 /* A terminal of the host's own of that size; the other side goes to those of @pty. */
 must_check int front_terminal(uint32_t pty, uint16_t rows, uint16_t cols, int ret_inside[static 3],
 			      int *ret_master, struct writ_err *err);
+/* From then on what it relays is the relay's to close; on failure it stays the front's. */
+must_check int front_relay(struct front *f, struct relay **ret_relay, struct writ_err *err);
 void front_sent(struct front *f); /* closes what was sent along */
-/* What is on our side belongs to the relay from then on; on failure it stays the front's. */
-must_check int front_relay(struct front *f, struct relay **ret_r, struct writ_err *err);
 void front_clear(struct front *f);
 
 #endif

@@ -16,34 +16,84 @@ static void forward(struct session *s, int number)
 	(void)!jail_send(s->jail.session, &m, NULL, 0, SV(""), &err);
 }
 
+void pulse_go_on(struct session *s)
+{
+	const bool stopped = s->stopped;
+
+	s->stopped = false;
+	if (s->relay)
+		relay_resume(s->relay);
+	if (stopped)
+		forward(s, SIGCONT);
+}
+
 /*
- * Gives the terminal back and stops as any program would, with everything in our
- * pipeline. Where no shell could let us go on, the kernel ignores this.
+ * The command has stopped. Gives the terminal back and has the shell's process stop, as any
+ * program would; we go on without what a person sees and types.
  */
 void pulse_stop(struct session *s)
 {
-	sigset_t set;
-
+	if (s->stopped)
+		return;
 	if (s->relay)
 		relay_suspend(s->relay);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)kill(0, SIGTSTP);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	s->stopped = true;
+	if (!job_stop(s))
+		pulse_go_on(s);
+}
+
+/* Somebody wants it stopped. Without a shell, until there is a SIGCONT. */
+static void stop_command(struct session *s, const struct signalfd_siginfo *i)
+{
+	const bool own =
+		s->opt->job > 0 && i->ssi_code == SI_USER && i->ssi_pid == (uint32_t)getppid();
+
+	if (own || s->stopped)
+		return;
+	forward(s, SIGSTOP);
+	if (s->opt->job > 0) {
+		pulse_stop(s);
+		return;
+	}
 	if (s->relay)
-		relay_resume(s->relay);
-	forward(s, SIGCONT);
+		relay_suspend(s->relay);
+	s->stopped = true;
+}
+
+/*
+ * One to the whole group comes to us, and again from who passes on what is sent to it. And
+ * some send both to the process and to the group, who mean to ask once.
+ */
+static bool is_double(struct session *s, const struct signalfd_siginfo *i)
+{
+	const bool passed =
+		s->opt->job > 0 && i->ssi_code == SI_QUEUE && i->ssi_pid == (uint32_t)getppid();
+	const bool asks = i->ssi_signo == SIGTERM || i->ssi_signo == SIGHUP;
+	const struct signalled now = { .number = i->ssi_signo,
+				       .from = passed ? (uint32_t)i->ssi_int : i->ssi_pid,
+				       .passed = passed,
+				       .ms = clock_ms() };
+	const struct signalled last = s->signalled;
+
+	if (last.number != now.number || last.from != now.from ||
+	    (last.passed == passed && !asks) || now.ms - last.ms >= DOUBLE_MS) {
+		s->signalled = now;
+		return false;
+	}
+	if (!asks)
+		s->signalled = (struct signalled){ 0 };
+	return true;
 }
 
 void pulse_signal(struct session *s)
 {
 	struct signalfd_siginfo i;
 
-	if (read(s->signals, &i, sizeof(i)) != (ssize_t)sizeof(i))
+	if (read(s->signals, &i, sizeof(i)) != (ssize_t)sizeof(i) || is_double(s, &i))
 		return;
 	/* Before there is a command, the signal is for us. */
-	if (s->state == SESSION_STARTING && i.ssi_signo != SIGWINCH && i.ssi_signo != SIGTSTP) {
+	if (s->state == SESSION_STARTING && i.ssi_signo != SIGWINCH && i.ssi_signo != SIGTSTP &&
+	    i.ssi_signo != SIGCONT) {
 		session_end(s, NULL, SESSION_SIGNALLED + (int)i.ssi_signo);
 		return;
 	}
@@ -53,8 +103,12 @@ void pulse_signal(struct session *s)
 			relay_resize(s->relay);
 		break;
 	case SIGTSTP:
-		forward(s, SIGSTOP);
-		pulse_stop(s);
+		stop_command(s, &i);
+		break;
+	case SIGCONT:
+		/* Otherwise who was stopped says so. */
+		if (s->opt->job <= 0)
+			pulse_go_on(s);
 		break;
 	case SIGHUP:
 	case SIGTERM:
@@ -74,22 +128,32 @@ void pulse_signal(struct session *s)
 	}
 }
 
-int pulse_open(struct session *s, struct writ_err *err)
+void pulse_signals(sigset_t *ret)
 {
-	static const int wanted[] = { SIGWINCH, SIGTSTP, SIGHUP,  SIGTERM,
+	static const int wanted[] = { SIGWINCH, SIGTSTP, SIGCONT, SIGHUP, SIGTERM,
 				      SIGINT,	SIGQUIT, SIGUSR1, SIGUSR2 };
-	sigset_t set;
 
-	sigemptyset(&set);
+	sigemptyset(ret);
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		struct sigaction now;
 
 		/* Who started us wants these ignored: nohup. */
 		if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
 			continue;
-		sigaddset(&set, wanted[i]);
+		sigaddset(ret, wanted[i]);
 	}
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+}
+
+int pulse_open(struct session *s, struct writ_err *err)
+{
+	sigset_t set, behind;
+
+	pulse_signals(&set);
+	/* SECURITY: nor does a terminal that we read or write from behind stop us. */
+	sigemptyset(&behind);
+	sigaddset(&behind, SIGTTIN);
+	sigaddset(&behind, SIGTTOU);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigprocmask(SIG_BLOCK, &behind, NULL) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "block signals");
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signals < 0 ? writ_fail(err, WRIT_E_SYS, errno, "signalfd") : 0;
@@ -137,6 +201,21 @@ void session_reach(struct session *s)
 	session_end(s, "it could not be spoken to", SESSION_FAILED);
 }
 
+/*
+ * We may have been kept from looking for as long as that. What has come meanwhile counts, so
+ * it is looked at first.
+ */
+static int until_idle(struct session *s, int least)
+{
+	const uint64_t length = s->opt->policy->set.limits[LIMIT_IDLE] * 1000;
+
+	if (length && clock_ms() >= s->active_ms + length && s->idle_ms != s->active_ms) {
+		s->idle_ms = s->active_ms;
+		return 0;
+	}
+	return until(s, LIMIT_IDLE, s->active_ms, least, "idle");
+}
+
 int pulse_timeout(struct session *s)
 {
 	const uint64_t now = clock_ms();
@@ -171,5 +250,5 @@ int pulse_timeout(struct session *s)
 	if (!s->opt->detach)
 		t = until(s, LIMIT_COMMAND, s->started_ms, t, "command");
 	t = burst_timeout(s, ask_timeout(s, more_timeout(s, t)));
-	return until(s, LIMIT_IDLE, s->active_ms, t, "idle");
+	return until_idle(s, t);
 }

@@ -49,6 +49,7 @@ enum {
 	POLL_ASK,
 	POLL_CONTROL,
 	POLL_SIGNER,
+	POLL_JOB,
 	POLL_EARLY, /* until there is egress */
 	POLL_LISTENER = POLL_EARLY + EARLY_MAX,
 	POLL_MOUNTS,
@@ -99,9 +100,10 @@ static void fill(struct session *s, struct polled *w, bool rest)
 			      rest ? -1 : s->egress,
 			      rest ? -1 : s->reader,
 			      s->git,
-			      s->asking_tty,
+			      ask_terminal(s),
 			      s->control,
 			      s->signer,
+			      s->opt->job > 0 && s->state <= SESSION_RUNNING ? s->opt->job : -1,
 			      s->early[0],
 			      s->early[1],
 			      s->early[2],
@@ -112,7 +114,7 @@ static void fill(struct session *s, struct polled *w, bool rest)
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		w->p[i] = (struct pollfd){ .fd = fixed[i], .events = POLLIN };
 	w->p[POLL_MOUNTS] = (struct pollfd){ .fd = s->mounts, .events = POLLPRI };
-	w->relay_n = s->relay ? relay_poll(s->relay, w->p + POLL_RELAY) : 0;
+	w->relay_n = s->relay && !s->stopped ? relay_poll(s->relay, w->p + POLL_RELAY) : 0;
 	w->n = POLL_RELAY + w->relay_n;
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		w->client[i] = add(w, (struct pollfd){ .fd = s->clients[i].fd, .events = POLLIN });
@@ -132,6 +134,17 @@ static void fill(struct session *s, struct polled *w, bool rest)
 static short happened(const struct polled *w, size_t at)
 {
 	return at ? w->p[at].revents : 0;
+}
+
+/* SECURITY: without the process that the shell sees nobody could reach us through it. */
+static void on_job(struct session *s)
+{
+	const int heard = job_heard(s);
+
+	if (heard > 0)
+		pulse_go_on(s);
+	else if (heard < 0)
+		session_end(s, "the job is gone", SESSION_SIGNALLED + SIGHUP);
 }
 
 static void step(struct session *s)
@@ -161,6 +174,8 @@ static void step(struct session *s)
 		seal_lost(s);
 	if (w.p[POLL_SIGNALS].revents)
 		pulse_signal(s);
+	if (w.p[POLL_JOB].revents)
+		on_job(s);
 	if (w.p[POLL_MEDIATOR].revents)
 		watch_event(s);
 	if (w.p[POLL_EGRESS].revents)
@@ -697,6 +712,8 @@ static void clear(struct session *s)
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
 	session_place_clear(s);
+	if (s->stopped)
+		job_wake(s);
 	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
 	if (cgroup_used(&s->cgroup))
 		cgroup_close(&s->cgroup);

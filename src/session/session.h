@@ -79,6 +79,7 @@ struct session_options {
 	bool leaves;	  /* our process ends with the session: nobody waits for what is dead */
 	bool detach;	  /* `session start`: nobody is attached, it goes on by itself */
 	int ready_fd;	  /* 0, or where its id is written once it runs */
+	int job;	  /* 0, or what session_job() made; stays open */
 	bool named;	  /* who is told its id may use it at once */
 	bool neutral;	  /* make escape sequences harmless */
 	bool durable;	  /* what is on record is on the disk before it takes effect */
@@ -101,6 +102,14 @@ struct session_options {
 must_check int session_early(struct arena *a, const struct host_facts *facts, char *const *envp,
 			     struct jail *j, struct session_begun *ret_begun, struct writ_err *err);
 void session_early_close(struct jail *j, struct session_begun *begun);
+
+/*
+ * Where there is job control: a process that the shell sees, and stops and continues, while
+ * the session is run by its child. Before anything else. Returns 1 in the former at the end,
+ * with the code to end with, and 0 in who is to run the session; there, and if there is no
+ * terminal, *@ret_job is for session_options.job.
+ */
+must_check int session_job(int *ret_job, int *ret_exit, struct writ_err *err);
 
 /*
  * Runs the command to its end. *@ret_exit is the code to end with. Errors are

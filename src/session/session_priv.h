@@ -8,6 +8,8 @@
 #ifndef WRIT_SESSION_SESSION_PRIV_H
 #define WRIT_SESSION_SESSION_PRIV_H
 
+#include <signal.h>
+
 #include "adapter/host.h"
 #include "audit/slog.h"
 #include "base/fd.h"
@@ -112,6 +114,13 @@ struct paths {
 	struct sv spawn;			       /* the socket of agents; empty: none */
 	const char *gate;			       /* of a home that goes with us; NULL: none */
 	int run_fd;				       /* of the run directory; -1: not made yet */
+};
+
+/* The last signal that came: from whom, and did the shell's process pass it on? */
+struct signalled {
+	uint32_t number, from;
+	bool passed;
+	uint64_t ms;
 };
 
 /* A name that was refused, and how often again. */
@@ -231,10 +240,13 @@ struct session {
 	bool reported;	      /* a start failure has been shown */
 	const char *ended_by; /* a limit, or NULL */
 	uint64_t started_ms, active_ms, killed_ms;
+	uint64_t idle_ms; /* since when it seemed to be idle, before we looked again */
 	uint64_t activity;
 	VEC(struct denial) denials;
 	VEC(struct grant) grants;
 	bool interactive;    /* standard input is a terminal */
+	bool stopped;	     /* the command is, and the terminal is another's */
+	struct signalled signalled;
 	struct writ_err err; /* why it could not start */
 	bool seen_exec;
 	bool failed;
@@ -444,6 +456,7 @@ must_check bool read_trust_name(const struct session *s, size_t i, struct sv *re
 void ask_add(struct session *s, uint32_t id, bool reader, const char *object);
 void ask_next(struct session *s);
 void ask_key(struct session *s);
+int ask_terminal(const struct session *s); /* where an answer may come from now, or -1 */
 int ask_timeout(struct session *s, int least);
 
 /* secret.c */
@@ -517,12 +530,19 @@ void screen_step(struct session *s, struct screen *c, short pty, short link);
 void hear_message(struct session *s);
 void hear_mounts(struct session *s); /* the jail's mounts have changed */
 
+/* job.c: the process that the shell sees */
+bool job_stop(const struct session *s); /* stops it; false: there is none */
+void job_wake(const struct session *s); /* so that it sees us end */
+int job_heard(const struct session *s); /* 1: it was let go on, 0: nothing, -1: it is gone */
+
 /* pulse.c: signals of ours, and time */
 /* @ALONE_MS: what ends sooner is never spoken to, and gets no control socket. */
-enum { GRACE_MS = 2000, ALONE_MS = 20 };
+enum { GRACE_MS = 2000, ALONE_MS = 20, DOUBLE_MS = 100 };
 must_check int pulse_open(struct session *s, struct writ_err *err);
 void pulse_signal(struct session *s);
-void pulse_stop(struct session *s);   /* stops us as the command was stopped, until SIGCONT */
+void pulse_signals(sigset_t *ret);    /* those that reach the command through us */
+void pulse_stop(struct session *s);   /* the command stopped itself */
+void pulse_go_on(struct session *s);  /* the shell's process was let go on */
 int pulse_timeout(struct session *s); /* acts on what is due; ms until the next */
 
 /* session.c */

@@ -227,7 +227,7 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	opt.begun = &begun;
 	opt.stdio = stdio;
 	opt.status_fd = -1;
-	opt.ready_fd = 0;
+	opt.ready_fd = opt.job = 0;
 	opt.detach = opt.named = opt.explain = false;
 	opt.quiet = opt.leaves = true;
 	opt.await = NULL;

@@ -1,6 +1,7 @@
 """exits.py - what a run ends with, and what it says."""
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -94,7 +95,9 @@ def _(w):
 def _(w):
     """Whatever a version can or cannot do: what one refuses the other does, for the same reason."""
     (w.ws / "d").mkdir()
-    lines = ("allow net https://a.example.com", "allow listen 8080", "ask read ./d", "ask write ./d", "ask device /dev/null",
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    lines = ("allow net https://a.example.com", f"allow listen {port}", "ask read ./d", "ask write ./d", "ask device /dev/null",
              "allow tool a/b", "workspace cow", "isolation >= gvisor", "allow git https://git.example.com/a/b.git fetch",
              "secret T from env:T to https://a.example.com as bearer", "allow read ./d", "deny read **/.env", "deny read /u*/x")
     for line in lines:
@@ -157,7 +160,7 @@ def _(w):
         w.same(json.loads(line).get("ended_by"), key, f"limit {key}: in the status line", line)
         w.clean(f"limit {key}: nothing is left")
     w.exits(w.sh("trap '' TERM INT HUP; sleep 60", opts=("--limit", "command=1s")), 124, "ignoring signals does not help")
-    r = w.sh("for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done; exit 7", opts=("--limit", "idle=1s"))
+    r = w.sh("for i in 1 2 3 4 5; do sleep 0.5; echo $i; done; exit 7", opts=("--limit", "idle=2s"))
     w.exits(r, 7, "control: output is a sign of life")
     w.exits(w.sh("exit 7", opts=("--limit", "session=5s")), 7, "control: in good time")
     w.ok(not (w.ws / "late").exists(), "nothing went on")

@@ -74,6 +74,16 @@ def processes(mark, below=None):
     return found
 
 
+def is_dying(pid):
+    """Has it been killed, and not gone yet? Who ends a session need not wait for that."""
+    try:
+        flags = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[6])
+        pending = [int(l.split()[1], 16) for l in Path(f"/proc/{pid}/status").read_text().splitlines() if l.startswith(("SigPnd", "ShdPnd"))]
+        return bool(flags & 4) or any(p & 1 << signal.SIGKILL - 1 for p in pending)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
 def stands_below(pid, folder):
     try:
         return (os.readlink(f"/proc/{pid}/cwd") + "/").startswith(folder + "/")
@@ -302,8 +312,11 @@ class World:
         return found + self.cgroups()
 
     def clean(self, text="nothing is left", seconds=0.0):
-        left = wait_for(lambda: not self.leftovers(), seconds) if seconds else not self.leftovers()
-        return self.ok(left, text, "\n".join(self.leftovers()))
+        wait_for(lambda: not any(is_dying(p.split()[0]) for p in processes(self.mark, self.dir)), 1)
+        end = time.monotonic() + seconds
+        while (left := self.leftovers()) and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.ok(not left, text, "\n".join(left))
 
     def close(self):
         for proc in self.started:

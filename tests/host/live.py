@@ -363,8 +363,10 @@ def _(w):
         code = t.code()
         w.ok(b"tty\r\n" in t.screen and b"33 77\r\n" in t.screen, "it has one, of the right size", t.screen)
         w.same(code, 6, "and its status comes back", t.screen)
+    with Terminal(w, ["true"]) as t:
+        before = t.modes()  # of one that nobody has changed yet
+        t.code()
     with Terminal(w, [w.program, "session", "exec", sid, "--", "sh", "-c", "echo go; exec sleep 30"]) as t:
-        before = t.modes()
         t.expect("go")
         time.sleep(0.1)
         t.type("\x03")

@@ -37,6 +37,14 @@ def _(w):
     w.same(r.out, b"ABC", "a pipeline of three", r)
 
 
+@test("streams that end before the command")
+def _(w):
+    for name, script in (("input", "cat; sleep 0.3"), ("output", "exec >&-; sleep 0.3"), ("error", "exec 2>&-; sleep 0.3"),
+                         ("all of them", "exec <&- >&- 2>&-; sleep 0.3")):
+        w.exits(w.sh(script, data=b""), 0, f"{name}: it goes on to its end")
+        w.clean(f"{name}: and nothing is left, although the number is another file's by then")
+
+
 @test("sockets and pipes that do not block")
 def _(w):
     data = os.urandom(300000)

@@ -209,3 +209,156 @@ print("\\x07\\x1b[A\\x1b[2Kmay it reach good.test?  y once", flush=True)
             w.ok(t.expect("good.test"), "then the rest is seen", t.screen)
             t.code(30)
         w.same([e["answer"] for e in w.events("approval")], ["allow" if said == "yes" else "deny"], "on record")
+
+
+BEAT = "setsid sh -c 'while :; do echo x >>beat; sleep 0.1; done' beat \\$1 & "
+
+
+def stopped(w, t, *opts, then="exit 6"):
+    """A session on @t whose command has stopped itself; something else in it goes on."""
+    (w.ws / "beat").unlink(missing_ok=True)
+    script = f"{BEAT}while ! test -s beat; do sleep 0.05; done; kill -STOP \\$\\$; {then}"
+    t.type(f"{w.program} run -q {' '.join(opts)} -- bash -c \"{script}\" bash {w.mark}\n")
+    w.ok(t.expect("Stopped.*ready> "), f"{' '.join(opts)}: a command that stops itself gives the shell its prompt back", t.screen)
+
+
+def beats(w):
+    """Does something in the session go on?"""
+    before = (w.ws / "beat").stat().st_size
+    return wait_for(lambda: (w.ws / "beat").stat().st_size > before, 2)
+
+
+@test("who watches over a session is not stopped with its command")
+def _(w):
+    for tier in ("A", "B"):
+        with shell(w) as t:
+            before = t.modes()
+            stopped(w, t, "--tier", tier, "--limit", "session=4s")
+            w.ok(beats(w), f"tier {tier}: control: other processes of it run on")
+            w.same(t.modes(), before, f"tier {tier}: the shell has its terminal")
+            gone = wait_for(lambda: not processes(w.mark), 8)
+            w.ok(gone, f"tier {tier}: its time limit ends it all the same", processes(w.mark))
+            t.type("echo al''ive\n")
+            w.ok(t.expect("Exit 124.*ready> |alive.*Exit 124.*ready> "), f"tier {tier}: and the shell says so", t.screen)
+            w.ok([e for e in w.events("limit") if e["limit"] == "session"], f"tier {tier}: on record", w.events())
+        w.clean(f"tier {tier}: nothing is left", seconds=2)
+        with shell(w) as t:
+            stopped(w, t, "--tier", tier)
+            sid = w.ids()
+            w.same(len(sid), 1, f"tier {tier}: it answers")
+            if tier == "A":
+                (w.dir / "more").mkdir()
+                w.exits(w.writ("allow", *sid, f"read {w.dir}/more", timeout=8), 0, "it can be granted something")
+                w.exits(w.writ("revoke", *sid, "1", timeout=8), 0, "and that can be taken back")
+                w.same([e["event"] for e in w.events() if e["event"] in ("allow", "revoke")], ["allow", "revoke"], "on record at once")
+            w.exits(w.writ("stop", *sid, timeout=8), 0, f"tier {tier}: stop ends it from elsewhere")
+            w.ok(wait_for(lambda: not processes(w.mark), 3), f"tier {tier}: all of it", processes(w.mark))
+        w.clean(f"tier {tier}: nothing is left of that", seconds=2)
+        with shell(w) as t:
+            stopped(w, t, "--tier", tier)
+            os.kill(children(t.pid)[0], signal.SIGKILL)
+            begin = time.monotonic()
+            gone = wait_for(lambda: not processes(w.mark), 5, 0.005)
+            w.ok(gone and time.monotonic() - begin <= 1.0, f"tier {tier}: SIGKILL of the stopped job: everything is gone within a second",
+                 f"{time.monotonic() - begin:.2f} s: {processes(w.mark)}")
+            t.type("wait; true\n")
+            w.exits(w.sh("exit 5"), 5, f"tier {tier}: the next run works")
+        w.clean(f"tier {tier}: and tidies up", seconds=2)
+
+
+@test("a stopped session goes on when the shell says so")
+def _(w):
+    with shell(w) as t:
+        stopped(w, t, then="echo ba''ck; read x; echo got \\$x; exit 6")
+        t.type("fg\n")
+        w.ok(t.expect("back\r\n"), "fg: the command goes on", t.screen)
+        t.type("word\n")
+        w.ok(t.expect("got word\r\n.*ready> "), "and has its keys", t.screen)
+        t.type("echo code $?\n")
+        w.ok(t.expect("code 6\r\n"), "its status comes through", t.screen)
+        stopped(w, t, then="echo ba''ck; sleep 0.3; exit 7")
+        t.type("bg; wait %1; echo code $?\n")
+        w.ok(t.expect("back\r*\n.*code 7\r\n"), "bg: it goes on behind", t.screen)
+        stopped(w, t, then="kill -STOP \\$\\$; exit 8")
+        t.type("fg\n")
+        w.ok(t.expect("Stopped.*ready> "), "it may stop again", t.screen)
+        t.type("fg; echo code $?\n")
+        w.ok(t.expect("code 8\r\n"), "and go on again", t.screen)
+        t.type(f"{w.program} run -q -- sh -c 'echo g''o; sleep 30; echo no' {w.mark} | cat\n")
+        w.ok(t.expect("go\r\n"), "in a pipeline", t.screen)
+        time.sleep(0.3)
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "Ctrl-Z stops all of it", t.screen)
+        t.type("fg\n")
+        time.sleep(0.5)
+        t.type("\x03")
+        w.ok(t.expect("ready> "), "and after fg Ctrl-C ends it", t.screen)
+        t.type(f"{w.program} run -q -- sh -c 'echo g''o >&2; sleep 30; echo no' {w.mark} | {w.program} run -q -- cat\n")
+        w.ok(t.expect("go\r*\n"), "two sessions in a pipeline", t.screen)
+        time.sleep(0.3)
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "Ctrl-Z stops both", t.screen)
+        t.type("fg\n")
+        time.sleep(0.5)
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "and again", t.screen)
+        t.type("fg\n")
+        time.sleep(0.5)
+        t.type("\x03")
+        w.ok(t.expect("ready> "), "after fg Ctrl-C ends them", t.screen)
+        t.type(f"{w.program} run -q -- sh -c 'echo g''o >&2; sleep 30; echo no' {w.mark} < /dev/null > {w.dir}/out 2> {w.dir}/err\n")
+        wait_for(lambda: (w.dir / "err").exists() and (w.dir / "err").read_bytes())
+        t.type("\x1a")
+        w.ok(t.expect("Stopped.*ready> "), "without a terminal on any descriptor it is stopped by the key, too", t.screen)
+        t.type("kill %1; fg; echo code $?\n")
+        w.ok(t.expect("code 143\r\n", 15), "and ended", t.screen)
+    w.clean(seconds=2)
+
+
+@test("a terminal that goes away")
+def _(w):
+    for name, begin in (("of a shell", lambda: shell(w)), ("of its own", lambda: run(w, "sh", "-c", "sleep 300; true", w.mark, opts=("-q",)))):
+        with begin() as t:
+            if name == "of a shell":
+                t.type(f"{w.program} run -q -- sh -c 'sleep 300; true' {w.mark}\n")
+            w.ok(wait_for(lambda: len(w.ids()) == 1), f"{name}: control: it runs")
+            os.close(t.fd)
+            t.fd = os.open("/dev/null", os.O_RDWR)
+            w.ok(wait_for(lambda: not processes(w.mark), 4), f"{name}: everything ends", processes(w.mark))
+        w.same([e["event"] for e in w.events()][-1], "end", f"{name}: in order")
+    w.clean(seconds=2)
+
+
+@test("a terminal that stops who writes or reads behind")
+def _(w):
+    with shell(w) as t:
+        t.type(f"stty tostop; {w.program} run -q --limit session=2s -- bash -c '{BEAT.replace(chr(39), chr(34))} sleep 0.5; echo x; sleep 30' "
+               f"bash {w.mark} &\n")
+        w.ok(wait_for((w.ws / "beat").exists), "control: it runs", t.screen)
+        w.ok(wait_for(lambda: not processes(w.mark), 6), "stty tostop: its time limit ends it", processes(w.mark))
+    script = "import socket\ntry: socket.create_connection(('a.test', 7000), 20).recv(1)\nexcept OSError: pass\nprint('ov' + 'er', flush=True)"
+    with shell(w) as t:
+        t.type(f"{w.program} run -q --ask net:tcp://a.test:7000 -- python3 -c \"{script}\" &\n")
+        w.ok(t.expect("over"), "a question nobody in front can see is answered with no", t.screen)
+        t.type("wait; echo en''ded\n")
+        w.ok(t.expect("ended\r\n"), "and it goes on", t.screen)
+    w.same([(e["answer"], e["how"]) for e in w.events("approval")], [("deny", "nobody is there to ask")], "on record")
+    w.clean(seconds=2)
+
+
+@test("a signal comes once, to the process or to its group")
+def _(w):
+    for what, sign in (("the process", 1), ("the group", -1)):
+        script = "trap 'echo te''rm >>f' TERM; touch ready; while ! test -e stop; do sleep 0.05; done; exit 7"
+        for name in ("f", "ready", "stop"):
+            (w.ws / name).unlink(missing_ok=True)
+        with shell(w) as t:
+            t.type(f"{w.program} run -q -- bash -c \"{script}\" &\n")
+            w.ok(wait_for((w.ws / "ready").exists), "begun", t.screen)
+            os.kill(sign * children(t.pid)[0], signal.SIGTERM)
+            wait_for((w.ws / "f").exists)
+            time.sleep(0.4)
+            w.same((w.ws / "f").read_text(), "term\n", f"SIGTERM to {what}")
+            (w.ws / "stop").touch()
+            t.type("wait %1; echo code $?\n")
+            w.ok(t.expect("code 7\r\n"), "it ends by itself", t.screen)
