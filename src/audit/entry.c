@@ -285,6 +285,15 @@ int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_lea
 	return entry_finish_both(e, line, &open, ret_leaf, err);
 }
 
+static size_t count_hidden(const struct entry *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		n += e->members[i].hidden;
+	return n;
+}
+
 int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
 		      struct digest *ret_leaf, struct writ_err *err)
 {
@@ -294,14 +303,14 @@ int entry_finish_both(const struct entry *e, struct buf *line, struct buf *open,
 	uint8_t salts[SALTS_MAX];
 	const size_t before = open->n;
 	size_t n = 0;
-	int r = crypto_random(salts, sizeof(salts), err);
+	int r = crypto_random(salts, count_hidden(e) * ENTRY_SALT, err);
 
 	if (e->failed || e->values.failed)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry of the log is too large");
 	sort(e, sorted);
 	for (size_t i = 0; r == 0 && i < e->n; i++)
 		if (sorted[i]->hidden) {
-			r = hide(e, sorted[i], &salts[i * ENTRY_SALT], &hidden[i], err);
+			r = hide(e, sorted[i], &salts[n * ENTRY_SALT], &hidden[i], err);
 			digests[n++] = hidden[i].digest;
 		}
 	if (r < 0)

@@ -89,12 +89,12 @@ static size_t add(struct polled *w, struct pollfd p)
 	return w->n++;
 }
 
-static void fill(struct session *s, struct polled *w, bool rest)
+static void fill(struct session *s, struct polled *w, bool rest, bool quiet)
 {
 	const int fixed[] = { s->signals,
 			      s->jail.session,
 			      s->jail.keeper,
-			      s->mediator,
+			      quiet ? -1 : s->mediator,
 			      rest ? -1 : s->egress,
 			      rest ? -1 : s->reader,
 			      s->git,
@@ -132,13 +132,30 @@ static short happened(const struct polled *w, size_t at)
 	return at ? w->p[at].revents : 0;
 }
 
+/* Once it was still for a while, it holds no more than somebody who waits needs. */
+static int wait_for(struct session *s, struct polled *w, int ms)
+{
+	enum { STILL_MS = 1000 };
+	const bool tired = s->stirred && (ms < 0 || ms > STILL_MS);
+	const int r = poll(w->p, (nfds_t)w->n, tired ? STILL_MS : ms);
+
+	if (r > 0)
+		s->stirred = true;
+	if (r == 0 && tired) {
+		session_rest();
+		s->stirred = false;
+	}
+	return r;
+}
+
 static void step(struct session *s)
 {
 	const int due = pulse_timeout(s), rest = net_rest(s, due);
+	const int most = rest > 0 ? rest : due, quiet = watch_quiet(s, most);
 	struct polled w;
 
-	fill(s, &w, rest > 0);
-	if (poll(w.p, (nfds_t)w.n, rest > 0 ? rest : due) < 0) {
+	fill(s, &w, rest > 0, quiet > 0);
+	if (wait_for(s, &w, quiet > 0 ? quiet : most) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
@@ -157,7 +174,8 @@ static void step(struct session *s)
 		}
 	if (w.p[POLL_SIGNALS].revents)
 		pulse_signal(s);
-	if (w.p[POLL_MEDIATOR].revents)
+	/* What came before something else is written down before it. */
+	if (w.p[POLL_MEDIATOR].revents || (quiet > 0 && s->mediator >= 0))
 		watch_event(s);
 	if (w.p[POLL_EGRESS].revents)
 		net_event(s);
@@ -685,6 +703,7 @@ static void clear(struct session *s)
 	scope_close(&s->feed);
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
+	scope_close(&s->inside);
 	session_place_clear(s);
 	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
 	if (cgroup_used(&s->cgroup))
@@ -714,6 +733,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,
+			     .inside = -1,
 			     .spawn = -1,
 			     .front = FRONT_INIT,
 			     .paths = { .run_fd = -1 } };
