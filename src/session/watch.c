@@ -1,11 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/packet.h"
@@ -32,40 +30,12 @@ struct watch_message {
 	char cap[CAP_TEXT_MAX];
 };
 
-/* --- events, as short as they are --- */
-
-enum { EVENT_HEAD = offsetof(struct mediate_event, object) };
-
-static bool send_event(int socket, struct mediate_event *e)
+static bool send_event(int socket, const struct mediate_event *e)
 {
-	struct iovec iov[] = { { e, EVENT_HEAD },
-			       { e->object, strlen(e->object) + 1 },
-			       { e->extra, strlen(e->extra) + 1 } };
-	const struct msghdr h = { .msg_iov = iov, .msg_iovlen = ARRAY_LEN(iov) };
+	char bytes[sizeof(*e)];
+	const size_t n = mediate_encode(e, bytes);
 
-	return sendmsg(socket, &h, MSG_NOSIGNAL) ==
-	       (ssize_t)(iov[0].iov_len + iov[1].iov_len + iov[2].iov_len);
-}
-
-/* False: that is none. */
-static bool unpack_event(const char *p, size_t n, struct mediate_event *ret)
-{
-	size_t object, extra;
-
-	if (n < EVENT_HEAD + 2 || n > sizeof(*ret) || p[n - 1] != 0)
-		return false;
-	object = strlen(p + EVENT_HEAD) + 1;
-	if (EVENT_HEAD + object >= n || object > sizeof(ret->object))
-		return false;
-	extra = strlen(p + EVENT_HEAD + object) + 1;
-	if (EVENT_HEAD + object + extra != n || extra > sizeof(ret->extra))
-		return false;
-	*ret = (struct mediate_event){ 0 };
-	memcpy(ret, p, EVENT_HEAD);
-	memcpy(ret->object, p + EVENT_HEAD, object);
-	memcpy(ret->extra, p + EVENT_HEAD + object, extra);
-	ret->comm[sizeof(ret->comm) - 1] = 0;
-	return true;
+	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
 /* One message of the supervisor. False: it is gone, or it makes no sense. */
@@ -331,7 +301,7 @@ static bool hear_one(struct session *s, bool *ret_exec)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n <= 0 || !unpack_event(bytes, (size_t)n, &e)) {
+	if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e)) {
 		scope_close(&s->mediator);
 		s->mediator = -1;
 		if (s->state < SESSION_ENDING)
