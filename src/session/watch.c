@@ -328,7 +328,7 @@ void watch_event(struct session *s)
 		s->execs = 0;
 	}
 	s->execs += n;
-	/* A refusal is told at once, also among many programs. */
+	/* After a refusal it is heard at once again: people are told, and others may follow. */
 	s->quiet_ms = exec && s->execs >= BUSY_MANY ? now + QUIET_MS : 0;
 }
 
