@@ -136,7 +136,7 @@ static short happened(const struct polled *w, size_t at)
 static int wait_for(struct session *s, struct polled *w, int ms)
 {
 	enum { STILL_MS = 1000 };
-	const bool tired = s->stirred && (ms < 0 || ms > STILL_MS);
+	const bool tired = s->stirred && (ms < 0 || ms >= STILL_MS);
 	const int r = poll(w->p, (nfds_t)w->n, tired ? STILL_MS : ms);
 
 	if (r > 0)
