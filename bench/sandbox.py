@@ -29,6 +29,7 @@ import stage
 from measure import Times, Way
 
 BUDGET_COLD, BUDGET_POOL, BUDGET_OPEN, BUDGET_WORK, BUDGET_UNTAR, BUDGET_GRANT_MS, BUDGET_PSS = 0.5, 0.2, 6.0, 1.03, 2.5, 1.0, 1.5
+IDLE_SECONDS = 2.5  # nothing happened for that long: idle
 LONG_ENOUGH_MS = 400  # a job is repeated until it takes that long, so that the start counts for nothing
 PEER_SECONDS = 15
 OUT = report.Printer()
@@ -224,13 +225,14 @@ def idle(work, head, env):
     try:
         shown = subprocess.run([*head, writ(), "ps"], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
         pids = family(next(text.split()[1] for text in shown.splitlines() if sid in text))
+        time.sleep(IDLE_SECONDS)
         mib, hidden = pss(pids)
         note = f"{len(pids)} processes" + (f", {hidden} of them not counted: only root may look" if hidden else "")
         OUT.add(report.row("memory of an idle session", "writ", mib, "MiB PSS", None if hidden else BUDGET_PSS, note=note))
     finally:
         stop_session(work, sid, head, env)
     with subprocess.Popen([*head, *peers.bwrap(work), "sleep", "100"], env=env) as p:
-        time.sleep(1)
+        time.sleep(IDLE_SECONDS)
         # Not the sleep, and with setpriv it is the same process.
         pids = [pid for pid in family(p.pid) if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "bwrap"]
         OUT.add(report.row("memory of an idle session", "bwrap", pss(pids)[0], "MiB PSS", note=f"{len(pids)} processes; a command waits"))

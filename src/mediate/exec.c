@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "base/banned.h"
 
@@ -13,21 +14,87 @@
  * target showed at that moment, for people to read.
  */
 
-enum { ARGS_MAX = 64 };
+enum { ARGS_MAX = 64, PART = 64, PAGE = 4096 };
 
-static void note_args(struct call *c, uint64_t argv, struct mediate_event *e)
+/* The arguments' addresses, in as few reads as page borders allow. */
+static size_t read_argv(struct call *c, uint64_t argv, uint64_t ret[static ARGS_MAX])
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < ARGS_MAX && n + 2 < sizeof(e->extra); i++) {
-		uint64_t at = 0;
+	while (n < ARGS_MAX) {
+		const uint64_t at = argv + 8 * n;
+		size_t more = (PAGE - (size_t)(at & (PAGE - 1))) / 8;
+
+		/* One that lies across a border is read alone. */
+		more = more == 0 ? 1 : more < ARGS_MAX - n ? more : ARGS_MAX - n;
+		if (task_read(c, at, ret + n, 8 * more) < 0)
+			break;
+		for (; more; more--, n++)
+			if (ret[n] == 0)
+				return n;
+	}
+	return n;
+}
+
+/* The beginning of each argument, all at once. */
+struct parts {
+	char text[ARGS_MAX * PART];
+	size_t from[ARGS_MAX + 1]; /* where each begins; the last ends where the next would */
+	size_t n;		   /* so many were read */
+};
+
+static void read_parts(struct call *c, const uint64_t *argv, size_t n, struct parts *ret)
+{
+	struct iovec its[ARGS_MAX];
+	size_t got;
+
+	ret->from[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		const size_t page = PAGE - (size_t)(argv[i] & (PAGE - 1));
+		const size_t want = page < PART ? page : PART;
+
+		its[i] = (struct iovec){ (void *)(uintptr_t)argv[i], want };
+		ret->from[i + 1] = ret->from[i] + want;
+	}
+	got = task_gather(c, its, n, ret->text, ret->from[n]);
+	for (ret->n = 0; ret->n < n && ret->from[ret->n + 1] <= got; ret->n++)
+		;
+}
+
+/* What is there of argument @i, if that is all of it; else NULL. */
+static const char *short_arg(const struct parts *p, size_t i, size_t *ret_n)
+{
+	const char *at, *end;
+
+	if (i >= p->n)
+		return NULL;
+	at = p->text + p->from[i];
+	end = memchr(at, 0, p->from[i + 1] - p->from[i]);
+	*ret_n = end ? (size_t)(end - at) : 0;
+	return end ? at : NULL;
+}
+
+static void note_args(struct call *c, uint64_t argv, struct mediate_event *e)
+{
+	uint64_t at[ARGS_MAX];
+	const size_t args = read_argv(c, argv, at);
+	struct parts parts;
+	size_t n = 0;
+
+	read_parts(c, at, args, &parts);
+	for (size_t i = 0; i < args && n + 2 < sizeof(e->extra); i++) {
+		size_t known = 0;
+		const char *text = short_arg(&parts, i, &known);
 		int got;
 
-		if (task_read(c, argv + 8u * i, &at, sizeof(at)) < 0 || at == 0)
-			break;
 		if (i > 0)
 			e->extra[n++] = ' ';
-		got = task_some(c, at, e->extra + n, sizeof(e->extra) - n);
+		if (text && known < sizeof(e->extra) - n) {
+			memcpy(e->extra + n, text, known);
+			n += known;
+			continue;
+		}
+		got = task_some(c, at[i], e->extra + n, sizeof(e->extra) - n);
 		if (got < 0)
 			break;
 		n += (size_t)got;

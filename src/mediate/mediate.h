@@ -88,6 +88,10 @@ struct mediate_event {
 	char extra[MEDIATE_TEXT];  /* exec: arguments, joined by blanks; else why */
 };
 
+/* From one process to another: @ret_bytes has room for a whole event. How many were used. */
+size_t mediate_encode(const struct mediate_event *e, char *ret_bytes);
+must_check bool mediate_decode(const char *bytes, size_t n, struct mediate_event *ret);
+
 struct mediator;
 
 /*

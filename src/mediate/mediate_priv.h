@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/fd.h"
 #include "mediate/mediate.h"
@@ -170,6 +171,8 @@ int task_text(struct call *c, uint64_t at, char *to); /* a path; length or -errn
 /* As much of a string as fits; its length or -errno. Always ends in a NUL. */
 int task_some(struct call *c, uint64_t at, char *to, size_t room);
 int task_read(struct call *c, uint64_t at, void *to, size_t n);
+/* Several places, one behind the other in @to: how much came, up to the first that failed. */
+size_t task_gather(struct call *c, const struct iovec *its, size_t n, void *to, size_t room);
 int task_write(struct call *c, uint64_t at, const void *from, size_t n);
 int task_open(struct call *c, const char *name, unsigned flags); /* "cwd", "fd/7": O_PATH */
 int task_fd(struct call *c, int fd);	  /* what its descriptor is: O_PATH */

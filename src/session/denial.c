@@ -320,14 +320,22 @@ static bool is_own_place(const struct session *s, struct sv path)
 	return false;
 }
 
-/* Is there something by that name inside? */
-static bool is_visible(int pid, struct sv path)
+/*
+ * Is there something by that name inside? All processes there have one root; the first that
+ * names a file shows where it is, and may be gone when others do.
+ */
+static bool is_visible(struct session *s, int pid, struct sv path)
 {
 	char at[PATH_MAX];
-	const int n = snprintf(at, sizeof(at), "/proc/%d/root" SV_FMT, pid, SV_ARG(path));
+	int n;
 
-	return n > 0 && (size_t)n < sizeof(at) &&
-	       faccessat(AT_FDCWD, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (s->inside < 0) {
+		(void)snprintf(at, sizeof(at), "/proc/%d/root", pid);
+		s->inside = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	n = snprintf(at, sizeof(at), "." SV_FMT, SV_ARG(path));
+	return s->inside >= 0 && n > 0 && (size_t)n < sizeof(at) &&
+	       faccessat(s->inside, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static void note_denial(struct session *s, const struct mediate_event *e, bool named);
@@ -365,7 +373,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
-	if (is_visible(e->pid, arg) || !path || !realpath(path, real) ||
+	if (is_visible(s, e->pid, arg) || !path || !realpath(path, real) ||
 	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)))
 		return;
 	why = why_unread(s, sv_from(real));

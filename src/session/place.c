@@ -384,10 +384,25 @@ static int drop_code(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1; /* the program itself comes first */
 }
 
+/*
+ * What was called deeper than we are left its frames behind. SECURITY: only of the process's
+ * own stack, below which nothing else is mapped for much longer than this.
+ */
+static void drop_frames(void)
+{
+	enum { NEAR = 16 << 10, FAR = 512 << 10 };
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(page - 1);
+
+	if (gettid() == getpid())
+		(void)madvise((void *)(here - FAR), FAR - NEAR, MADV_DONTNEED);
+}
+
 void session_rest(void)
 {
-	(void)dl_iterate_phdr(drop_code, NULL);
 	(void)malloc_trim(0);
+	drop_frames();
+	(void)dl_iterate_phdr(drop_code, NULL);
 }
 
 void session_place_clear(struct session *s)

@@ -91,12 +91,12 @@ static size_t add(struct polled *w, struct pollfd p)
 	return w->n++;
 }
 
-static void fill(struct session *s, struct polled *w, bool rest)
+static void fill(struct session *s, struct polled *w, bool rest, bool quiet)
 {
 	const int fixed[] = { s->signals,
 			      s->jail.session,
 			      s->jail.keeper,
-			      s->mediator,
+			      quiet ? -1 : s->mediator,
 			      rest ? -1 : s->egress,
 			      rest ? -1 : s->reader,
 			      s->git,
@@ -147,13 +147,30 @@ static void on_job(struct session *s)
 		session_end(s, "the job is gone", SESSION_SIGNALLED + SIGHUP);
 }
 
+/* Once it was still for a while, it holds no more than somebody who waits needs. */
+static int wait_for(struct session *s, struct polled *w, int ms)
+{
+	enum { STILL_MS = 1000 };
+	const bool tired = s->stirred && (ms < 0 || ms >= STILL_MS);
+	const int r = poll(w->p, (nfds_t)w->n, tired ? STILL_MS : ms);
+
+	if (r > 0)
+		s->stirred = true;
+	if (r == 0 && tired) {
+		session_rest();
+		s->stirred = false;
+	}
+	return r;
+}
+
 static void step(struct session *s)
 {
 	const int due = pulse_timeout(s), rest = net_rest(s, due);
+	const int most = rest > 0 ? rest : due, quiet = watch_quiet(s, most);
 	struct polled w;
 
-	fill(s, &w, rest > 0);
-	if (poll(w.p, (nfds_t)w.n, rest > 0 ? rest : due) < 0) {
+	fill(s, &w, rest > 0, quiet > 0);
+	if (wait_for(s, &w, quiet > 0 ? quiet : most) < 0) {
 		/* More places than this process may have open files. */
 		if (errno != EINTR)
 			session_end(s, "too few descriptors", SESSION_FAILED);
@@ -176,7 +193,8 @@ static void step(struct session *s)
 		pulse_signal(s);
 	if (w.p[POLL_JOB].revents)
 		on_job(s);
-	if (w.p[POLL_MEDIATOR].revents)
+	/* What came before something else is written down before it. */
+	if (w.p[POLL_MEDIATOR].revents || (quiet > 0 && s->mediator >= 0))
 		watch_event(s);
 	if (w.p[POLL_EGRESS].revents)
 		net_event(s);
@@ -711,6 +729,7 @@ static void clear(struct session *s)
 	scope_close(&s->feed);
 	scope_close(&s->signals);
 	scope_close(&s->mounts);
+	scope_close(&s->inside);
 	session_place_clear(s);
 	if (s->stopped)
 		job_wake(s);
@@ -742,6 +761,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .signals = -1,
 			     .control = -1,
 			     .mounts = -1,
+			     .inside = -1,
 			     .spawn = -1,
 			     .shared_fd = -1,
 			     .front = FRONT_INIT,

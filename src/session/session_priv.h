@@ -190,6 +190,9 @@ struct session {
 	int mediator; /* socket; -1: there is none yet, or nothing is mediated */
 	int listener; /* of the first command, while there is no mediator; else -1 */
 	bool first;   /* its first program was let through */
+	uint64_t execs_ms, quiet_ms; /* since when @execs is counted; until then it is not heard */
+	uint32_t execs;
+	int inside; /* the root of the jail, as its first program saw it; -1: not asked for yet */
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader; /* socket of the process that reads requests; -1: none */
 	bool reads; /* there is to be one */
@@ -221,6 +224,7 @@ struct session {
 	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
+	bool stirred; /* something happened since it rested last */
 	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
 		int fd;
@@ -398,7 +402,9 @@ struct sv environ_get(char *const *envp, struct sv name);
 /* Takes @fd. @first: of the command that the session was made for. */
 must_check int watch_listener(struct session *s, int fd, bool first, struct writ_err *err);
 must_check int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
-void watch_event(struct session *s);
+void watch_event(struct session *s); /* all that there is to hear */
+/* For so many milliseconds, of @most, the mediator's events may wait; 0: hear them at once. */
+int watch_quiet(struct session *s, int most);
 void watch_call(struct session *s, short revents); /* something at session.listener */
 
 /* net.c: the way to the network */

@@ -17,12 +17,26 @@
  */
 
 enum { REST_MS = 1000 };
+/*
+ * Who runs one program after the other is heard a few times in a row, and from then on every
+ * now and then: to wake for each costs more than to write it down. What the mediator has said
+ * waits in the socket, where it outlives it. All of it fits.
+ */
+enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 16, HEAR_MAX = 128 };
 enum watch_type { WATCH_LISTENER = 1, WATCH_GRANT, WATCH_REVOKE };
 
 struct watch_message {
 	uint32_t type;
 	char cap[CAP_TEXT_MAX];
 };
+
+static bool send_event(int socket, const struct mediate_event *e)
+{
+	char bytes[sizeof(*e)];
+	const size_t n = mediate_encode(e, bytes);
+
+	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
 
 /* One message of the supervisor. False: it is gone, or it makes no sense. */
 static bool obey(struct mediator *m, struct arena *a, int socket)
@@ -119,9 +133,10 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		} else if (r > 0) {
 			rested = false;
 		}
-		if (r > 0 && send(socket, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
+		if (r > 0 && !send_event(socket, &e))
 			_exit(1);
-		while (poll(&p, 1, 0) > 0)
+		/* While there are events, the next wait finds what the supervisor says. */
+		while (r == 0 && poll(&p, 1, 0) > 0)
 			if (!obey(m, s->a, socket))
 				_exit(0);
 	}
@@ -257,23 +272,53 @@ int watch_rule(struct session *s, bool grant, const char *cap, struct writ_err *
 	return r < 0 ? r : tell(s, &m, -1, err);
 }
 
-/* SECURITY: without its mediator a session cannot go on. */
-void watch_event(struct session *s)
+/* One event. False: there is none now. SECURITY: without its mediator a session cannot go on. */
+static bool hear_one(struct session *s, bool *ret_exec)
 {
 	struct mediate_event e;
-	const ssize_t n = recv(s->mediator, &e, sizeof(e), MSG_DONTWAIT);
+	char bytes[sizeof(e)];
+	const ssize_t n = recv(s->mediator, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n != (ssize_t)sizeof(e)) {
+		return false;
+	if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e)) {
 		scope_close(&s->mediator);
 		s->mediator = -1;
 		if (s->state < SESSION_ENDING)
 			session_end(s, "the mediator is gone", SESSION_FAILED);
-		return;
+		return false;
 	}
-	e.comm[sizeof(e.comm) - 1] = 0;
-	e.object[sizeof(e.object) - 1] = 0;
-	e.extra[sizeof(e.extra) - 1] = 0;
+	*ret_exec = e.op == MEDIATE_EXEC && !e.denied;
 	denial_note(s, &e);
+	return true;
+}
+
+void watch_event(struct session *s)
+{
+	const uint64_t now = clock_ms();
+	bool exec = false;
+	uint32_t n = 0;
+
+	record_gather(s);
+	while (n < HEAR_MAX && s->mediator >= 0 && hear_one(s, &exec))
+		n++;
+	record_flush(s);
+	if (now - s->execs_ms > BUSY_MS) {
+		s->execs_ms = now;
+		s->execs = 0;
+	}
+	s->execs += n;
+	/* After a refusal it is heard at once again: people are told, and others may follow. */
+	s->quiet_ms = exec && n < HEAR_MAX && s->execs >= BUSY_MANY ? now + QUIET_MS : 0;
+}
+
+int watch_quiet(struct session *s, int most)
+{
+	const uint64_t now = s->quiet_ms ? clock_ms() : 0;
+
+	if (s->quiet_ms <= now) {
+		s->quiet_ms = 0;
+		return 0;
+	}
+	return most >= 0 && (uint64_t)most < s->quiet_ms - now ? most : (int)(s->quiet_ms - now);
 }
