@@ -311,6 +311,7 @@ static bool write_some(struct link *k, struct sv v)
 	if (!(k->ssl ? write_tls(k, v, &put) : write_plain(k, v, &put)))
 		return false;
 	fifo_drop(&k->out, put);
+	k->l7->moved += k->what == LINK_SERVER ? put : 0;
 	return true;
 }
 
@@ -334,6 +335,8 @@ void link_write(struct link *k)
 {
 	if (k->fd < 0)
 		return;
+	if (k->mute)
+		fifo_drop(&k->out, k->out.n);
 	while (k->out.n && !k->blocked && !k->dead && !k->shaking)
 		if (!write_some(k, fifo_view(&k->out)))
 			break;

@@ -42,6 +42,15 @@ static void end(struct session *s, const char *event, const char *why, int code)
 	session_end(s, why, code);
 }
 
+bool token_is_over(const struct session *s)
+{
+	const struct session_token *t = s->opt->token;
+
+	return t && ((s->token_ms && clock_ms() >= s->token_ms) ||
+		     (uint64_t)time(NULL) >= t->chain->deadline ||
+		     wallet_revoked(t->wallet, t->chain));
+}
+
 int token_timeout(struct session *s, int least)
 {
 	const struct session_token *t = s->opt->token;
