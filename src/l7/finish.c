@@ -1,4 +1,8 @@
 /* What is still sent for a client that is gone, and the end of the session. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "l7/l7_priv.h"
 
 #include "base/banned.h"
@@ -39,7 +43,9 @@ static bool is_any_owed(const struct client *c)
 	if (!q || q->broken)
 		return false;
 	/* What it has said and nobody has read yet may be the rest of it, or the next one. */
-	return c->link.in.n ? q->at != CALL_ASKING : !q->tunnel && is_owed(q);
+	if (c->link.in.n && !c->last)
+		return q->at != CALL_ASKING;
+	return !q->tunnel && is_owed(q);
 }
 
 void finish_client(struct client *c)
@@ -88,24 +94,42 @@ static void give_up(struct l7 *l)
 		for (struct call *q = c->calls; q; q = q->next)
 			if (!is_sent(q)) {
 				copy_safe(q->why, sizeof(q->why), sv_from(too_late));
+				c->cut |= !c->why;
 				client_close(c, too_late);
-				c->cut = true;
 			}
 		link_kill(k);
 	}
 	l7_bury(l);
 }
 
+/* By what servers have confirmed: what is written may still lie in the kernel. */
+static uint64_t count_acked(const struct l7 *l)
+{
+	uint64_t sum = 0;
+
+	for (const struct link *k = l->links; k; k = k->next) {
+		struct tcp_info t = { 0 };
+		socklen_t n = sizeof(t);
+
+		if (k->what == LINK_SERVER && k->fd >= 0 &&
+		    getsockopt(k->fd, IPPROTO_TCP, TCP_INFO, &t, &n) == 0)
+			sum += t.tcpi_bytes_acked;
+	}
+	return sum;
+}
+
 void finish_look(struct l7 *l)
 {
 	const uint64_t now = l7_now_ms(l);
 	bool busy = !l->last;
+	uint64_t acked;
 
 	if (!l->finishing || l->finished)
 		return;
-	if (l->moved != l->moved_seen)
+	acked = count_acked(l);
+	if (acked != l->acked)
 		l->still_ms = now;
-	l->moved_seen = l->moved;
+	l->acked = acked;
 	if (now >= l->finish_ms || now - l->still_ms >= FINISH_STILL_MS) {
 		give_up(l);
 		l->finished = true;

@@ -471,7 +471,7 @@ struct l7 {
 	bool gone;			/* the supervisor */
 	size_t leaving;			/* clients that are gone, with something on its way */
 	bool finishing, last, finished; /* the session is over; nobody more comes */
-	uint64_t finish_ms, still_ms, moved, moved_seen;
+	uint64_t finish_ms, still_ms, acked;
 	bool deaf; /* nobody to tell: in tests of the codecs */
 };
 

@@ -311,7 +311,6 @@ static bool write_some(struct link *k, struct sv v)
 	if (!(k->ssl ? write_tls(k, v, &put) : write_plain(k, v, &put)))
 		return false;
 	fifo_drop(&k->out, put);
-	k->l7->moved += k->what == LINK_SERVER ? put : 0;
 	return true;
 }
 

@@ -32,6 +32,7 @@ static const int calls[] = {
 	SYS_futex,
 	SYS_getpid,
 	SYS_getrandom,
+	SYS_getsockopt,
 	SYS_madvise,
 	SYS_mmap,
 	SYS_mremap,
