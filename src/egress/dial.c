@@ -185,24 +185,17 @@ static enum upstream_state introduce(struct egress *e, struct attempt *a, uint32
 	return upstream_ask(e, a) ? UPSTREAM_WAIT : UPSTREAM_FAILED;
 }
 
-static bool is_connected(int fd)
-{
-	int error = 0;
-	socklen_t n = sizeof(error);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0;
-}
-
 void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 {
 	struct flow *f = a->flow;
 	enum upstream_state state = UPSTREAM_FAILED;
-	const int fd = a->fd;
+	int error = 0, fd = a->fd;
+	socklen_t n = sizeof(error);
 	struct cap_net_addr to = a->to;
 
 	if (fd < 0 || f->state != FLOW_DIAL)
 		return;
-	if (!(events & (EPOLLERR | EPOLLHUP)) || is_connected(fd))
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
 		state = introduce(e, a, events);
 	if (state == UPSTREAM_WAIT)
 		return;

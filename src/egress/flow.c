@@ -108,13 +108,13 @@ static void drop_setup(struct egress *e, struct flow *f)
 	e->waiting_n--;
 }
 
-/* Nobody else has it open, so the watch ends with it. */
-static void close_side(int fd, bool reset)
+static void close_side(struct egress *e, int fd, bool reset)
 {
 	const struct linger hard = { 1, 0 };
 
 	if (fd < 0)
 		return;
+	egress_unwatch(e, fd);
 	if (reset)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(fd);
@@ -129,11 +129,8 @@ static void bury(struct egress *e, struct flow *f, bool reset)
 	if (!waiting)
 		unlink_flow(&e->flows, f);
 	tunnel_free(e, f);
-	/* SECURITY: this one came from elsewhere, where it may not be closed yet. */
-	if (f->publish && f->fd[1] >= 0)
-		egress_unwatch(e, f->fd[1]);
-	close_side(f->fd[0], reset);
-	close_side(f->fd[1], reset);
+	close_side(e, f->fd[0], reset);
+	close_side(e, f->fd[1], reset);
 	f->fd[0] = f->fd[1] = -1;
 	f->state = FLOW_DEAD;
 	e->flows_n--;
@@ -346,7 +343,7 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 		e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd) : NULL;
 
 	if (!f) {
-		close_side(fd, true);
+		close_side(e, fd, true);
 		return;
 	}
 	if (l->shared && !is_expected(e, fd, &x)) {
@@ -441,7 +438,8 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	drop_setup(e, f);
 	link_flow(&e->flows, f);
 	f->state = FLOW_TUNNEL;
-	/* What there is to read is told with this; of the other side it has been. */
+	f->side[1] |= READABLE;
+	f->side[0] |= READABLE;
 	egress_rewatch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, (char *)f + 1);
 	tunnel_run(e, f);
 }

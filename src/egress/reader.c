@@ -74,7 +74,6 @@ void reader_pass(struct egress *e, struct flow *f)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
 		return;
 	}
-	egress_unwatch(e, f->fd[0]);
 	flow_forget(e, f);
 }
 
