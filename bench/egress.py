@@ -25,11 +25,14 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tests/net")]
+import measure  # noqa: E402
+import peers as boxes  # noqa: E402
 import proxies as peers  # noqa: E402
-import sandbox  # noqa: E402
 import space  # noqa: E402
 import world as names  # noqa: E402
 
+WRIT = Path(os.environ.get("WRIT", ROOT / "build/release/prog/writ")).resolve()
+BUILD = WRIT.parent.parent
 NAME, ADDRESS = "origin.bench.test", "1.2.3.10"  # in networks of our own
 PORT = {"echo": 7001, "source": 7002, "tls": 443}
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
@@ -73,7 +76,7 @@ class World:
             zone.zone[NAME] = {"A": [ADDRESS], "ttl": 60}
             await asyncio.get_running_loop().create_datagram_endpoint(lambda: zone, local_addr=(names.DNS, 53))
             origin = await asyncio.create_subprocess_exec(
-                sandbox.BUILD / "bench/origin", "0.0.0.0", *(str(PORT[p]) for p in ("echo", "source", "tls")),
+                BUILD / "bench/origin", "0.0.0.0", *(str(PORT[p]) for p in ("echo", "source", "tls")),
                 self.leaf, self.leaf_key, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
             if await origin.stdout.readline() == b"ready\n":
                 boss.sendall(b"r")
@@ -119,10 +122,10 @@ class Writ:
     def __init__(self, w):
         work = w.dir / "work"
         work.mkdir()
-        shutil.copy(sandbox.BUILD / "bench/load", work / "load")
+        shutil.copy(BUILD / "bench/load", work / "load")
         (work / "p.writ").write_text(f"version 1\nallow net tcp://{NAME}:{PORT['echo']}-{PORT['source']}\n"
                                      f"allow net https://{NAME}/** methods=GET\n")
-        self.client = Client(w, [sandbox.WRIT, "run", "-q", "--policy", "p.writ", "--", "./load"], work)
+        self.client = Client(w, [str(WRIT), "run", "-q", "--policy", "p.writ", "--", "./load"], work)
         self.port = PORT
 
     def target(self, what):
@@ -160,7 +163,7 @@ def row(what, who, measured, unit, budget=None, note="", least=False):
 class Bench:
     def __init__(self, w, opt):
         self.w, self.opt = w, opt
-        self.outside = Client(w, [sandbox.BUILD / "bench/load"], w.dir)
+        self.outside = Client(w, [BUILD / "bench/load"], w.dir)
         self.writ, self.direct, self.peers = Writ(w), Direct(), []
         for kind in peers.PEERS:
             peer = kind(w)
@@ -289,15 +292,14 @@ def start(w, rounds):
     """What a session with a rule for the network takes more than one without, in bwrap's whole starts."""
     work = w.dir / "start"
     work.mkdir()
-    ways = {"bwrap": [*sandbox.bwrap(work), "--", "/bin/true"], "without": [sandbox.WRIT, "run", "-q", "--", "/bin/true"],
-            "with": [sandbox.WRIT, "run", "-q", "--allow", f"net:tcp://{NAME}:7001", "--", "/bin/true"],
-            "read": [sandbox.WRIT, "run", "-q", "--allow", f"net:https://{NAME}/x/**", "--", "/bin/true"]}
-    got = sandbox.interleave(rounds, ways, work)
-    bwrap, plain = got["bwrap"][0], got["without"][0]
+    ways = {"bwrap": [*boxes.bwrap(work), "/bin/true"], "without": [str(WRIT), "run", "-q", "--", "/bin/true"],
+            "with": [str(WRIT), "run", "-q", "--allow", f"net:tcp://{NAME}:7001", "--", "/bin/true"],
+            "read": [str(WRIT), "run", "-q", "--allow", f"net:https://{NAME}/x/**", "--", "/bin/true"]}
+    got = {k: v.median for k, v in measure.interleave({k: measure.Way(v) for k, v in ways.items()}, rounds, work).items()}
+    bwrap, plain = got["bwrap"], got["without"]
     for name, budget in (("with", 0.1), ("read", None)):
         row("a net rule adds to a start" if budget else "one whose requests are read", "writ",
-            (got[name][0] - plain) / bwrap, "x bwrap", budget,
-            f"{got[name][0] * 1e3:.2f} ms, without {plain * 1e3:.2f}, bwrap {bwrap * 1e3:.2f}")
+            (got[name] - plain) / bwrap, "x bwrap", budget, f"{got[name]:.2f} ms, without {plain:.2f}, bwrap {bwrap:.2f}")
 
 
 def main():
@@ -311,7 +313,6 @@ def main():
     def wanted(name):
         return not opt.words or any(word in name for word in opt.words)
 
-    sandbox_dies = ctypes.CDLL(None).prctl
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR", "/var/tmp")) as d:
         os.chmod(d, 0o755)
         os.environ.update(HOME=f"{d}/home", XDG_STATE_HOME=f"{d}/state", XDG_CONFIG_HOME=f"{d}/config", WRIT_RESOLVER=names.DNS)
@@ -324,7 +325,7 @@ def main():
             # What a start leaves behind is waited for, so nothing else may be running yet.
             pid = os.fork()
             if pid == 0:
-                sandbox_dies(sandbox.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+                measure.adopt_orphans()
                 start(w, 6 * opt.rounds)
                 Path(d, "rows").write_text(json.dumps(ROWS))
                 os._exit(0)

@@ -89,34 +89,46 @@ static int check_http_seg(struct sv seg, bool last, struct writ_err *err)
 		return refuse(err, "request path with an empty segment");
 	if (is_dots(seg))
 		return refuse(err, "request path with a dot segment");
-	while (seg.n)
-		if (http_byte(&seg) < 0)
+	while (seg.n) {
+		if (cap_is_lit(seg.p[0]))
+			seg = sv_skip(seg, 1);
+		else if (http_byte(&seg) < 0)
 			return refuse(err, "request path that servers may read differently");
+	}
 	return 0;
+}
+
+/* How many bytes at the start are written as they are. */
+static size_t plain_bytes(struct sv s)
+{
+	size_t n = 0;
+
+	while (n < s.n && (s.p[n] == '/' || cap_is_lit(s.p[n])))
+		n++;
+	return n;
 }
 
 int cap_put_http_path(struct buf *b, struct sv raw, struct writ_err *err)
 {
 	struct sv rest = sv_skip(raw, 1);
-	bool last = false;
+	bool more = true;
 
 	if (raw.n == 0 || raw.p[0] != '/')
 		return refuse(err, "request path does not start with a slash");
-	while (!last) {
-		int r;
+	while (more) {
+		const struct sv seg = cut_at(&rest, '/', &more);
+		const int r = check_http_seg(seg, !more, err);
 
-		last = sv_find(rest, '/') == SIZE_MAX;
-		r = check_http_seg(sv_cut(&rest, '/'), last, err);
 		if (r < 0)
 			return r;
 	}
 	while (raw.n) {
-		const int c = http_byte(&raw); /* an encoded slash was refused above */
+		const size_t n = plain_bytes(raw);
 
-		if (c == '/')
-			buf_ch(b, '/');
-		else
-			put_byte(b, (unsigned char)c);
+		buf_sv(b, sv_sub(raw, 0, n));
+		raw = sv_skip(raw, n);
+		if (raw.n) /* an encoded slash was refused above */
+			put_byte(b, (unsigned char)http_byte(&raw));
 	}
 	return buf_check(b, err);
 }

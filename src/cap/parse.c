@@ -302,8 +302,7 @@ static int params_parse(struct arena *a, struct sv s, bool more, struct cap *c, 
 		struct sv value;
 		int r;
 
-		more = sv_find(s, ';') != SIZE_MAX;
-		value = sv_cut(&s, ';');
+		value = cut_at(&s, ';', &more);
 		p = find_param(sv_sub(value, 0, sv_find(value, '=')));
 		/* Nothing at or above this one before: in order, and each once. */
 		if (p == P_COUNT || seen >> p)
@@ -379,13 +378,15 @@ static struct cap_hint find_hint(const struct cap *c, struct sv resource)
 	return h;
 }
 
-static uint64_t bit_of(struct sv s)
+/* Two bits, of a hash whose upper half is good for short names too. */
+static uint64_t bits_of(struct sv s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < s.n; i++)
 		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-	return UINT64_C(1) << (h >> 58);
+	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return UINT64_C(1) << (h >> 58) | UINT64_C(1) << (h >> 52 & 63);
 }
 
 static uint64_t bits_of_seq(const struct cap_seq *q)
@@ -394,13 +395,13 @@ static uint64_t bits_of_seq(const struct cap_seq *q)
 
 	for (size_t i = 0; i < q->n; i++)
 		if (!q->segs[i].star)
-			bits |= bit_of(q->segs[i].pre);
+			bits |= bits_of(q->segs[i].pre);
 	return bits;
 }
 
 static uint64_t bits_of_host(const struct cap_host *h)
 {
-	return h->kind == CAP_HOST_NAME ? bit_of(h->name) : 0;
+	return h->kind == CAP_HOST_NAME ? bits_of(h->name) : 0;
 }
 
 /*
@@ -445,8 +446,7 @@ int cap_parse(struct arena *a, enum cap_kind kind, struct sv text, struct cap *r
 	c.realm = sv_cut(&rest, ':');
 	if (!cap_is_id(c.realm))
 		return fail(err, WRIT_E_SYNTAX, "realm", c.text);
-	more = sv_find(rest, ';') != SIZE_MAX;
-	resource = sv_cut(&rest, ';');
+	resource = cut_at(&rest, ';', &more);
 	r = rule->resource(a, resource, rule, &c);
 	if (r < 0)
 		return fail(err, r, "resource", c.text);

@@ -25,7 +25,26 @@ static inline bool same_bytes(struct sv a, struct sv b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-bool cap_is_lit(char c);
+/* The text before the next @sep, and whether there was one: *@s goes on behind it. */
+static inline struct sv cut_at(struct sv *s, char sep, bool *ret_more)
+{
+	const char *at = s->n ? memchr(s->p, sep, s->n) : NULL;
+	const struct sv head = { s->p, at ? (size_t)(at - s->p) : s->n };
+	const size_t gone = head.n + (at != NULL);
+
+	*ret_more = at;
+	*s = (struct sv){ s->p + gone, s->n - gone };
+	return head;
+}
+
+/* One bit per ASCII byte: A-Z a-z 0-9 . _ ~ + @ = - */
+static inline bool cap_is_lit(char c)
+{
+	static const uint32_t lit[8] = { 0, 0x23ff6800, 0x87ffffff, 0x47fffffe };
+	const unsigned char u = (unsigned char)c;
+
+	return lit[u >> 5] >> (u & 31) & 1;
+}
 
 /* --- seq.c --- */
 

@@ -2,15 +2,6 @@
 
 #include "base/banned.h"
 
-bool cap_is_lit(char c)
-{
-	/* One bit per ASCII byte: A-Z a-z 0-9 . _ ~ + @ = - */
-	static const uint32_t lit[8] = { 0, 0x23ff6800, 0x87ffffff, 0x47fffffe };
-	const unsigned char u = (unsigned char)c;
-
-	return lit[u >> 5] >> (u & 31) & 1;
-}
-
 bool cap_is_id(struct sv s)
 {
 	if (s.n == 0 || s.n > 63)
@@ -173,11 +164,11 @@ int cap_seq_parse(struct arena *a, struct sv text, unsigned flags, struct cap_se
 		return WRIT_E_NOMEM;
 	/* "/" has no segments; in a urlpath it has an empty one. */
 	for (bool last = text.n == 0 && !(flags & (SEQ_SLASH | SEQ_REF)); !last;) {
-		struct sv part;
+		bool more;
+		const struct sv part = cut_at(&text, '/', &more);
 		int r;
 
-		last = sv_find(text, '/') == SIZE_MAX;
-		part = sv_cut(&text, '/');
+		last = !more;
 		r = seq_part(a, part, last, flags, segs, &s);
 		if (r < 0)
 			return r;

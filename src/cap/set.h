@@ -88,6 +88,9 @@ struct cap_set {
 	/* cap_set_index(): the hints of caps and nots close together; NULL if there is none. */
 	const struct cap_look *look_caps, *look_nots;
 	size_t look_caps_n, look_nots_n;
+	/* Only what can reach a connection or a request. */
+	const struct cap_look *look_net_caps, *look_net_nots;
+	size_t look_net_caps_n, look_net_nots_n;
 	/*
 	 * What this set is the meet of: each decides too, and must not refuse. So a mistake
 	 * in the meet widens nothing, and it can be said who refused.
@@ -101,6 +104,7 @@ struct cap_set {
 struct cap_look {
 	struct cap_hint hint;
 	enum cap_action action;
+	uint32_t at; /* which entry */
 };
 
 #define RULE_NONE UINT32_MAX

@@ -27,15 +27,20 @@ enum egress_type {
 	EGRESS_ANSWER,	  /* to EGRESS_ASK @id: @count is not 0 if allowed */
 	EGRESS_GRANT,	  /* @text is a capability */
 	EGRESS_REVOKE,
+	EGRESS_FINISH, /* nobody inside is alive: what they sent is passed on, for @count ms */
 	/* to the supervisor */
 	EGRESS_BIND, /* @text is a struct egress_bind */
 	EGRESS_WANT_RESOLVER,
 	EGRESS_WANT_READER,
-	EGRESS_ASK,   /* @text is a struct egress_event: what a person is asked */
-	EGRESS_EVENT, /* @text is a struct egress_event */
-	EGRESS_GIT,   /* descriptor: a connection for the git helper */
-	EGRESS_READY, /* from the reader: @text is the certificate of its authority, PEM */
+	EGRESS_ASK,	 /* @text is a struct egress_event: what a person is asked */
+	EGRESS_EVENT,	 /* @text is a struct egress_event */
+	EGRESS_GIT,	 /* descriptor: a connection for the git helper */
+	EGRESS_READY,	 /* from the reader: @text is the certificate of its authority, PEM */
+	EGRESS_FINISHED, /* nothing is left of what EGRESS_FINISH was for */
 };
+
+/* How long the last bytes of a session may take, and how long none of them may move. */
+enum { FINISH_MS = 5000, FINISH_STILL_MS = 2000, FINISH_LOOK_MS = 10 };
 
 enum { EGRESS_TEXT = CAP_TEXT_MAX, EGRESS_FDS = 64 };
 

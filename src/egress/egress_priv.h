@@ -184,6 +184,9 @@ struct egress {
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
 	bool wants_resolver, wants_reader, starved; /* out of descriptors: accept later */
+	bool finishing, finished, last_told;
+	bool deaf;			     /* the mediator is gone */
+	uint64_t finish_ms, moved_ms, acked; /* when it is too late; when something last moved */
 	VEC(struct lookup) lookups;
 	struct asker *askers;
 	size_t tcp_lookups;
@@ -249,6 +252,7 @@ void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint3
 void flow_answered(struct egress *e, uint32_t id, uint32_t answer);
 void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to);
 void flow_close(struct egress *e, struct flow *f, bool reset, const char *why);
+void flow_cut(struct egress *e, struct flow *f, const char *why); /* nobody denied it */
 void flow_timers(struct egress *e);
 void flow_inside(struct egress *e, uint32_t id, int fd);
 void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
@@ -275,6 +279,16 @@ must_check bool upstream_ask(const struct egress *e, struct attempt *a);
 enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
 must_check enum upstream_state upstream_heard(struct egress *e, struct attempt *a, uint32_t events);
 
+/* finish.c: the end of the session */
+void finish_begin(struct egress *e, uint32_t ms);
+void finish_listeners(struct egress *e);
+void finish_look(struct egress *e);
+/* Which of its sides is the session's? */
+static inline unsigned flow_inner(const struct flow *f)
+{
+	return f->publish ? 1 : 0;
+}
+
 /* head.c: what a client says before it is known where it goes */
 void head_read(struct egress *e, struct flow *f);
 void head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
@@ -293,6 +307,7 @@ void name_timers(struct egress *e);
 void reader_pass(struct egress *e, struct flow *f);
 void reader_heard(struct egress *e);
 void reader_came(struct egress *e);
+void reader_last(struct egress *e); /* nobody more comes for it */
 void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
 		    const char *why);
 

@@ -154,14 +154,25 @@ struct flow *flow_for_reader(struct egress *e, uint32_t reader_id)
 	return f;
 }
 
-void flow_close(struct egress *e, struct flow *f, bool reset, const char *why)
+static void end(struct egress *e, struct flow *f, bool reset, enum cap_answer answer,
+		const char *why)
 {
-	struct egress_event ev = { .what = EGRESS_CLOSE, .answer = why ? CAP_DENY : CAP_ALLOW };
+	struct egress_event ev = { .what = EGRESS_CLOSE, .answer = answer };
 
 	fill_event(e, f, &ev);
 	copy_text(ev.why, sizeof(ev.why), sv_from(why));
 	egress_event(e, &ev);
 	bury(e, f, reset);
+}
+
+void flow_close(struct egress *e, struct flow *f, bool reset, const char *why)
+{
+	end(e, f, reset, why ? CAP_DENY : CAP_ALLOW, why);
+}
+
+void flow_cut(struct egress *e, struct flow *f, const char *why)
+{
+	end(e, f, true, CAP_ALLOW, why);
 }
 
 /*

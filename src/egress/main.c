@@ -116,6 +116,10 @@ static void open_listener(struct egress *e, struct listener *l, int fd)
 {
 	const int on = 1;
 
+	if (e->finishing) {
+		close(fd);
+		return;
+	}
 	l->fd = fd;
 	/* Those who come have it from the listener. */
 	if (l->l.what != REACH_DNS_UDP)
@@ -388,6 +392,9 @@ static void obey(struct egress *e)
 		on_rule(e, &m);
 		end_revoked(e);
 		break;
+	case EGRESS_FINISH:
+		finish_begin(e, m.count);
+		break;
 	case EGRESS_NOTHING:
 	case EGRESS_BIND:
 	case EGRESS_WANT_RESOLVER:
@@ -396,6 +403,7 @@ static void obey(struct egress *e)
 	case EGRESS_EVENT:
 	case EGRESS_GIT:
 	case EGRESS_READY:
+	case EGRESS_FINISHED:
 		break;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -527,6 +535,7 @@ static void loop(struct egress *e)
 				end_rest(e);
 			flow_timers(e);
 			name_timers(e);
+			finish_look(e);
 		}
 		free_dead(e);
 	}

@@ -77,6 +77,14 @@ void reader_pass(struct egress *e, struct flow *f)
 	flow_forget(e, f);
 }
 
+void reader_last(struct egress *e)
+{
+	const struct reader_message m = { .type = READER_LAST };
+
+	if (e->reader >= 0)
+		(void)send_reader(e, &m, NULL, -1);
+}
+
 /* A server for the reader: a flow with nobody on the near side. */
 static void on_dial(struct egress *e, const struct reader_message *m)
 {

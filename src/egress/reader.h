@@ -19,6 +19,7 @@ enum reader_type {
 	READER_TAKE,	/* to the reader; descriptor: a client that wants @host at @port */
 	READER_DIAL,	/* from the reader: a server for @host at @port, under its own @id */
 	READER_DIALLED, /* to the reader; descriptor, or none and @why; @host is the address */
+	READER_LAST,	/* to the reader: no client comes any more */
 };
 
 enum { READER_BYTES = 64 << 10 };

@@ -49,8 +49,8 @@ static uint16_t port_of(int fd)
 static void answer(struct egress *e, struct route_message *m)
 {
 	m->type = ROUTE_ANSWER;
-	if (send(e->route_socket, m, sizeof(*m), MSG_NOSIGNAL) != (ssize_t)sizeof(*m))
-		_exit(0);
+	/* Where that fails it is gone, which is heard next. */
+	(void)!send(e->route_socket, m, sizeof(*m), MSG_NOSIGNAL);
 }
 
 static void refuse(struct egress *e, struct route_message *m, struct sv host, int err)
@@ -145,11 +145,21 @@ static void on_ask(struct egress *e, struct route_message *m)
 	answer(e, m);
 }
 
+/* SECURITY: without it nobody can be told apart but those whom it announced. */
+static void mediator_gone(struct egress *e)
+{
+	egress_unwatch(e, e->route_socket);
+	e->deaf = true;
+	finish_listeners(e);
+}
+
 void shared_heard(struct egress *e)
 {
 	struct route_message m;
 	ssize_t n;
 
+	if (e->deaf)
+		return;
 	while ((n = recv(e->route_socket, &m, sizeof(m), MSG_DONTWAIT)) == (ssize_t)sizeof(m)) {
 		if (m.type == ROUTE_ASK) {
 			on_ask(e, &m);
@@ -159,9 +169,8 @@ void shared_heard(struct egress *e)
 			if (e->expected[i].id == m.id)
 				e->expected[i].from = m.port;
 	}
-	/* SECURITY: without the mediator nobody can be told apart. */
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-		_exit(0);
+		mediator_gone(e);
 }
 
 /* Who came from port @from? False: nobody that was announced. */

@@ -199,11 +199,33 @@ static bool is_bulk(struct egress *e, struct flow *f, unsigned from, size_t move
 	return t && take_pipe(e, t->pipe);
 }
 
+/* Nobody is left to have it; unread, it would make a reset of our end. */
+static enum moved drop(struct egress *e, struct flow *f, unsigned from)
+{
+	size_t dropped = 0;
+
+	transfer_end(e, f, from);
+	while (!(f->side[from] & AT_END) && (f->side[from] & READABLE) && dropped < TURN) {
+		const ssize_t n = recv(f->fd[from], e->chunk, CHUNK, 0);
+
+		if (n < 0)
+			return read_error(f, from);
+		if (n == 0)
+			f->side[from] |= AT_END | SHUT;
+		dropped += (size_t)n;
+	}
+	return dropped >= TURN ? MOVED : STUCK;
+}
+
 /* One direction, until nothing moves or others want their turn. */
 static enum moved pump(struct egress *e, struct flow *f, unsigned from)
 {
 	size_t moved = 0, n = 0;
-	enum moved r = flush(e, f, from);
+	enum moved r;
+
+	if (e->finishing && from != flow_inner(f))
+		return drop(e, f, from);
+	r = flush(e, f, from);
 
 	while (r == MOVED && !(f->side[from] & AT_END) && (f->side[from] & READABLE) &&
 	       moved < TURN) {

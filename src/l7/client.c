@@ -66,6 +66,7 @@ void client_bury(struct client *c)
 				break;
 			}
 	nghttp2_session_del(c->h2);
+	l->leaving -= c->link.mute;
 	link_close(&c->link);
 	l->clients_n--;
 	free(c);

@@ -260,9 +260,6 @@ void client1_step(struct client *c)
 		pump_down(c);
 		more = finish(c) || more;
 	}
-	if (k->eof && !k->closing) {
-		if (c->call && c->call->tunnel && k->in.n)
-			return;
-		link_kill(k);
-	}
+	if (k->eof && !k->closing)
+		finish_client(c);
 }

@@ -347,7 +347,7 @@ void client2_step(struct client *c)
 		return;
 	set_deadline(c);
 	if (k->eof)
-		link_kill(k);
+		finish_client(c);
 	else if (c->last || (!nghttp2_session_want_read(c->h2) &&
 			     !nghttp2_session_want_write(c->h2) && k->out.n == 0))
 		link_finish(k);

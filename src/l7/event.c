@@ -86,7 +86,7 @@ bool event_ask(const struct call *c, uint32_t id)
 void event_close(const struct client *c)
 {
 	struct egress_event e = { .what = EGRESS_CLOSE,
-				  .answer = c->why ? CAP_DENY : CAP_ALLOW,
+				  .answer = c->why && !c->cut ? CAP_DENY : CAP_ALLOW,
 				  .rule = RULE_NONE,
 				  .flow = c->flow,
 				  .port = c->port,
@@ -111,6 +111,13 @@ void event_ready(struct l7 *l, struct sv pem)
 	}
 	m.text_n = (uint32_t)pem.n;
 	memcpy(m.text, pem.p, pem.n);
+	(void)say(l, &m);
+}
+
+void event_finished(struct l7 *l)
+{
+	struct egress_message m = { .type = EGRESS_FINISHED };
+
 	(void)say(l, &m);
 }
 

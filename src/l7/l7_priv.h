@@ -48,6 +48,7 @@ enum {
 	L7_DIAL_MS = 45000,
 	L7_POOL_MS = 30000,
 	L7_LINGER_MS = 2000,
+	L7_GONE_MS = 30000, /* for the rest of a request whose client is gone */
 	L7_TICK_MS = 500,
 };
 
@@ -79,6 +80,7 @@ struct link {
 	bool torn;    /* the end came without a word, inside TLS */
 	bool closing; /* once @out is empty: no more from us */
 	bool shut;    /* and that was said */
+	bool mute;    /* nobody is there to hear: what it would be told is dropped */
 };
 
 void link_open(struct l7 *l, struct link *k, enum link_what what, int fd);
@@ -227,7 +229,7 @@ struct call {
 	struct buf up_trailers;
 	struct scan *up_scan;
 	struct frames *frames; /* of a WebSocket */
-	size_t up_debt; /* bytes that HTTP/2 was not yet told to be gone */
+	size_t up_debt;	       /* bytes that HTTP/2 was not yet told to be gone */
 	bool up_end, up_sent, up_discard;
 
 	struct fifo raw, down;
@@ -282,6 +284,7 @@ void event_request(const struct call *c);
 void event_close(const struct client *c);
 must_check bool event_ask(const struct call *c, uint32_t id);
 void event_ready(struct l7 *l, struct sv pem);
+void event_finished(struct l7 *l);
 /* Appends the page that a refused request gets. */
 void event_page(const struct call *c, unsigned status, const char *why, struct buf *b);
 void copy_safe(char *to, size_t room, struct sv from);
@@ -296,6 +299,7 @@ struct client {
 	uint16_t port;
 	bool proxy, tls, hello_h2, hello_h1, opened;
 	bool told;	       /* the record has an event that says why it was closed */
+	bool cut;	       /* nobody denied it */
 	struct origin *origin; /* of TLS */
 	struct client *next_shaking;
 	bool is_shaking; /* in the origin's list */
@@ -428,6 +432,14 @@ must_check bool h2_trailers(struct sv lines, struct buf *to);
 /* Moves what is to be sent into the link. */
 void h2_flush(nghttp2_session *s, struct link *k);
 
+/* --- finish.c --- */
+
+/* Its client is gone: it dies, or stays until what it asked for is on its way. */
+void finish_client(struct client *c);
+void finish_sent(struct l7 *l);
+void finish_begin(struct l7 *l, uint32_t ms);
+void finish_look(struct l7 *l);
+
 /* --- the whole --- */
 
 struct ask {
@@ -456,7 +468,10 @@ struct l7 {
 	struct buf scratch; /* a head before it is sent */
 	struct nvs *nvs;
 	nghttp2_session_callbacks *client_calls, *server_calls;
-	bool gone; /* the supervisor */
+	bool gone;			/* the supervisor */
+	size_t leaving;			/* clients that are gone, with something on its way */
+	bool finishing, last, finished; /* the session is over; nobody more comes */
+	uint64_t finish_ms, still_ms, acked;
 	bool deaf; /* nobody to tell: in tests of the codecs */
 };
 

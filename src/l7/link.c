@@ -334,6 +334,8 @@ void link_write(struct link *k)
 {
 	if (k->fd < 0)
 		return;
+	if (k->mute)
+		fifo_drop(&k->out, k->out.n);
 	while (k->out.n && !k->blocked && !k->dead && !k->shaking)
 		if (!write_some(k, fifo_view(&k->out)))
 			break;

@@ -60,7 +60,9 @@ static void overdue(struct link *k)
 		server_fail(s, "it took too long to connect");
 		return;
 	}
-	if (k->what == LINK_CLIENT && !k->closing && (k->shaking || k->in.n || c->in_block))
+	if (k->mute)
+		client_close(c, "the server did not take what it had asked");
+	else if (k->what == LINK_CLIENT && !k->closing && (k->shaking || k->in.n || c->in_block))
 		client_close(c, "it took too long to ask");
 	link_kill(k);
 }

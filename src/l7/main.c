@@ -32,6 +32,7 @@ static const int calls[] = {
 	SYS_futex,
 	SYS_getpid,
 	SYS_getrandom,
+	SYS_getsockopt,
 	SYS_madvise,
 	SYS_mmap,
 	SYS_mremap,
@@ -121,7 +122,10 @@ static void run(struct l7 *l)
 
 	while (!l->gone) {
 		struct epoll_event ev[EVENTS];
-		const int n = epoll_wait(l->epoll, ev, EVENTS, l->links ? L7_TICK_MS : -1);
+		const int n = epoll_wait(l->epoll, ev, EVENTS,
+					 l->finishing ? FINISH_LOOK_MS
+					 : l->links   ? L7_TICK_MS
+						      : -1);
 
 		if (n < 0 && errno != EINTR)
 			return;
@@ -136,6 +140,7 @@ static void run(struct l7 *l)
 			l7_run_woken(l);
 			l7_bury(l);
 		}
+		finish_look(l);
 	}
 }
 

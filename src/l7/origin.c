@@ -353,6 +353,8 @@ void server_step(struct server *s)
 		link_wake(k);
 	if (s->call && s->call->tunnel && k->out.n < L7_OUT)
 		link_wake(&s->call->client->link);
+	if (k->out.n == 0)
+		finish_sent(k->l7);
 }
 
 /* Those of HTTP/2 are only known from the other side. */
@@ -428,7 +430,8 @@ void server_cancel(struct call *c)
 	if (s->h2)
 		return;
 	s->call = NULL;
-	if (c->tunnel)
+	/* Who did not wait for the answer has still asked: a reset could overtake that. */
+	if (c->tunnel || (c->client->link.mute && c->up_sent && !c->up_discard && !c->answered))
 		link_finish(&s->link);
 	else
 		link_kill(&s->link);

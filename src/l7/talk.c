@@ -92,6 +92,9 @@ void egress_heard(struct l7 *l)
 		case READER_DIALLED:
 			origin_dialled(l, &h->m, fd);
 			break;
+		case READER_LAST:
+			l->last = true;
+			break;
 		case READER_NOTHING:
 		case READER_DIAL:
 			if (fd >= 0)
@@ -167,6 +170,9 @@ void boss_heard(struct l7 *l)
 			rule(l, &m);
 			end_revoked(l);
 			break;
+		case EGRESS_FINISH:
+			finish_begin(l, m.count);
+			break;
 		case EGRESS_NOTHING:
 		case EGRESS_LISTENERS:
 		case EGRESS_BOUND:
@@ -179,6 +185,7 @@ void boss_heard(struct l7 *l)
 		case EGRESS_EVENT:
 		case EGRESS_GIT:
 		case EGRESS_READY:
+		case EGRESS_FINISHED:
 			break;
 		}
 	}

@@ -415,7 +415,9 @@ void control_serve(struct session *s, size_t client)
 	}
 	rest = (struct sv){ text, n };
 	verb = sv_cut(&rest, ' ');
-	if (sv_is(verb, "allow"))
+	if (s->state == SESSION_ENDED && !sv_is(verb, "stop") && !sv_is(verb, "status"))
+		control_answer(s, client, "error this session is not running");
+	else if (sv_is(verb, "allow"))
 		grant_more(s, client, rest);
 	else if (sv_is(verb, "revoke"))
 		take_back(s, client, rest);

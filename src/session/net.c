@@ -359,6 +359,8 @@ static void note_event(struct session *s, const struct egress_event *e)
 
 	if (!again)
 		net_record(s, e, 0);
+	if (e->what == EGRESS_CLOSE && e->answer == CAP_ALLOW && e->why[0] && !s->hurried)
+		say(s, "%s:%u: %s", e->host, e->port, e->why);
 	if (e->answer == CAP_DENY && (!again || s->denials.n < DENIALS_MAX))
 		note_denial(s, e);
 }
@@ -380,6 +382,13 @@ static bool take_event(const struct egress_message *m, struct egress_event *ret)
 	       ret->way < ARRAY_LEN(way_names);
 }
 
+/* Nothing is begun any more; but whom it has sent to may still have to be found. */
+static bool is_heard_late(const struct session *s, uint32_t type)
+{
+	return type == EGRESS_EVENT || type == EGRESS_FINISHED ||
+	       (type == EGRESS_WANT_RESOLVER && s->finish_ms && !s->hurried);
+}
+
 /* One message of egress or of the reader: 1, -1 if there is none, 0 if it is gone. */
 static int heard(struct session *s, int from)
 {
@@ -395,8 +404,8 @@ static int heard(struct session *s, int from)
 		close(fds[i]);
 	if (r <= 0)
 		return r;
-	if (s->state == SESSION_ENDED && m.type != EGRESS_EVENT)
-		return 1; /* nothing is begun any more */
+	if (s->state == SESSION_ENDED && !is_heard_late(s, m.type))
+		return 1;
 	if (m.type == EGRESS_BIND && from == s->egress) {
 		bind_more(s, &m);
 	} else if (m.type == EGRESS_WANT_RESOLVER && from == s->egress) {
@@ -406,6 +415,8 @@ static int heard(struct session *s, int from)
 
 		if (read_start(s, &err) < 0)
 			say(s, "%s", err.what);
+	} else if (m.type == EGRESS_FINISHED) {
+		*(from == s->egress ? &s->egress_finished : &s->reader_finished) = true;
 	} else if (m.type == EGRESS_EVENT && take_event(&m, &e)) {
 		note_event(s, &e);
 	} else if (m.type == EGRESS_READY && from == s->reader) {
@@ -451,8 +462,7 @@ int net_rest(struct session *s, int most)
 	return most >= 0 && (uint64_t)most < s->rest_ms - now ? most : (int)(s->rest_ms - now);
 }
 
-/* All that there is to hear. False: it is gone. */
-static bool hear_all(struct session *s, const int *from)
+bool net_hear(struct session *s, const int *from)
 {
 	const int fd = *from;
 	uint32_t n = 0;
@@ -468,17 +478,9 @@ static bool hear_all(struct session *s, const int *from)
 	return r != 0;
 }
 
-void net_finish(struct session *s)
-{
-	if (s->egress >= 0)
-		(void)hear_all(s, &s->egress);
-	if (s->reader >= 0)
-		(void)hear_all(s, &s->reader);
-}
-
 void net_event(struct session *s)
 {
-	if (hear_all(s, &s->egress))
+	if (net_hear(s, &s->egress))
 		return;
 	/* SECURITY: no listener is left either, so nothing gets out. */
 	scope_close(&s->egress);
@@ -559,7 +561,7 @@ void net_read_event(struct session *s)
 	struct writ_err err = { 0 };
 	struct entry entry = { 0 };
 
-	if (hear_all(s, &s->reader))
+	if (net_hear(s, &s->reader))
 		return;
 	scope_close(&s->reader);
 	s->reader = -1;

@@ -128,6 +128,17 @@ void pulse_signal(struct session *s)
 	}
 }
 
+/* Nobody is left to have a signal: it is for what still goes on here. */
+void pulse_hurry(struct session *s)
+{
+	struct signalfd_siginfo i;
+
+	if (read(s->signals, &i, sizeof(i)) == (ssize_t)sizeof(i) &&
+	    (i.ssi_signo == SIGHUP || i.ssi_signo == SIGTERM || i.ssi_signo == SIGINT ||
+	     i.ssi_signo == SIGQUIT))
+		s->hurried = true;
+}
+
 void pulse_signals(sigset_t *ret)
 {
 	static const int wanted[] = { SIGWINCH, SIGTSTP, SIGCONT, SIGHUP, SIGTERM,

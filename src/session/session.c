@@ -21,6 +21,7 @@ void session_end(struct session *s, const char *why, int exit_code)
 	const struct jail_message m = { .type = JAIL_END };
 	struct writ_err err = { 0 };
 
+	s->hurried = true;
 	if (s->state >= SESSION_ENDING)
 		return;
 	s->state = SESSION_ENDING;
@@ -659,6 +660,7 @@ static void finish(struct session *s)
 			s->exit_code = SESSION_FAILED;
 	}
 	spawn_end(s);
+	net_finish_begin(s);
 	/* What the mediator still has to say: it sends that, finds us gone, and ends. */
 	if (s->mediator >= 0)
 		(void)shutdown(s->mediator, SHUT_WR);
@@ -669,9 +671,10 @@ static void finish(struct session *s)
 			break;
 		watch_event(s);
 	}
-	net_finish(s);
+	/* The terminal is given back first: its keys may end what is still to come. */
 	relay_free(s->relay);
 	s->relay = NULL;
+	net_finish(s);
 	out_of_memory = note_hits(s);
 	if (s->opt->explain && !s->failed)
 		denial_explain_all(s);

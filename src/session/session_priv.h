@@ -255,6 +255,9 @@ struct session {
 	bool seen_exec;
 	bool failed;
 	bool emptied; /* nothing but pid 1 was left */
+	bool hurried; /* somebody, or a limit, has ended it */
+	bool egress_finished, reader_finished;
+	uint64_t finish_ms;
 	enum jail_step failed_step;
 	uint64_t asked_ms; /* when somebody asked it to end */
 	uint64_t token_ms; /* when its token ends */
@@ -350,6 +353,7 @@ void readback_take(const struct session *s, pid_t pid, const struct jail_probed 
 void token_record(struct session *s);
 /* Ends the session if its token has; milliseconds until it looks again, at most @least. */
 int token_timeout(struct session *s, int least);
+must_check bool token_is_over(struct session *s);
 
 /* open.c: the proof, and that a session is begun once */
 struct token_id;
@@ -418,12 +422,17 @@ void net_event(struct session *s);
 /* @count 0: it stands for itself. */
 void net_record(struct session *s, const struct egress_event *e, uint64_t count);
 int net_rest(struct session *s, int most); /* how long of @most ms; 0: not at all */
-void net_finish(struct session *s);	   /* takes what was said and not heard yet */
+/* All that there is to hear from egress or the reader. False: it is gone. */
+must_check bool net_hear(struct session *s, const int *from);
 void net_read_event(struct session *s);
 void net_first(struct session *s); /* somebody looks for the network */
 must_check bool net_grant(struct session *s, const struct grant *g);
 void net_revoke(struct session *s, const struct grant *g);
 void net_clear(struct session *s);
+
+/* finish.c: what the session sent is passed on; net_finish() waits, and hears what is said */
+void net_finish_begin(struct session *s);
+void net_finish(struct session *s);
 
 /* gitnet.c: the process that fetches and pushes */
 must_check int gitnet_start(struct session *s, int listener, struct writ_err *err); /* takes it */
@@ -546,6 +555,7 @@ int job_heard(const struct session *s); /* 1: it was let go on, 0: nothing, -1: 
 enum { GRACE_MS = 2000, ALONE_MS = 20, DOUBLE_MS = 100 };
 must_check int pulse_open(struct session *s, struct writ_err *err);
 void pulse_signal(struct session *s);
+void pulse_hurry(struct session *s);
 void pulse_signals(sigset_t *ret);    /* those that reach the command through us */
 void pulse_stop(struct session *s);   /* the command stopped itself */
 void pulse_go_on(struct session *s);  /* the shell's process was let go on */

@@ -59,33 +59,54 @@ static void end_refused(struct session *s, const struct token_why *why)
 	    text ? text : "the token does not count any more", SESSION_SIGNALLED + 15);
 }
 
-int token_timeout(struct session *s, int least)
+/* Both clocks count: the one that people may set, and the one that nobody can. */
+static bool is_late(const struct session *s)
+{
+	return (s->token_ms && clock_ms() >= s->token_ms) ||
+	       (uint64_t)time(NULL) >= s->opt->token->chain->deadline;
+}
+
+/* Whether it still counts, as far as it was looked at lately. */
+static bool is_held(struct session *s, struct token_why *ret)
 {
 	const struct session_token *t = s->opt->token;
 	const uint64_t wall = (uint64_t)time(NULL), now = clock_ms();
+	const uint64_t at = t->wallet->now + (s->token_at_ms ? now - s->token_at_ms : 0) / 1000;
+
+	if (now < s->token_look_ms)
+		return true;
+	s->token_look_ms = now + LOOK_MS;
+	return wallet_holds(t->wallet, t->chain, wall > at ? wall : at, ret) == 0;
+}
+
+bool token_is_over(struct session *s)
+{
 	struct token_why why = { 0 };
-	uint64_t at;
+
+	return s->opt->token && (is_late(s) || !is_held(s, &why));
+}
+
+int token_timeout(struct session *s, int least)
+{
+	const struct session_token *t = s->opt->token;
+	const uint64_t now = clock_ms();
+	struct token_why why = { 0 };
 
 	if (!t || s->state != SESSION_RUNNING || s->has_exit)
 		return least;
-	/* Both clocks count: the one that people may set, and the one that nobody can. */
 	if (!s->token_ms) {
 		s->token_at_ms = now;
 		s->token_ms = now + (t->chain->deadline > t->wallet->now
 					     ? (t->chain->deadline - t->wallet->now) * 1000
 					     : 0);
 	}
-	if (now >= s->token_ms || wall >= t->chain->deadline) {
+	if (is_late(s)) {
 		end(s, "token.expired", "token's time", SESSION_TIMEOUT);
 		return 0;
 	}
-	at = t->wallet->now + (now - s->token_at_ms) / 1000;
-	if (now >= s->token_look_ms) {
-		s->token_look_ms = now + LOOK_MS;
-		if (wallet_holds(t->wallet, t->chain, wall > at ? wall : at, &why) < 0) {
-			end_refused(s, &why);
-			return 0;
-		}
+	if (!is_held(s, &why)) {
+		end_refused(s, &why);
+		return 0;
 	}
 	if (s->token_ms - now < (uint64_t)least)
 		least = (int)(s->token_ms - now);

@@ -28,7 +28,7 @@ import net  # noqa: E402
 import space  # noqa: E402
 import world  # noqa: E402
 
-MODULES = ["capture", "names", "addresses", "dns", "tls", "proxy", "other_ways", "bytes_", "crowd", "failing", "prices",
+MODULES = ["capture", "names", "addresses", "dns", "tls", "proxy", "other_ways", "bytes_", "ending", "crowd", "failing", "prices",
            "credentials", "shared", "clients", "around", "ssh", "levels"]
 
 

@@ -182,6 +182,8 @@ class Origin:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if self.options.get("small"):
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            if self.options.get("pace"):
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
             s.bind((any_, self.port))
             s.listen(4096)
             sockets.append(s)
@@ -189,7 +191,7 @@ class Origin:
             self.world.kept += sockets
             return
         for s in sockets:
-            await asyncio.start_server(self.serve, sock=s, ssl=tls, limit=1 << 18)
+            await asyncio.start_server(self.serve, sock=s, ssl=tls, limit=1 << (15 if self.options.get("pace") else 18))
 
     async def serve(self, reader, writer):
         raw = writer.get_extra_info("socket")
@@ -197,12 +199,14 @@ class Origin:
         log = {"kind": self.kind, "to": me[0], "port": me[1], "from": peer[0], "got": 0, "first": "", "end": None}
         self.world.accepted.append(log)
         try:
-            await getattr(self, self.kind)(Counted(reader, log), writer, log, raw)
+            await getattr(self, self.kind)(Counted(reader, log, self.options.get("pace", 0)), writer, log, raw)
             log["end"] = log["end"] or "done"
         except (ConnectionError, BrokenPipeError) as e:
             log["end"] = "reset" if isinstance(e, ConnectionResetError) else type(e).__name__
         except (asyncio.IncompleteReadError, ssl.SSLError, OSError) as e:
             log["end"] = type(e).__name__
+        except asyncio.CancelledError:  # the world ends while somebody slow still reads
+            pass
         finally:
             try:
                 writer.close()
@@ -341,6 +345,21 @@ class Origin:
             writer.write(BLOCK)
             await writer.drain()
 
+    async def upload(self, reader, writer, log, raw):
+        """Requests with a body of a length that was said, each hashed and answered."""
+        while line := (await reader.line()).decode("latin1").split():
+            length = 0
+            while (field := (await reader.line()).strip().lower()):
+                if field.startswith(b"content-length:"):
+                    length = int(field.split(b":")[1])
+            h, got = hashlib.sha256(), 0
+            while got < length and (data := await reader.read()):
+                h.update(data)
+                got += len(data)
+            log.setdefault("bodies", []).append([line[0], line[1], got, h.hexdigest()])
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            await writer.drain()
+
     async def http(self, reader, writer, log, raw):
         while True:
             line = (await reader.line()).decode("latin1").split()
@@ -374,11 +393,13 @@ class Origin:
 class Counted:
     """A reader that keeps count of what came, and how it began."""
 
-    def __init__(self, reader, log):
-        self.reader, self.log = reader, log
+    def __init__(self, reader, log, pace):
+        self.reader, self.log, self.pace = reader, log, pace
 
     async def read(self):
-        data = await self.reader.read(1 << 18)
+        if self.pace:  # somebody slow
+            await asyncio.sleep(self.pace)
+        data = await self.reader.read(1 << (15 if self.pace else 18))
         self.note(data)
         return data
 

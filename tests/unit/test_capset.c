@@ -291,9 +291,71 @@ static void test_has(void)
 	ok(!cap_set_has(&s, CAP_FS_WRITE), "and not what it denies");
 }
 
+static bool same_verdict(struct cap_verdict a, struct cap_verdict b)
+{
+	return a.answer == b.answer && a.rule == b.rule && a.entry == b.entry && a.hop == b.hop;
+}
+
+/* An index makes it quicker and nothing else: every answer names the same entry. */
+static void test_index(void)
+{
+	static const char *const requests[] = {
+		"fs.read:r:/w/a/b",
+		"fs.write:r:/w/x17",
+		"fs.read:r:/etc",
+		"http.request:r:https://api.a.b:443/v17/x/y;m=GET;q=none",
+		"http.request:r:https://api.a.b:443/v17/x/y;m=PUT;q=none",
+		"http.request:r:https://api.a.b:443/v399/x;m=GET;q=any",
+		"http.request:r:https://api.a.b:443/;m=GET;q=none",
+		"http.request:r:https://bad.a.b:443/x;m=GET;q=none",
+		"http.request:r:https://h8.a.b:443/x;m=GET;q=none",
+		"http.request:r:https://h18.c.b:443/x;m=GET;q=none",
+		"http.request:r:http://api.a.b:80/v17/x;m=GET;q=none",
+		"http.request:s:https://api.a.b:443/v17/x;m=GET;q=none",
+		"net.connect:r:tcp/h18.c.b:443;tls=sni",
+		"net.connect:r:tcp/h18.c.b:22",
+		"net.connect:r:tcp/bad.a.b:443;tls=sni",
+		"net.connect:r:tcp/10.1.2.3:80",
+		"net.connect:r:tcp/11.1.2.3:80",
+		"net.connect:r:tcp/a.x.test:80;priv=10.0.0.1",
+		"net.bind:r:tcp/localhost:8080",
+		"env.pass:r:/HOME",
+	};
+	struct cap_set plain = { 0 }, quick;
+
+	for (int i = 0; i < 40; i++) {
+		add(&plain, CAP_GRANT, arena_fmt(&arena, "fs.write:r:/w/x%d", i));
+		add(&plain, CAP_GRANT,
+		    arena_fmt(&arena, "http.request:r:https://api.a.b:443/v%d/**;m=GET;q=any", i));
+		add(&plain, CAP_GRANT,
+		    arena_fmt(&arena, "net.connect:r:tcp/h%d.c.b:%d", i, i % 2 ? 22 : 443));
+		add(&plain, CAP_DENIAL,
+		    arena_fmt(&arena, "http.request:r:https://h%d.a.b:443/x", i));
+		add(&plain, CAP_DENIAL, arena_fmt(&arena, "fs.read:r:/**/.env%d/**", i));
+	}
+	add(&plain, CAP_GRANT, "http.request:r:https://**.a.b:443/**;m=*;q=any");
+	add(&plain, CAP_GRANT, "http.request:r:https://api.a.b:443/v17/**;approve=me;m=PUT;q=any");
+	add(&plain, CAP_GRANT, "net.connect:r:tcp/**.x.test:80;priv=10.0.0.0/8");
+	add(&plain, CAP_GRANT, "net.connect:r:tcp/11.0.0.0/8:80");
+	add(&plain, CAP_GRANT, "net.bind:r:tcp/localhost:8000-9000");
+	add(&plain, CAP_GRANT, "fs.read:r:/w/**");
+	add(&plain, CAP_DENIAL, "net.connect:r:tcp/10.0.0.0/8:1-65535");
+	add(&plain, CAP_DENIAL, "http.request:r:https://bad.a.b:443/**");
+	quick = plain;
+	ok(cap_set_index(&arena, &quick), "there is an index");
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+		ok(same_verdict(ask(&plain, requests[i]), ask(&quick, requests[i])), "%s: the same",
+		   requests[i]);
+	add(&quick, CAP_GRANT, "net.connect:r:tcp/late.c.b:443");
+	ok(ask(&quick, "net.connect:r:tcp/late.c.b:443;tls=sni").answer == CAP_ALLOW &&
+		   ask(&quick, requests[5]).answer == CAP_ALLOW,
+	   "what was added later counts, and the rest still does");
+}
+
 int main(void)
 {
 	test_decide();
+	test_index();
 	test_hops();
 	test_within();
 	test_meet_caps();
