@@ -13,6 +13,7 @@
 #include "adapter/host.h"
 #include "audit/slog.h"
 #include "base/fd.h"
+#include "base/packet.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
 #include "egress/egress.h"
@@ -22,7 +23,6 @@
 #include "mediate/mediate.h"
 #include "repo/repo.h"
 #include "session/front.h"
-#include "base/packet.h"
 #include "session/session.h"
 #include "term/relay.h"
 #include "wire/upstream.h"
@@ -148,17 +148,17 @@ struct readback {
 /* What is known of the jail before anything runs in it. */
 struct probing {
 	struct host_bait bait;
-	int listener;	      /* the bait on the host's loopback; -1: none */
-	struct digest names;  /* of the environment's names */
-	struct probe_gate {   /* commands that wait until all is on record */
+	int listener;	     /* the bait on the host's loopback; -1: none */
+	struct digest names; /* of the environment's names */
+	struct probe_gate {  /* commands that wait until all is on record */
 		uint32_t id;
 		int fd;	   /* -1: it waits in its exec */
 		pid_t pid; /* once it has tried what is to be tried */
 	} gates[GATES_MAX];
 	size_t gates_n;
-	bool tried;	     /* what one tried is on record, or about to be */
-	bool released;	     /* one was let go */
-	bool open;	     /* a boundary was seen open; @err says which */
+	bool tried;    /* what one tried is on record, or about to be */
+	bool released; /* one was let go */
+	bool open;     /* a boundary was seen open; @err says which */
 	struct writ_err err;
 	struct jail_probed start;
 	struct readback read;
@@ -176,29 +176,29 @@ struct session {
 	uint64_t dropped;	    /* events that were too many */
 	struct slog log;	    /* what happened */
 	struct probing probing;
-	bool log_failed;	    /* it could not be written */
-	bool sealing;		    /* the realm's log knows that it began */
-	struct seal *seal;	    /* what is known of that log; NULL: nothing */
-	int signer;		    /* who keeps that log instead of us; -1: nobody */
-	int feed;		    /* denials.jsonl inside */
+	bool log_failed;   /* it could not be written */
+	bool sealing;	   /* the realm's log knows that it began */
+	struct seal *seal; /* what is known of that log; NULL: nothing */
+	int signer;	   /* who keeps that log instead of us; -1: nobody */
+	int feed;	   /* denials.jsonl inside */
 	struct jail jail;
 	struct host_view view;
 	struct repo_identity identity; /* who commits, as the person says */
 	struct cgroup cgroup;
 	struct cgroup_hits hits;
 	pid_t mediator_pid;
-	int mediator; /* socket; -1: there is none yet, or nothing is mediated */
-	int listener; /* of the first command, while there is no mediator; else -1 */
-	bool first;   /* its first program was let through */
+	int mediator;		     /* socket; -1: there is none yet, or nothing is mediated */
+	int listener;		     /* of the first command, while there is no mediator; else -1 */
+	bool first;		     /* its first program was let through */
 	uint64_t execs_ms, quiet_ms; /* since when @execs is counted; until then it is not heard */
 	uint32_t execs;
 	int inside; /* the root of the jail, as its first program saw it; -1: not asked for yet */
 	pid_t egress_pid, resolver_pid, reader_pid;
-	int reader; /* socket of the process that reads requests; -1: none */
-	bool reads; /* there is to be one */
+	int reader;			 /* socket of the process that reads requests; -1: none */
+	bool reads;			 /* there is to be one */
 	const struct upstream *upstream; /* a proxy outside; NULL: none */
-	struct sv more_roots; /* authorities of the operator's own, PEM */
-	int totals_fd; /* what the session used of its limits; -1: none */
+	struct sv more_roots;		 /* authorities of the operator's own, PEM */
+	int totals_fd;			 /* what the session used of its limits; -1: none */
 	struct quota_total *totals;
 	uint32_t reader_deaths;
 	pid_t git_pid;
@@ -212,20 +212,20 @@ struct session {
 	uint64_t key_ms;      /* when it was shown, or the last key came */
 	struct burst bursts[BURSTS_MAX], others;
 	size_t bursts_n;
-	int asking_tty;	      /* -1: no question stands there */
-	struct sv *secrets;   /* values, by index of the policy's */
-	char *secret_room;    /* where they are */
-	char placeholder[33]; /* what makes those of this session different */
-	int egress; /* socket; -1: nothing has asked for the network yet */
+	int asking_tty;		    /* -1: no question stands there */
+	struct sv *secrets;	    /* values, by index of the policy's */
+	char *secret_room;	    /* where they are */
+	char placeholder[33];	    /* what makes those of this session different */
+	int egress;		    /* socket; -1: nothing has asked for the network yet */
 	uint64_t heard_ms, rest_ms; /* since when @heard is counted; until then nobody listens */
 	uint32_t heard;
 	struct egress_port ports[PORTS_MAX]; /* of `listen`, until egress has them */
 	size_t ports_n;
-	int route[2]; /* pair of egress and the mediator, until they have it; 0: none */
+	int route[2];	      /* pair of egress and the mediator, until they have it; 0: none */
 	int early[EARLY_MAX]; /* listeners of its own that wait for it; -1: none */
 	int signals, control;
 	bool stirred; /* something happened since it rested last */
-	int mounts; /* the jail's mountinfo, where something is covered up; else -1 */
+	int mounts;   /* the jail's mountinfo, where something is covered up; else -1 */
 	struct client {
 		int fd;
 		uint32_t grant;	  /* waiting for the keeper about this one; 0: none */
@@ -248,8 +248,8 @@ struct session {
 	uint64_t activity;
 	VEC(struct denial) denials;
 	VEC(struct grant) grants;
-	bool interactive;    /* standard input is a terminal */
-	bool stopped;	     /* the command is, and the terminal is another's */
+	bool interactive; /* standard input is a terminal */
+	bool stopped;	  /* the command is, and the terminal is another's */
 	struct signalled signalled;
 	struct writ_err err; /* why it could not start */
 	bool seen_exec;
@@ -259,13 +259,13 @@ struct session {
 	bool egress_finished, reader_finished;
 	uint64_t finish_ms;
 	enum jail_step failed_step;
-	uint64_t asked_ms; /* when somebody asked it to end */
-	uint64_t token_ms; /* when its token ends */
+	uint64_t asked_ms;		     /* when somebody asked it to end */
+	uint64_t token_ms;		     /* when its token ends */
 	uint64_t token_at_ms, token_look_ms; /* since when that is known; when it is looked at */
 	enum token_state token_state;
 	struct quota_shared shared; /* counted with other sessions; no cells, no pools: nothing */
 	int shared_fd;		    /* where; -1: nowhere */
-	int spawn;	   /* where agents are asked for; -1: there are none */
+	int spawn;		    /* where agents are asked for; -1: there are none */
 	struct sub subs[SUBS_MAX];
 };
 
@@ -285,7 +285,7 @@ void session_place_clear(struct session *s);
  */
 typedef void helper_main(struct session *s, int socket);
 must_check int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,
-			   int *ret_socket, struct writ_err *err);
+			    int *ret_socket, struct writ_err *err);
 must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
 /* In the child: it ends with @parent, has no terminal, and no signal is held back. */
 void helper_begin(pid_t parent);
@@ -530,8 +530,8 @@ void screen_clear(struct session *s);
 struct screen *screen_get(struct session *s, uint32_t command);
 /* A place for @command, or NULL: all are in use by commands that run. */
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
-void screen_free(struct screen *c);	     /* the place is empty again */
-void screen_open(struct screen *c, int pty); /* takes @pty */
+void screen_free(struct screen *c);		     /* the place is empty again */
+void screen_open(struct screen *c, int pty);	     /* takes @pty */
 void screen_say(struct screen *c, const char *text); /* a line of ours on it */
 /* Joins @client, taking it from whoever had it. @joined: somebody looked at it before. */
 must_check int screen_attach(struct session *s, struct screen *c, size_t client, bool joined,
@@ -556,13 +556,20 @@ enum { GRACE_MS = 2000, ALONE_MS = 20, DOUBLE_MS = 100 };
 must_check int pulse_open(struct session *s, struct writ_err *err);
 void pulse_signal(struct session *s);
 void pulse_hurry(struct session *s);
-void pulse_signals(sigset_t *ret);    /* those that reach the command through us */
-void pulse_stop(struct session *s);   /* the command stopped itself */
-void pulse_go_on(struct session *s);  /* the shell's process was let go on */
-int pulse_timeout(struct session *s); /* acts on what is due; ms until the next */
+void pulse_signals(sigset_t *ret);     /* those that reach the command through us */
+void pulse_stop(struct session *s);    /* the command stopped itself */
+void pulse_go_on(struct session *s);   /* the shell's process was let go on */
+int pulse_timeout(struct session *s);  /* acts on what is due; ms until the next */
+void session_reach(struct session *s); /* from now on others can speak to it */
+
+/* start.c: everything until the first command is let go */
+must_check int session_begin(struct session *s, struct writ_err *err);
+void session_hear_why(struct session *s, struct writ_err *err); /* what the jail said last */
+
+/* loop.c: waits for what comes, and acts on it */
+void session_step(struct session *s);
 
 /* session.c */
-void session_reach(struct session *s); /* from now on others can speak to it */
 void session_end(struct session *s, const char *why, int exit_code);
 
 #endif

@@ -22,7 +22,7 @@ enum { REST_MS = 1000 };
  * now and then: to wake for each costs more than to write it down. What the mediator has said
  * waits in the socket, where it outlives it. All of it fits.
  */
-enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 16, HEAR_MAX = 128 };
+enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 4, HEAR_MAX = 128 };
 enum watch_type { WATCH_LISTENER = 1, WATCH_GRANT, WATCH_REVOKE };
 
 struct watch_message {
