@@ -75,7 +75,7 @@ static int serve(struct args *a, const struct log_place *p)
 	scoped_pins pins = PINS_INIT;
 	struct buf b = BUF_INIT(1024);
 	struct writ_err err = { 0 };
-	struct note_key *logs;
+	struct note_key *logs = NULL;
 	scoped_fd fd = -1;
 	uint16_t port;
 	int r = dir ? logs_of(a, &pins, &logs, &k.logs_n, &err) : writ_nomem(&err);

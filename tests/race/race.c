@@ -166,13 +166,13 @@ static void call_at(int dir, const char *name)
 		(void)renameat(dir, name, AT_FDCWD, "sub/secret");
 		break;
 	case ACT_LINK:
-		(void)linkat(AT_FDCWD, "sub/secret", dir, name, 0);
+		(void)!linkat(AT_FDCWD, "sub/secret", dir, name, 0);
 		break;
 	case ACT_SYMLINK:
-		(void)symlinkat("x", dir, name);
+		(void)!symlinkat("x", dir, name);
 		break;
 	case ACT_TRUNCATE:
-		(void)truncate(name, 0);
+		(void)!truncate(name, 0);
 		break;
 	case ACT_COUNT:
 		break;

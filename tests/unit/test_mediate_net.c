@@ -197,10 +197,10 @@ static int try_rights(void)
 	memset(&u, 0, sizeof(u));
 	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, s) < 0 || pipe(p) < 0)
 		return 1;
-	CMSG_FIRSTHDR(&m)->cmsg_level = SOL_SOCKET;
-	CMSG_FIRSTHDR(&m)->cmsg_type = SCM_RIGHTS;
-	CMSG_FIRSTHDR(&m)->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &p[0], sizeof(int));
+	u.align.cmsg_level = SOL_SOCKET;
+	u.align.cmsg_type = SCM_RIGHTS;
+	u.align.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&u.align), &p[0], sizeof(int));
 	if (sendmsg(s[0], &m, 0) != 1)
 		return errno;
 	m.msg_controllen = sizeof(u.raw);
