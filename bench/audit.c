@@ -44,7 +44,7 @@ static void die(const struct writ_err *err)
 /* As a program that is started is written down. */
 static void event_of(struct entry *e, unsigned i)
 {
-	entry_begin(e, "exec", 1794805769388123 + i);
+	entry_begin_at(e, "exec", 1794805769388123 + i);
 	entry_str(e, "op", SV("exec"));
 	entry_str(e, "object", SV("/usr/bin/cc"));
 	entry_hide(e);
@@ -101,7 +101,7 @@ static double plain(void)
 	for (unsigned i = 0; i < EVENTS; i++) {
 		scoped_entry e = { 0 };
 
-		entry_begin(&e, "exec", 1794805769388123 + i);
+		entry_begin_at(&e, "exec", 1794805769388123 + i);
 		entry_str(&e, "object", SV("/usr/bin/cc"));
 		entry_num(&e, "pid", 4711 + i);
 		if (slog_append(&l, &e, &err) < 0)
@@ -190,7 +190,7 @@ static void realm_costs(uint64_t size, double *ret_append, double *ret_prove)
 	for (unsigned i = 0; i < APPENDS; i++) {
 		scoped_entry e = { 0 };
 
-		entry_begin(&e, "session.start", 1794805769388123 + i);
+		entry_begin_at(&e, "session.start", 1794805769388123 + i);
 		entry_str(&e, "session", SV("abcdefgh"));
 		if (realm_append(&r, &e, false, NULL, &err) < 0)
 			die(&err);
@@ -220,7 +220,7 @@ static double session(void)
 		scoped_entry e = { 0 };
 		struct realm r;
 
-		entry_begin(&e, "session.end", 1794805769388123 + i);
+		entry_begin_at(&e, "session.end", 1794805769388123 + i);
 		entry_str(&e, "session", SV("abcdefgh"));
 		entry_str(&e, "root", SV("ZjumvNm1PqDNbBaMIMCu7Kk_a5V3OfAMuseg1jjgbGk"));
 		if (realm_open(&r, dir, true, &err) < 0 ||
