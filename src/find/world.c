@@ -106,11 +106,15 @@ static bool lookup_beside(struct find_world *w, struct sv path, const char *name
 	    !open_above(w, path, slash))
 		return false;
 	if (fstatat(w->above, name + slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return false;
 		*ret = PATH_MISSING;
-		return errno == ENOENT;
+		return true;
 	}
+	if (S_ISLNK(st.st_mode))
+		return false;
 	*ret = kind_of_mode(st.st_mode);
-	return !S_ISLNK(st.st_mode);
+	return true;
 }
 
 /* The deepest ancestor that exists, resolved, with the rest behind it. */
