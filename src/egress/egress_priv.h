@@ -70,7 +70,7 @@ struct expected {
 	uint16_t from; /* the port it comes from; 0: not known yet */
 	uint16_t port;
 	uint8_t way;
-	bool git;
+	bool git, udp;
 	struct sv host;
 	uint64_t due_ms;
 };
@@ -240,7 +240,7 @@ struct listener *egress_listener(struct egress *e, const struct reach_listener *
 /* shared.c: sessions without a network of their own */
 void shared_open(struct egress *e);
 void shared_heard(struct egress *e);
-must_check bool shared_take(struct egress *e, uint16_t from, struct expected *ret);
+must_check bool shared_take(struct egress *e, bool udp, uint16_t from, struct expected *ret);
 void shared_forget(struct egress *e, uint32_t id);
 
 /* flow.c */

@@ -321,7 +321,7 @@ static bool is_expected(struct egress *e, int fd, struct expected *ret)
 	socklen_t n = sizeof(from);
 
 	if (getpeername(fd, (struct sockaddr *)&from, &n) < 0 || from.sin_family != AF_INET ||
-	    !shared_take(e, ntohs(from.sin_port), ret))
+	    !shared_take(e, false, ntohs(from.sin_port), ret))
 		return false;
 	shared_forget(e, ret->id);
 	return true;

@@ -241,7 +241,7 @@ void name_datagram(struct egress *e, struct listener *l)
 
 		if (n < 0)
 			return;
-		if (!l->shared || shared_take(e, ntohs(peer.sin_port), &x))
+		if (!l->shared || shared_take(e, true, ntohs(peer.sin_port), &x))
 			answer(e, &from, false);
 	}
 }

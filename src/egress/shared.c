@@ -19,10 +19,12 @@
 
 enum { NAMES_MS = 600000 };
 
-static struct expected *find_expected(struct egress *e, uint16_t from)
+/* Datagrams and connections have ports of their own. */
+static struct expected *find_expected(struct egress *e, bool udp, uint16_t from)
 {
 	for (size_t i = 0; i < EXPECTED_MAX; i++)
-		if (e->expected[i].from == from && e->expected[i].due_ms > e->now_ms)
+		if (e->expected[i].from == from && e->expected[i].udp == udp &&
+		    e->expected[i].due_ms > e->now_ms)
 			return &e->expected[i];
 	return NULL;
 }
@@ -135,7 +137,7 @@ static bool wants_host(struct egress *e, struct route_message *m, struct expecte
 
 static void on_ask(struct egress *e, struct route_message *m)
 {
-	struct expected x = { 0 };
+	struct expected x = { .udp = m->udp };
 
 	m->err = 0;
 	if (!wants_names(e, m, &x) && !wants_git(e, m, &x) && !wants_host(e, m, &x))
@@ -153,6 +155,22 @@ static void mediator_gone(struct egress *e)
 	finish_listeners(e);
 }
 
+/* Who had that port before is gone: the kernel has given it to another. */
+static void on_bound(struct egress *e, const struct route_message *m)
+{
+	struct expected *x = NULL;
+
+	for (size_t i = 0; i < EXPECTED_MAX && !x; i++)
+		if (e->expected[i].id == m->id)
+			x = &e->expected[i];
+	if (!x)
+		return;
+	for (size_t i = 0; i < EXPECTED_MAX; i++)
+		if (e->expected[i].from == m->port && e->expected[i].udp == x->udp)
+			e->expected[i].from = 0;
+	x->from = m->port;
+}
+
 void shared_heard(struct egress *e)
 {
 	struct route_message m;
@@ -161,25 +179,22 @@ void shared_heard(struct egress *e)
 	if (e->deaf)
 		return;
 	while ((n = recv(e->route_socket, &m, sizeof(m), MSG_DONTWAIT)) == (ssize_t)sizeof(m)) {
-		if (m.type == ROUTE_ASK) {
+		if (m.type == ROUTE_ASK)
 			on_ask(e, &m);
-			continue;
-		}
-		for (size_t i = 0; m.type == ROUTE_BOUND && i < EXPECTED_MAX; i++)
-			if (e->expected[i].id == m.id)
-				e->expected[i].from = m.port;
+		else if (m.type == ROUTE_BOUND)
+			on_bound(e, &m);
 	}
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		mediator_gone(e);
 }
 
 /* Who came from port @from? False: nobody that was announced. */
-bool shared_take(struct egress *e, uint16_t from, struct expected *ret)
+bool shared_take(struct egress *e, bool udp, uint16_t from, struct expected *ret)
 {
 	struct expected *x;
 
 	shared_heard(e);
-	x = find_expected(e, from);
+	x = find_expected(e, udp, from);
 	if (!x)
 		return false;
 	*ret = *x;
