@@ -108,19 +108,26 @@ static const struct note_key *key_at(const struct chain *c, uint64_t size)
 	return key;
 }
 
+/* Which of the log's keys it is, from 1 on; 0: none of them. */
+static size_t place_of(const struct chain *c, const struct note_key *key)
+{
+	if (chain_same(&c->link[0].old, key))
+		return 1;
+	for (size_t i = 0; i < c->n; i++)
+		if (chain_same(&c->link[i].next, key))
+			return i + 2;
+	return 0;
+}
+
 bool chain_has(const struct chain *c, const struct note_key *key)
 {
-	bool found = chain_same(&c->link[0].old, key);
-
-	for (size_t i = 0; i < c->n; i++)
-		found |= chain_same(&c->link[i].next, key);
-	return found;
+	return place_of(c, key) > 0;
 }
 
 void chain_apply(const struct chain *c, uint64_t size, bool follow, struct tlog_policy *p)
 {
 	const struct note_key *now;
-	size_t kept = 0, known = 0, strange = 0;
+	size_t kept = 0, before = 0, strange = 0;
 	bool pinned = false;
 
 	if (c->n == 0)
@@ -130,14 +137,17 @@ void chain_apply(const struct chain *c, uint64_t size, bool follow, struct tlog_
 		const struct note_key *key = &p->log[i].key;
 		const bool mine = chain_has(c, key), counts = chain_same(key, now);
 
-		known += mine;
+		before += mine && place_of(c, key) < place_of(c, now);
 		strange += !mine && sv_eq(key->name, now->name);
 		pinned |= counts;
 		if (!mine || counts)
 			p->log[kept++] = p->log[i];
 	}
 	p->logs_n = kept;
-	/* SECURITY: a pinned key that the chain does not have: it may be another history. */
-	if (follow && known && !strange && !pinned && kept < TLOG_LOGS_MAX)
+	/*
+	 * SECURITY: a pinned key that the chain does not have: it may be another history. And
+	 * never back to an older one: whoever stole that may say that it signed before it ended.
+	 */
+	if (follow && before && !strange && !pinned && kept < TLOG_LOGS_MAX)
 		p->log[p->logs_n++] = (struct tlog_log){ .key = *now, .url = SV("") };
 }

@@ -281,7 +281,7 @@ must_check enum upstream_state upstream_heard(struct egress *e, struct attempt *
 
 /* finish.c: the end of the session */
 void finish_begin(struct egress *e, uint32_t ms);
-void finish_listeners(struct egress *e);
+void finish_listeners(struct egress *e, bool take);
 void finish_look(struct egress *e);
 /* Which of its sides is the session's? */
 static inline unsigned flow_inner(const struct flow *f)

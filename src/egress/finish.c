@@ -18,14 +18,14 @@
 static const char too_late[] = "the session ended before all was sent";
 
 /* Those who came before the end are still taken; then there is nowhere to come to. */
-void finish_listeners(struct egress *e)
+void finish_listeners(struct egress *e, bool take)
 {
 	for (size_t i = 0; i < e->listeners.n; i++) {
 		struct listener *l = e->listeners.v[i];
 
 		if (l->fd < 0)
 			continue;
-		if ((l->l.what == REACH_HOST || l->l.what == REACH_PROXY) && !l->publish)
+		if (take && (l->l.what == REACH_HOST || l->l.what == REACH_PROXY) && !l->publish)
 			flow_accept(e, l);
 		egress_unwatch(e, l->fd);
 		close(l->fd);
@@ -71,11 +71,11 @@ void finish_begin(struct egress *e, uint32_t ms)
 	e->finish_ms = e->now_ms + ms;
 	if (e->finishing)
 		return;
-	finish_listeners(e);
+	finish_listeners(e, ms > 0);
 	e->finishing = true;
 	e->moved_ms = e->now_ms;
-	refuse_waiting(e, false);
-	for (struct flow *f = e->flows; f; f = next) {
+	refuse_waiting(e, ms == 0);
+	for (struct flow *f = ms ? e->flows : NULL; f; f = next) {
 		next = f->next;
 		/* Whether it has ended is looked for now: what epoll knows of it is still to come.
 		 */
@@ -114,10 +114,10 @@ static void give_up(struct egress *e)
 
 	refuse_waiting(e, true);
 	for (struct flow *f = e->flows; f; f = next) {
-		const bool all = f->side[flow_inner(f)] & SHUT;
+		uint64_t acked = 0;
 
 		next = f->next;
-		if (all)
+		if (is_delivered(f, &acked))
 			flow_close(e, f, false, NULL);
 		else
 			flow_cut(e, f, too_late);

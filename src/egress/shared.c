@@ -152,7 +152,7 @@ static void mediator_gone(struct egress *e)
 {
 	egress_unwatch(e, e->route_socket);
 	e->deaf = true;
-	finish_listeners(e);
+	finish_listeners(e, true);
 }
 
 /* Who had that port before is gone: the kernel has given it to another. */

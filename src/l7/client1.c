@@ -28,7 +28,7 @@ static bool read_head(struct client *c)
 
 	if (k->in.n == 0 || c->last)
 		return false;
-	if (c->find.seen == 0)
+	if (c->find.seen == 0 && !k->mute)
 		k->deadline_ms = l7_now_ms(k->l7) + L7_HEAD_MS;
 	state = http1_head_find(&c->find, fifo_view(&k->in), &http1_limits_default, &n, &err);
 	if (state == WIRE_MORE)
@@ -38,7 +38,8 @@ static bool read_head(struct client *c)
 		link_kill(k);
 		return false;
 	}
-	k->deadline_ms = 0;
+	if (!k->mute)
+		k->deadline_ms = 0;
 	c->find = (struct http1_find){ 0 };
 	c->discarded = 0;
 	if (state == WIRE_BAD || !parse(c->call, sv_sub(fifo_view(&k->in), 0, n), &err)) {
@@ -206,7 +207,7 @@ static bool finish(struct client *c)
 	call_end(q);
 	if (c->last)
 		link_finish(&c->link);
-	else
+	else if (!c->link.mute)
 		c->link.deadline_ms = l7_now_ms(c->link.l7) + L7_IDLE_MS;
 	return !c->last;
 }

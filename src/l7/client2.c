@@ -327,6 +327,9 @@ static void set_deadline(struct client *c)
 {
 	const uint64_t now = l7_now_ms(c->link.l7);
 
+	/* Who is gone has no more time than it was given. */
+	if (c->link.mute)
+		return;
 	if (c->in_block) {
 		if (c->link.deadline_ms == 0 || c->link.deadline_ms > now + L7_HEAD_MS)
 			c->link.deadline_ms = now + L7_HEAD_MS;

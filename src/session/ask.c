@@ -174,6 +174,11 @@ int ask_timeout(struct session *s, int least)
 
 	if (s->questions_n == 0 || !s->question_ms)
 		return least;
+	/* SECURITY: who comes back does not see it, and the next key is meant for something else. */
+	if (!in_front(s)) {
+		answer(s, 0, "nobody is there to ask");
+		return 0;
+	}
 	if (now >= s->question_ms + ASK_MS) {
 		(void)!write(s->asking_tty, "no answer\r\n", 11);
 		answer(s, 0, "no answer in time");

@@ -57,7 +57,7 @@ static bool has_finished(const struct session *s)
 }
 
 /* What may still be said to us: that it is to end now. */
-static void finish_step(struct session *s)
+static void finish_step(struct session *s, int ms)
 {
 	struct pollfd p[4 + CLIENTS_MAX] = { { s->signals, POLLIN, 0 },
 					     { s->control, POLLIN, 0 },
@@ -66,7 +66,7 @@ static void finish_step(struct session *s)
 
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		p[4 + i] = (struct pollfd){ s->clients[i].fd, POLLIN, 0 };
-	if (poll(p, ARRAY_LEN(p), POLL_MS) <= 0)
+	if (poll(p, ARRAY_LEN(p), ms) <= 0)
 		return;
 	if (p[0].revents)
 		pulse_hurry(s);
@@ -81,18 +81,37 @@ static void finish_step(struct session *s)
 		net_read_event(s);
 }
 
+/*
+ * Who reads what the command printed may take their time; but whoever wants the session to
+ * end, and its limits, are heard, and after that only somebody who goes on reading is waited for.
+ */
+bool finish_waits(void *ctx)
+{
+	struct session *s = ctx;
+	const uint64_t now = clock_ms(), length = s->opt->policy->set.limits[LIMIT_SESSION] * 1000;
+
+	finish_step(s, 0);
+	if ((length && now >= s->started_ms + length) || token_is_over(s))
+		s->hurried = true;
+	if (relay_activity(s->relay) != s->activity || !s->hurried || !s->read_ms) {
+		s->activity = relay_activity(s->relay);
+		s->read_ms = now;
+	}
+	return now < s->read_ms + GRACE_MS;
+}
+
 void net_finish(struct session *s)
 {
 	uint64_t by;
 
 	while (!has_finished(s) && clock_ms() < s->finish_ms && !s->hurried && !token_is_over(s))
-		finish_step(s);
+		finish_step(s, POLL_MS);
 	/* Whatever there is ends now; the record says how. */
 	if (!has_finished(s))
 		tell_finish(s, 0);
 	by = clock_ms() + SAY_MS;
 	while (!has_finished(s) && clock_ms() < by)
-		finish_step(s);
+		finish_step(s, POLL_MS);
 	if (s->egress >= 0)
 		(void)!net_hear(s, &s->egress);
 	if (s->reader >= 0)

@@ -62,7 +62,12 @@ static void went_on(const struct job *j)
 static void stop(const struct job *j)
 {
 	const struct timespec now = { 0 };
+	siginfo_t ended = { 0 };
 	sigset_t stops, goes_on;
+
+	/* Nobody would let us go on then. */
+	if (waitid(P_PID, (id_t)j->child, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid)
+		return;
 
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGTSTP);

@@ -75,8 +75,8 @@ static bool is_double(struct session *s, const struct signalfd_siginfo *i)
 				       .ms = clock_ms() };
 	const struct signalled last = s->signalled;
 
-	if (last.number != now.number || last.from != now.from ||
-	    (last.passed == passed && !asks) || now.ms - last.ms >= DOUBLE_MS) {
+	if (last.number != now.number || now.ms - last.ms >= DOUBLE_MS ||
+	    (!asks && (last.from != now.from || last.passed == passed))) {
 		s->signalled = now;
 		return false;
 	}

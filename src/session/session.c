@@ -108,14 +108,14 @@ static void finish(struct session *s)
 			s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
 		s->has_exit = true;
 	}
+	spawn_end(s);
+	net_finish_begin(s);
 	/* Output that could not be written is not a success. */
-	if (s->relay && relay_finish(s->relay, &err) < 0) {
+	if (s->relay && relay_finish(s->relay, finish_waits, s, &err) < 0) {
 		say(s, "%s%s%s", err.what, err.sys ? ": " : "", err.sys ? strerror(err.sys) : "");
 		if (s->exit_code == 0)
 			s->exit_code = SESSION_FAILED;
 	}
-	spawn_end(s);
-	net_finish_begin(s);
 	/* What the mediator still has to say: it sends that, finds us gone, and ends. */
 	if (s->mediator >= 0)
 		(void)shutdown(s->mediator, SHUT_WR);

@@ -191,6 +191,7 @@ struct session {
 	int listener;		     /* of the first command, while there is no mediator; else -1 */
 	bool first;		     /* its first program was let through */
 	uint64_t execs_ms, quiet_ms; /* since when @execs is counted; until then it is not heard */
+	uint64_t look_ms;	     /* until then arguments are looked at */
 	uint32_t execs;
 	int inside; /* the root of the jail, as its first program saw it; -1: not asked for yet */
 	pid_t egress_pid, resolver_pid, reader_pid;
@@ -258,6 +259,7 @@ struct session {
 	bool hurried; /* somebody, or a limit, has ended it */
 	bool egress_finished, reader_finished;
 	uint64_t finish_ms;
+	uint64_t read_ms; /* when somebody last read what is left of its output, or might have */
 	enum jail_step failed_step;
 	uint64_t asked_ms;		     /* when somebody asked it to end */
 	uint64_t token_ms;		     /* when its token ends */
@@ -266,6 +268,7 @@ struct session {
 	struct quota_shared shared; /* counted with other sessions; no cells, no pools: nothing */
 	int shared_fd;		    /* where; -1: nowhere */
 	int spawn;		    /* where agents are asked for; -1: there are none */
+	uint32_t spawned;	    /* how many were */
 	struct sub subs[SUBS_MAX];
 };
 
@@ -431,6 +434,7 @@ void net_revoke(struct session *s, const struct grant *g);
 void net_clear(struct session *s);
 
 /* finish.c: what the session sent is passed on; net_finish() waits, and hears what is said */
+must_check bool finish_waits(void *ctx); /* of relay_finish(): for who does not read */
 void net_finish_begin(struct session *s);
 void net_finish(struct session *s);
 

@@ -22,7 +22,7 @@
  * sibling by its walls and a child by its life: it ends when we do.
  */
 
-enum { TERM_MS = 300, COUNTERS_FD = 6 };
+enum { TERM_MS = 300, COUNTERS_FD = 6, SPAWNED_MAX = 256 };
 
 /* --- what a policy needs for it --- */
 
@@ -256,7 +256,8 @@ static void record(struct session *s, const char *event, struct sv agent, const 
 	struct entry entry = { 0 };
 
 	record_begin(s, &entry, event);
-	record_str(&entry, "agent", agent);
+	/* One that there is not is what somebody inside wrote, and private. */
+	record_str(&entry, id ? "agent" : "object", agent);
 	if (id)
 		record_str(&entry, "session", sv_from(id));
 	if (exit >= 0)
@@ -287,6 +288,12 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 		answer(sub, "error no rule lets this session start an agent of that name");
 		return;
 	}
+	/* SECURITY: each leaves a record, and takes a place among those that are kept. */
+	if (s->spawned == SPAWNED_MAX) {
+		answer(sub, "error this session has started as many agents as a session may");
+		return;
+	}
+	s->spawned++;
 	if (name_agent(s, q, sub->id, &err) < 0) {
 		answer(sub, "error %s", err.what);
 		return;

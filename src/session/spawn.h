@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 
-enum { SPAWN_TEXT_MAX = 64 << 10, SPAWN_WORDS_MAX = 4096 };
+enum { SPAWN_TEXT_MAX = 64 << 10, SPAWN_WORDS_MAX = 4096, SPAWN_NAME_MAX = 64 };
 
 struct spawn_request {
 	struct sv name, cwd; /* views of the message */

@@ -19,7 +19,8 @@ bool spawn_read(struct arena *a, struct sv text, struct spawn_request *ret)
 		if (!q.argv[n++])
 			return false;
 	}
-	if (n == 0 || text.n || q.name.n == 0 || q.cwd.n == 0 || q.cwd.p[0] != '/')
+	if (n == 0 || text.n || q.name.n == 0 || q.name.n > SPAWN_NAME_MAX || q.cwd.n == 0 ||
+	    q.cwd.p[0] != '/')
 		return false;
 	*ret = q;
 	return true;

@@ -272,7 +272,7 @@ static int relay_until_end(struct view *v, struct writ_err *err)
 			r = hear(v, err);
 	}
 	if (v->relay && r >= 0)
-		r = relay_finish(v->relay, err);
+		r = relay_finish(v->relay, NULL, NULL, err);
 	return r;
 }
 

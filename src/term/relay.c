@@ -376,8 +376,9 @@ void relay_resume(struct relay *r)
 	tty_retake(&r->tty);
 }
 
-static int drain(struct relay *r, struct writ_err *err)
+static int drain(struct relay *r, bool (*waits)(void *ctx), void *ctx, struct writ_err *err)
 {
+	enum { ASK_MS = 100 };
 	struct pollfd fds[RELAY_POLLS];
 	enum relay_event event;
 	int code = 0;
@@ -386,27 +387,30 @@ static int drain(struct relay *r, struct writ_err *err)
 	for (int i = 0; i < OUTPUTS; i++)
 		if (!r->out[i].waits_dst && !r->out[i].ended)
 			output_turn(r, &r->out[i]);
-	while (code == 0 && (n = relay_poll(r, fds)) > 0)
-		if (poll(fds, n, -1) > 0)
+	while (code == 0 && (n = relay_poll(r, fds)) > 0) {
+		if (poll(fds, n, waits ? ASK_MS : -1) > 0)
 			code = relay_step(r, fds, n, &event, err);
+		if (code == 0 && waits && !waits(ctx))
+			code = writ_fail(err, WRIT_E_SYS, 0, "nobody read the rest of its output");
+	}
 	return code;
 }
 
-int relay_finish(struct relay *r, struct writ_err *err)
+int relay_finish(struct relay *r, bool (*waits)(void *ctx), void *ctx, struct writ_err *err)
 {
 	int code;
 
 	r->last = true;
 	if (!r->opt.on_pty[0])
 		stream_settle(&r->in);
-	code = drain(r, err);
+	code = drain(r, waits, ctx, err);
 	for (int i = 0; i < OUTPUTS && code == 0; i++)
 		if (r->out[i].state.styled && r->out[i].dst.fd >= 0) {
 			r->out[i].state.styled = false;
 			stream_say(&r->out[i], SV(NEUTRAL_RESET));
 		}
 	if (code == 0)
-		code = drain(r, err);
+		code = drain(r, waits, ctx, err);
 	if (code == 0 && r->failure.code) {
 		*err = r->failure;
 		code = err->code;

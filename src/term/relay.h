@@ -91,7 +91,9 @@ void relay_hold(struct relay *r, bool hold);
  * that must not wait polls until RELAY_CLOSED first. Fails if output was lost for
  * another reason than a closed pipe (a full disk).
  */
-must_check int relay_finish(struct relay *r, struct writ_err *err);
+/* @waits, if there is one, is asked again and again whether to wait for who does not read. */
+must_check int relay_finish(struct relay *r, bool (*waits)(void *ctx), void *ctx,
+			    struct writ_err *err);
 uint64_t relay_output(const struct relay *r);	/* bytes so far, the dropped ones too */
 uint64_t relay_activity(const struct relay *r); /* counts up with every byte either way */
 

@@ -80,11 +80,13 @@ def in_force(policy, links, size):
     chain, now = [links[0][1]] + [new for _, _, new in links], links[0][1]
     for index, _, new in links:
         now = new if index < size else now
-    mine = [k for k in policy.logs if any((k.name, k.pub) == (c.name, c.pub) for c in chain)]
+    place = [(c.name, c.pub) for c in chain]
+    mine = [k for k in policy.logs if (k.name, k.pub) in place]
+    before = [k for k in mine if place.index((k.name, k.pub)) < place.index((now.name, now.pub))]
     strange = [k for k in policy.logs if k not in mine and k.name == now.name]
     out = copy.copy(policy)
     out.logs = [k for k in policy.logs if k not in mine or k.pub == now.pub]
-    if mine and not strange and all(k.pub != now.pub for k in mine):
+    if before and not strange and all(k.pub != now.pub for k in mine):
         out.logs.append(now)
     return out
 

@@ -28,8 +28,10 @@ def _(w):
     r = w.writ("session", "exec", "--detach", sid, "--", "sh", "-c", "echo begun; read x; echo got $x; exit 5")
     w.ok(r.code == 0 and re.fullmatch(r"\d+\n", r.text) and not r.err, "exec --detach prints its number and returns", r)
     number = r.text.strip()
+    with Terminal(w, ["true"]) as t:
+        before = t.modes()  # of one that nobody has changed yet
+        t.code()
     with attach(w, sid, rows=33, cols=77) as t:
-        before = t.modes()
         w.ok(t.expect("begun"), "what it showed before is shown", t.screen)
         t.type("you\n")
         w.ok(t.expect("got you"), "keys reach it", t.screen)

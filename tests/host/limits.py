@@ -89,9 +89,41 @@ def _(w):
         w.ok(wait_for(lambda: (w.ws / "beat").stat().st_size > begun + 3), "control: it has a pulse")
         ended = wait_for(lambda: time.time() - (w.ws / "beat").stat().st_mtime > 1.5, 8)
         w.ok(ended, "everything ends at the limit")
+        w.ok(wait_for(lambda: p.poll() is not None, 8) and p.returncode == 124, "and writ with it, though nobody has read", p.returncode)
     finally:
         os.close(r)
-        w.ok(p.wait(timeout=20) != 0, "and writ, when nobody can read any more")
+
+
+@test("who does not read what is left")
+def _(w):
+    """The command has ended, and more than a pipe holds lies between: signals, limits and people are heard."""
+    for name, opts, act in (("TERM", (), lambda p, sid: p.terminate()), ("the limit", ("--limit", "session=2s"), lambda p, sid: None),
+                            ("writ stop", (), lambda p, sid: w.writ("stop", sid))):
+        r, out = os.pipe()
+        p = w.start([w.program, "run", *opts, "--", "sh", "-c", "head -c 900000 /dev/zero; sleep 0.3; touch done"], stdout=out)
+        os.close(out)
+        try:
+            w.ok(wait_for((w.ws / "done").exists), f"{name}: control: it has run to its end")
+            time.sleep(0.5)
+            w.ok(p.poll() is None, f"{name}: control: what is left is waited for")
+            act(p, next(iter(w.ids()), "none"))
+            w.ok(wait_for(lambda: p.poll() is not None, 8), f"{name}: ends it")
+        finally:
+            os.close(r)
+            (w.ws / "done").unlink(missing_ok=True)
+    w.clean(seconds=2)
+
+
+@test("names that take long to look up")
+def _(w):
+    """Arguments of programs are looked at for hints; links that lead through one another many times must not hold up the clock."""
+    (w.ws / "d" / "a").mkdir(parents=True)
+    for i in range(38):
+        (w.ws / "d" / f"L{i}").symlink_to("a/../" * 780 + f"L{i + 1}")
+    names = [f"{w.ws}/d/L0/{i}" for i in range(60)]
+    r = w.run(PYTHON, "-c", "import os\nfor i in range(400):\n  try: os.execv('/nope', ['/nope', *%r])\n  except OSError: pass\nimport time\ntime.sleep(20)" % names,
+              opts=("--limit", "session=2s"))
+    w.ok(r.code == 124 and r.seconds < 4, "the limit acts when it is due", r)
 
 
 @test("records are whole")

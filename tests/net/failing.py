@@ -28,8 +28,11 @@ def say(p):
 
 
 def go(p):
-    p.stdin.write(b"\n")
-    p.stdin.flush()
+    """The next step; a session that has ended needs none."""
+    try:
+        os.write(p.stdin.fileno(), b"\n")
+    except BrokenPipeError:
+        pass
 
 
 @test("the process that looks names up is killed: tunnels go on, the next name gets another")

@@ -206,7 +206,7 @@ static int finish(struct run *w)
 	while (!(w->ended && w->closed) && now_ms() < end)
 		pump(w, 10);
 	must(w->ended && w->closed, "the session ends");
-	code = relay_finish(w->r, &w->err);
+	code = relay_finish(w->r, NULL, NULL, &w->err);
 	must(code == 0 || w->err.code == code, "an error says what it is");
 	far_turn(w);
 	relay_free(w->r);
@@ -931,7 +931,7 @@ static void test_link(void)
 	ok(event == RELAY_DETACH, "link: the escape is told");
 	ok(read(link[1], text, sizeof(text)) == 2 && text[0] == 'a',
 	   "link: keys before it are sent");
-	must(relay_finish(r, &err) == 0, "relay_finish");
+	must(relay_finish(r, NULL, NULL, &err) == 0, "relay_finish");
 	relay_free(r);
 	ok(read(s.master, text, sizeof(text)) == 3 && text[0] == 'o', "link: bytes are shown");
 	ok(read(link[1], text, sizeof(text)) == 0, "link: it is closed at the end");
