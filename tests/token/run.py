@@ -707,7 +707,7 @@ class Web:
     def ask(self, *what):
         """Each "METHOD PATH" in a connection of its own: prints the status, or that there was none."""
         return (f"import http.client,ssl\nfor m,p in {[x.split() for x in what]}:\n  try:\n    c=http.client.HTTPSConnection('localhost',{self.port},timeout=9,"
-                "context=ssl.create_default_context())\n    c.request(m,p,b'x' if m=='POST' else None)\n    print(c.getresponse().status)\n  except Exception as e: print(type(e).__name__)")
+                "context=ssl.create_default_context())\n    c.request(m,p,b'x' if m=='POST' else None)\n    r=c.getresponse()\n    print(r.status if r.status<500 else str(r.status)+'_'+str(r.headers.get('x-writ-reason')).replace(' ','_'))\n  except Exception as e: print(type(e).__name__)")
 
 
 @test
