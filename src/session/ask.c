@@ -174,7 +174,7 @@ int ask_timeout(struct session *s, int least)
 
 	if (s->questions_n == 0 || !s->question_ms)
 		return least;
-	/* SECURITY: who comes back does not see it, and the next key is meant for something else. */
+	/* SECURITY: who comes back does not see it; the next key is meant for something else. */
 	if (!in_front(s)) {
 		answer(s, 0, "nobody is there to ask");
 		return 0;
