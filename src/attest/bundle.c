@@ -101,7 +101,7 @@ int bundle_print(const struct bundle *u, struct buf *b, struct writ_err *err)
 		return writ_nomem(err);
 	o = json_pack("{s:s,s:{s:{s:s}},s:{s:s,s:s,s:[{s:s,s:s}]}}", "mediaType", MEDIA_TYPE,
 		      "verificationMaterial", "publicKey", "hint", id.p, "dsseEnvelope", "payload",
-		      payload.p, "payloadType", PAYLOAD_TYPE, "signatures", "keyid", id.p, "sig",
+		      payload.p, "payloadType", PAYLOAD_TYPE, "signatures", "keyid", "", "sig",
 		      sig.p);
 	return o ? cj_encode(o, b, err) : writ_nomem(err);
 }
@@ -119,7 +119,7 @@ static struct sv decoded(struct fields *in, const char *key, size_t max)
 	return bytes;
 }
 
-static int parse_signature(struct fields *envelope, struct sv hint, struct bundle *u)
+static int parse_signature(struct fields *envelope, struct bundle *u)
 {
 	const json_t *list = json_object_get(envelope->o, "signatures");
 	struct fields one;
@@ -131,7 +131,7 @@ static int parse_signature(struct fields *envelope, struct sv hint, struct bundl
 	one = fields_of(json_array_get(list, 0), envelope->a, envelope->err);
 	if (one.failed)
 		return one.failed;
-	member_is(&one, "keyid", hint);
+	member_is(&one, "keyid", SV(""));
 	u->sig = decoded(&one, "sig", ATTEST_SIG_MAX);
 	return fields_end(&one);
 }
@@ -163,7 +163,7 @@ int bundle_parse(struct arena *a, struct sv bytes, struct bundle *ret, struct wr
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "member hint is no key id");
 	member_is(&envelope, "payloadType", SV(PAYLOAD_TYPE));
 	u.payload = decoded(&envelope, "payload", ATTEST_TEXT_MAX);
-	r = parse_signature(&envelope, hint, &u);
+	r = parse_signature(&envelope, &u);
 	if (r == 0)
 		r = fields_end(&envelope);
 	if (r == 0)

@@ -21,7 +21,7 @@ enum {
 
 struct attest_key {
 	uint8_t der[ATTEST_SPKI];
-	struct digest id; /* SHA-256 of them: keyid and hint */
+	struct digest id; /* SHA-256 of them: the hint */
 };
 
 must_check int attest_key_init(struct attest_key *ret, struct sv der, struct writ_err *err);

@@ -416,7 +416,7 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e)
 		return;
 	(void)sv_cut(&rest, ' ');
 	/* SECURITY: a hint for people is not worth a limit that acts late. */
-	for (int i = 0; rest.n && i < 64 && clock_ms() < s->look_ms; i++)
+	for (int i = 0; rest.n && i < 64 && (!s->look_ms || cpu_ms() < s->look_ms); i++)
 		look_at_argument(s, e, sv_cut(&rest, ' '));
 }
 

@@ -54,8 +54,13 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 	if (shut && stat(gate, &st) == 0 && (st.st_mode & 0700) == 0 && st.st_nlink > 2 &&
 	    sv_is(sv_from(name), "home"))
 		return 0;
-	if (chmod(gate, 0700) < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ||
-	    (shut && chmod(gate, 0) < 0))
+	/* Others who make it at the same time shut it behind themselves. */
+	for (int i = 0; i < 100; i++) {
+		r = chmod(gate, 0700) < 0 ? -1 : mkdir(path, 0700);
+		if (r == 0 || errno != EACCES)
+			break;
+	}
+	if ((r < 0 && errno != EEXIST) || (shut && chmod(gate, 0) < 0))
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	return 0;
 }

@@ -15,6 +15,14 @@ uint64_t clock_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+uint64_t cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 /* Names of files, hosts, people and programs are nobody's business but the user's. */
 static const char *const private_keys[] = {
 	"address", "args", "ca_file",	     "guarantees", "host", "new",	 "not_dialled",

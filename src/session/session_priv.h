@@ -191,7 +191,8 @@ struct session {
 	int listener;		     /* of the first command, while there is no mediator; else -1 */
 	bool first;		     /* its first program was let through */
 	uint64_t execs_ms, quiet_ms; /* since when @execs is counted; until then it is not heard */
-	uint64_t look_ms;	     /* until then arguments are looked at */
+	uint64_t look_ms; /* of our time on a processor, until arguments are not looked at; 0:
+			     always */
 	uint32_t execs;
 	int inside; /* the root of the jail, as its first program saw it; -1: not asked for yet */
 	pid_t egress_pid, resolver_pid, reader_pid;
@@ -304,6 +305,7 @@ void record_flush(struct session *s);
 /* It cannot be written any more: the session ends. */
 void record_failed(struct session *s, const struct writ_err *err);
 uint64_t clock_ms(void);
+uint64_t cpu_ms(void); /* that we had a processor */
 
 /* seal.c: the log of the realm */
 must_check int seal_start(struct session *s, struct writ_err *err);

@@ -300,12 +300,13 @@ void watch_event(struct session *s)
 	uint32_t n = 0;
 
 	record_gather(s);
-	s->look_ms = s->state < SESSION_ENDING ? now + LOOK_MS : 0;
+	s->look_ms = s->state < SESSION_ENDING ? cpu_ms() + LOOK_MS : 1;
 	while (n < HEAR_MAX && s->mediator >= 0 && hear_one(s, &exec)) {
 		n++;
 		if (clock_ms() >= now + HEAR_MS)
 			break;
 	}
+	s->look_ms = 0;
 	record_flush(s);
 	if (now - s->execs_ms > BUSY_MS) {
 		s->execs_ms = now;

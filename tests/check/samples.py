@@ -143,7 +143,7 @@ def made_bundle():
     signature = key.sign(b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload), ec.ECDSA(hashes.SHA256()))
     b.json = {"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {"publicKey": {"hint": hint}},
               "dsseEnvelope": {"payload": base64.b64encode(payload).decode(), "payloadType": kind,
-                               "signatures": [{"keyid": hint, "sig": base64.b64encode(signature).decode()}]}}
+                               "signatures": [{"keyid": "", "sig": base64.b64encode(signature).decode()}]}}
     return b
 
 

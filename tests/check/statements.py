@@ -56,7 +56,7 @@ class Author:
         signed = b"DSSEv1 %d %s %d %s" % (len(KIND), KIND.encode(), len(payload), payload)
         sig = b64(self.key.sign(signed, ec.ECDSA(hashes.SHA256())))
         return {"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {"publicKey": {"hint": self.keyid}},
-                "dsseEnvelope": {"payload": b64(payload), "payloadType": KIND, "signatures": [{"keyid": self.keyid, "sig": sig}]}}
+                "dsseEnvelope": {"payload": b64(payload), "payloadType": KIND, "signatures": [{"keyid": "", "sig": sig}]}}
 
 
 def path(hashes_, index):

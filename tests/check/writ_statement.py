@@ -40,12 +40,12 @@ def signed_payload(data, keys):
     payload, payload_type, signatures = closed(envelope, "payload", "payloadType", "signatures")
     need(isinstance(signatures, list) and len(signatures) == 1, "bundle")
     (keyid, sig), ((hint,),) = closed(signatures[0], "keyid", "sig"), (closed(closed(material, "publicKey")[0], "hint"),)
-    need((media, payload_type) == ("application/vnd.dev.sigstore.bundle.v0.3+json", kind) and keyid == hint, "bundle")
-    need(all(isinstance(v, str) for v in (payload, sig, keyid)) and re.fullmatch("[0-9a-f]{64}", keyid), "bundle")
+    need((media, payload_type) == ("application/vnd.dev.sigstore.bundle.v0.3+json", kind) and keyid == "", "bundle")
+    need(all(isinstance(v, str) for v in (payload, sig, hint)) and re.fullmatch("[0-9a-f]{64}", hint), "bundle")
     payload, sig = from_b64(payload, "bundle"), from_b64(sig, "bundle")
-    need(keyid in keys, "signer not pinned")
+    need(hint in keys, "signer not pinned")
     try:
-        keys[keyid].verify(sig, b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload), ec.ECDSA(SHA256()))
+        keys[hint].verify(sig, b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload), ec.ECDSA(SHA256()))
     except InvalidSignature:
         raise Bad("bad signature") from None
     return payload

@@ -307,8 +307,10 @@ class World:
         """What sessions of this world left on the machine; empty is right."""
         found = processes(self.mark, self.dir)
         run = self.state / "run"
-        if run.is_dir():
-            found += [f"run/{p.relative_to(run)}" for p in run.rglob("*")]
+        try:
+            found += [f"run/{p.relative_to(run)}" for p in run.rglob("*")] if run.is_dir() else []
+        except FileNotFoundError as e:  # it goes while it is looked at
+            found.append(f"run/: {e}")
         return found + self.cgroups()
 
     def clean(self, text="nothing is left", seconds=0.0):

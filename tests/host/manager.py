@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 CGROUPS = [l.split()[4] for l in open("/proc/self/mountinfo") if " - cgroup2 " in l]
 
@@ -177,7 +178,11 @@ class Manager:
 
     def close(self):
         for folder in self.made:
-            subprocess.run(["umount", folder])
+            # Whoever was just killed may still be on the way out.
+            for _ in range(50):
+                if subprocess.run(["umount", folder], stderr=subprocess.DEVNULL).returncode == 0 or not os.path.ismount(folder):
+                    break
+                time.sleep(0.1)
             os.rmdir(folder)
 
 
