@@ -34,21 +34,6 @@ int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err)
 	return unlinkat(r->dir, name, 0) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : 0;
 }
 
-/* The directories that @name lies in, below @dir. */
-static int make_above(int dir, const char *name, struct writ_err *err)
-{
-	char path[TILE_NAME_MAX + 1];
-	const char *end = name;
-
-	while ((end = strchr(end, '/'))) {
-		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - name), name);
-		if (mkdirat(dir, path, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-		end++;
-	}
-	return 0;
-}
-
 static int sync_above(int dir, const char *name, struct writ_err *err)
 {
 	const char *end = strrchr(name, '/');
@@ -64,7 +49,7 @@ static int sync_above(int dir, const char *name, struct writ_err *err)
 int realm_put(int dir, const char *name, struct sv bytes, bool sync, struct writ_err *err)
 {
 	char fresh[TILE_NAME_MAX + 8];
-	int r = make_above(dir, name, err);
+	int r = fd_make_above(dir, name, err);
 
 	if (r < 0)
 		return r;

@@ -90,8 +90,7 @@ int fd_read_file(const char *path, struct buf *b, struct writ_err *err)
 	return fd_read_all(fd, b, err);
 }
 
-int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
-		    struct writ_err *err)
+int fd_replace_file(const char *path, struct sv bytes, unsigned mode, struct writ_err *err)
 {
 	char tmp[PATH_MAX];
 	int r;
@@ -100,8 +99,7 @@ int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
 	if (r < 0 || (size_t)r >= sizeof(tmp))
 		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "write %s", path);
 
-	scoped_fd fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			    mode);
+	scoped_fd fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "create %s", tmp);
 	r = fd_write_all(fd, bytes, err);
@@ -131,6 +129,20 @@ int fd_make_dirs(const char *path, struct writ_err *err)
 		if (mkdir(p, 0700) < 0 && errno != EEXIST)
 			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
 		p[i] = i == n ? 0 : '/';
+	}
+	return 0;
+}
+
+int fd_make_above(int dir, const char *name, struct writ_err *err)
+{
+	char path[PATH_MAX];
+	const char *end = name;
+
+	while ((end = strchr(end, '/'))) {
+		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - name), name);
+		if (mkdirat(dir, path, 0700) < 0 && errno != EEXIST)
+			return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+		end++;
 	}
 	return 0;
 }

@@ -33,6 +33,8 @@ must_check int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
 
 /* Makes the directory @path and those above it, for us alone; fine if it is there. */
 must_check int fd_make_dirs(const char *path, struct writ_err *err);
+/* The directories that @name lies in, below @dir. */
+must_check int fd_make_above(int dir, const char *name, struct writ_err *err);
 
 /* One write() of a short text to @file in @dir, which must be there: 0 or an errno. */
 must_check int fd_put_at(int dir, const char *file, const char *text);

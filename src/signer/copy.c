@@ -31,20 +31,6 @@ static bool is_name(struct sv name)
 	return name.n > 0 && name.n < NAME_ROOM && name.p[0] != '/';
 }
 
-static int make_above(int dir, const char *name, struct writ_err *err)
-{
-	char path[NAME_ROOM];
-	const char *end = name;
-
-	while ((end = strchr(end, '/'))) {
-		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - name), name);
-		if (mkdirat(dir, path, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-		end++;
-	}
-	return 0;
-}
-
 static int keep_part(int dir, struct sv message, struct writ_err *err)
 {
 	const struct sv name = sv_cut(&message, '\n');
@@ -56,7 +42,7 @@ static int keep_part(int dir, struct sv message, struct writ_err *err)
 		return writ_fail(err, WRIT_E_DENIED, 0,
 				 "writ-signer sends what is no part of a log");
 	(void)snprintf(path, sizeof(path), SV_FMT, SV_ARG(name));
-	r = make_above(dir, path, err);
+	r = fd_make_above(dir, path, err);
 	if (r < 0)
 		return r;
 	fd = openat(dir, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -263,17 +263,6 @@ int hold_session(int fd, struct writ_err *err)
 
 /* --- a statement --- */
 
-static int send_file(int fd, const char *name, struct sv bytes, struct writ_err *err)
-{
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	int r;
-
-	buf_fmt(&b, "%s\n", name);
-	buf_sv(&b, bytes);
-	r = buf_check(&b, err);
-	return r == 0 ? signer_send(fd, SIGNER_FILE, buf_view(&b), err) : r;
-}
-
 static int send_keys(const struct held *h, int fd, const struct p256 *k, struct writ_err *err)
 {
 	scoped_buf vkey = BUF_INIT(NOTE_VKEY_MAX + 2), pem = BUF_INIT(1024);
@@ -286,14 +275,14 @@ static int send_keys(const struct held *h, int fd, const struct p256 *k, struct 
 	if (r == 0) {
 		note_key_print(&key, &vkey);
 		buf_ch(&vkey, '\n');
-		r = send_file(fd, "log.vkey", buf_view(&vkey), err);
+		r = signer_send_file(fd, "log.vkey", buf_view(&vkey), err);
 	}
 	crypto_wipe(&pair, sizeof(pair));
 	if (r == 0)
 		r = p256_public(k, &pub, err);
 	if (r == 0)
 		attest_key_print(&pub, &pem);
-	return r == 0 ? send_file(fd, "attest.pub.pem", buf_view(&pem), err) : r;
+	return r == 0 ? signer_send_file(fd, "attest.pub.pem", buf_view(&pem), err) : r;
 }
 
 /* 1: proofs of a session that has ended; 0: there is none, or it has not ended. */
@@ -344,8 +333,8 @@ static int sign_statement(const struct held *h, int fd, const struct p256 *k, st
 			     .sig = buf_view(&sig) };
 	r = bundle_print(&u, &text, err);
 	if (r == 0)
-		r = send_file(fd, "session.json", buf_view(&m->manifest), err);
-	return r == 0 ? send_file(fd, "session.sigstore.json", buf_view(&text), err) : r;
+		r = signer_send_file(fd, "session.json", buf_view(&m->manifest), err);
+	return r == 0 ? signer_send_file(fd, "session.sigstore.json", buf_view(&text), err) : r;
 }
 
 static int serve(struct held *h, int fd, bool sign, const struct p256 *k, struct writ_err *err)
@@ -362,9 +351,9 @@ static int serve(struct held *h, int fd, bool sign, const struct p256 *k, struct
 	if (ended == 0)
 		r = signer_send(fd, SIGNER_NONE, begun ? SV("begun") : SV(""), err);
 	if (ended > 0)
-		r = send_file(fd, "start.tlog-proof", buf_view(&m.start), err);
+		r = signer_send_file(fd, "start.tlog-proof", buf_view(&m.start), err);
 	if (ended > 0 && r == 0)
-		r = send_file(fd, "end.tlog-proof", buf_view(&m.end), err);
+		r = signer_send_file(fd, "end.tlog-proof", buf_view(&m.end), err);
 	if (ended > 0 && r == 0 && sign)
 		r = sign_statement(h, fd, k, &m, err);
 	if (ended > 0 && r == 0)

@@ -20,17 +20,6 @@
 
 enum { DEPTH = 6, NAME_ROOM = 256 };
 
-static int send_part(int fd, const char *name, struct sv bytes, struct writ_err *err)
-{
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	int r;
-
-	buf_fmt(&b, "%s\n", name);
-	buf_sv(&b, bytes);
-	r = buf_check(&b, err);
-	return r == 0 ? signer_send(fd, SIGNER_FILE, buf_view(&b), err) : r;
-}
-
 static int send_one(int fd, const struct realm *log, const char *name, struct writ_err *err)
 {
 	scoped_fd file = openat(log->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -44,7 +33,7 @@ static int send_one(int fd, const struct realm *log, const char *name, struct wr
 		n = file < 0 ? -1 : read(file, part, sizeof(part));
 		if (n < 0)
 			return writ_fail(err, WRIT_E_SYS, errno, "%s", name);
-		r = send_part(fd, name, (struct sv){ part, (size_t)n }, err);
+		r = signer_send_file(fd, name, (struct sv){ part, (size_t)n }, err);
 	} while (r == 0 && n > 0);
 	return r;
 }
@@ -103,7 +92,7 @@ static int send_vkey(const struct held *h, int fd, struct writ_err *err)
 	note_key_print(&key, &b);
 	buf_ch(&b, '\n');
 	r = buf_check(&b, err);
-	return r == 0 ? send_part(fd, "log.vkey", buf_view(&b), err) : r;
+	return r == 0 ? signer_send_file(fd, "log.vkey", buf_view(&b), err) : r;
 }
 
 static int send_log(const struct held *h, int fd, bool sign, bool entries, struct writ_err *err)

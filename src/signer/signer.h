@@ -59,6 +59,8 @@ enum signer_letter {
 
 must_check int signer_send(int fd, enum signer_letter letter, struct sv bytes,
 			   struct writ_err *err);
+/* SIGNER_FILE: its name, then as many of its bytes as fit. */
+must_check int signer_send_file(int fd, const char *name, struct sv bytes, struct writ_err *err);
 /* *@ret_letter is 0 at the end of the connection; @b is emptied first. */
 must_check int signer_receive(int fd, struct buf *b, char *ret_letter, struct writ_err *err);
 

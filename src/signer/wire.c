@@ -26,6 +26,17 @@ int signer_send(int fd, enum signer_letter letter, struct sv bytes, struct writ_
 		       : writ_fail(err, WRIT_E_SYS, n < 0 ? errno : EIO, "writ-signer is gone");
 }
 
+int signer_send_file(int fd, const char *name, struct sv bytes, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	int r;
+
+	buf_fmt(&b, "%s\n", name);
+	buf_sv(&b, bytes);
+	r = buf_check(&b, err);
+	return r == 0 ? signer_send(fd, SIGNER_FILE, buf_view(&b), err) : r;
+}
+
 int signer_receive(int fd, struct buf *b, char *ret_letter, struct writ_err *err)
 {
 	char *room = malloc(SIGNER_MESSAGE_MAX);
