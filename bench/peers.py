@@ -15,23 +15,23 @@ from measure import Way
 ROOT = Path(os.environ.get("BENCH_ROOT", Path(__file__).resolve().parent.parent))
 PEERS = ROOT / "build/peers"
 AGENTS = ROOT / "build/agents"
-ETC = ["alternatives", "ca-certificates", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "magic", "mime.types",
-       "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone"]
-LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64", "sbin": "usr/sbin"}
+BASE = ROOT / "profiles/base.writ"
 
 
-def readable():
-    """What writ shows of the system by default, as far as this machine has it."""
-    return ["/usr", *(p for p in (f"/etc/{name}" for name in ETC) if os.path.exists(p)),
-            *(["/opt"] if os.path.isdir("/opt") else [])]
+def shown():
+    """What writ shows of the system by default, as far as this machine has it: paths, and links with where they lead."""
+    named = re.findall(r"^allow read \??(/\S+)$", BASE.read_text(), re.M)
+    links = {path: os.readlink(path) for path in named if os.path.islink(path)}
+    return [path for path in named if path not in links and os.path.exists(path)], links
 
 
 def bwrap(work):
     """The same view and namespaces; it has no Landlock, no seccomp filter, no limits, no record."""
     cmd = ["bwrap", "--unshare-all", "--die-with-parent", "--tmpfs", "/tmp", "--tmpfs", "/run", "--proc", "/proc", "--dev", "/dev"]
-    for name, target in LINKS.items():
-        cmd += ["--symlink", target, f"/{name}"]
-    for path in readable():
+    paths, links = shown()
+    for name, target in links.items():
+        cmd += ["--symlink", target, name]
+    for path in paths:
         cmd += ["--ro-bind", path, path]
     return [*cmd, "--bind", str(work), str(work), "--chdir", str(work), "--"]
 
@@ -41,8 +41,11 @@ def bundle(where, work, command):
     rootfs = where / "rootfs"
     for name in ("usr", "etc", "tmp", "run", "proc", "dev"):
         (rootfs / name).mkdir(parents=True, exist_ok=True)
-    for name, target in LINKS.items():
-        (rootfs / name).symlink_to(target)
+    paths, links = shown()
+    for name, target in links.items():
+        at = rootfs / name.lstrip("/")
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.symlink_to(target)
 
     def bind(path, mode):
         return {"destination": path, "type": "bind", "source": path, "options": ["rbind", mode, "nosuid"]}
@@ -52,7 +55,7 @@ def bundle(where, work, command):
     pts = ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"]
     mounts = [{"destination": "/proc", "type": "proc", "source": "proc"}, tmpfs("/dev"), tmpfs("/dev/shm"), tmpfs("/tmp"), tmpfs("/run"),
               {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": pts},
-              *(bind(path, "ro") for path in readable()), bind(str(work), "rw")]
+              *(bind(path, "ro") for path in paths), bind(str(work), "rw")]
     spec = {"ociVersion": "1.0.0", "root": {"path": "rootfs", "readonly": False}, "hostname": "bench", "mounts": mounts,
             "process": {"terminal": False, "user": {"uid": 0, "gid": 0}, "args": command, "env": ["PATH=/usr/bin:/bin"],
                         "cwd": str(work), "noNewPrivileges": True},
@@ -87,7 +90,7 @@ def commands(place, work, command):
     (place / "oci").mkdir()
     bundle(place / "oci", work, command)
     oci = ["--root", str(place / "containers"), "run", "-b", str(place / "oci"), "bench"]
-    grants = [word for path in [*readable(), "/lib", "/lib64", "/bin"] for word in ("--rox", path)]
+    grants = [word for path in [*shown()[0], "/lib", "/lib64", "/bin"] for word in ("--rox", path)]
     return {
         "firejail": ["--quiet", "--noprofile", "--net=none", "--ipc-namespace", "--private-dev", "--private-tmp", "--caps.drop=all",
                      "--seccomp", "--nonewprivs", "--", *command],
