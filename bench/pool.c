@@ -4,7 +4,7 @@
  * usage: pool ROUNDS COMMAND...
  *
  * Prints two lines, the nanoseconds of each round: for the pool, then for the command.
- * Before every start the pool is full, and nothing else of it is at work. Fails if the
+ * Before every start, of both, the pool is full, and nothing else of it is at work. Fails if the
  * library leaves a descriptor open.
  */
 #include <dirent.h>
@@ -50,6 +50,16 @@ static uint64_t command_ns(char **argv, int null)
 	return now_ns() - start;
 }
 
+/* Full, and all that this took in the kernel is over: "ready" is said a few steps before. */
+static void settle(struct writ_pool *pool)
+{
+	struct writ_error err = { 0 };
+
+	if (writ_pool_wait(pool, POOL, READY_MS, &err) != POOL)
+		die("a pool that does not fill", &err);
+	usleep(SETTLE_US);
+}
+
 static uint64_t pool_ns(struct writ_policy *p, struct writ_pool *pool)
 {
 	static const char *const argv[] = { "/bin/true", NULL };
@@ -58,10 +68,7 @@ static uint64_t pool_ns(struct writ_policy *p, struct writ_pool *pool)
 	struct writ_error err = { 0 };
 	uint64_t start;
 
-	if (writ_pool_wait(pool, POOL, READY_MS, &err) != POOL)
-		die("a pool that does not fill", &err);
-	/* Ready means all but the last few steps in the kernel. */
-	usleep(SETTLE_US);
+	settle(pool);
 	opt.argv = argv;
 	opt.pool = pool;
 	start = now_ns();
@@ -115,8 +122,10 @@ int main(int argc, char **argv)
 		die("a pool", &err);
 	for (long i = -WARM_UP; i < rounds; i++) {
 		const uint64_t ta = pool_ns(policy, pool);
-		const uint64_t tb = command_ns(argv + 2, null);
+		uint64_t tb;
 
+		settle(pool);
+		tb = command_ns(argv + 2, null);
 		if (i >= 0) {
 			a[i] = ta;
 			b[i] = tb;

@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-int64_t monotonic_ms(void);		  /* monotonic; only differences mean anything */
+int64_t monotonic_ms(void); /* monotonic; only differences mean anything */
+int ms_until(int64_t end);  /* what is left for poll(): 0 if that is over, -1 for INT64_MAX, never */
 void sleep_ms(unsigned ms); /* less if a signal comes */
 
 #endif

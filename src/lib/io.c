@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "lib/run_priv.h"
 
@@ -106,7 +107,7 @@ static void give_input(struct run_io *io, const struct writ_run_options *opt)
 	}
 }
 
-int run_io_carry(struct run_io *io, const struct writ_run_options *opt, int socket,
+int run_io_carry(struct run_io *io, const struct writ_run_options *opt, int socket, int64_t until,
 		 struct writ_err *err)
 {
 	while (socket >= 0 || io->out[1] >= 0 || io->out[2] >= 0) {
@@ -114,8 +115,11 @@ int run_io_carry(struct run_io *io, const struct writ_run_options *opt, int sock
 				       { .fd = io->out[1], .events = POLLIN },
 				       { .fd = io->out[2], .events = POLLIN },
 				       { .fd = socket, .events = POLLIN } };
+		const int n = poll(p, 4, ms_until(until));
 
-		if (poll(p, 4, -1) < 0) {
+		if (n == 0)
+			return 1;
+		if (n < 0) {
 			if (errno == EINTR)
 				continue;
 			return writ_fail(err, WRIT_E_SYS, errno, "poll");

@@ -143,7 +143,7 @@ int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret, str
 
 int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct writ_error *err)
 {
-	const int64_t end = monotonic_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+	const int64_t end = timeout_ms < 0 ? INT64_MAX : monotonic_ms() + timeout_ms;
 	struct writ_err why = { 0 };
 	uint32_t ready = 0;
 	int r = 1;
@@ -152,11 +152,9 @@ int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct wr
 		return lib_argument(err, "writ_pool_wait: wait for which pool?");
 	pthread_mutex_lock(&pool->lock);
 	for (size_t i = 0; r >= 0 && ready < n && i < pool->n; i++) {
-		const int64_t left = end - monotonic_ms();
-
 		if (pool->v[i].s.pid <= 0)
 			continue;
-		r = hear(&pool->v[i], left > 0 ? (int)left : 0, &why);
+		r = hear(&pool->v[i], ms_until(end), &why);
 		ready += r > 0;
 	}
 	pthread_mutex_unlock(&pool->lock);

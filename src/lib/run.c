@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "codec/json.h"
 #include "lib/run_priv.h"
 #include "session/session.h"
@@ -122,11 +123,15 @@ void run_exit(const struct run_news *news, struct writ_exit *ret)
 
 /* --- running --- */
 
+/* Another start would be in this one's way, and many commands end at once. */
+enum { REFILL_MS = 10 };
+
 /* Hands the command over and carries its bytes until the supervisor is done. */
 static int carry(const struct super *s, enum super_ask what, struct sv bytes,
 		 const struct writ_run_options *opt, struct run_news *news, struct writ_err *err)
 {
 	bool refilled = false;
+	int64_t refill = INT64_MAX;
 	struct run_io io = RUN_IO_INIT;
 	int r = run_io_open(&io, opt, err);
 
@@ -134,20 +139,24 @@ static int carry(const struct super *s, enum super_ask what, struct sv bytes,
 		r = super_ask(s, what, bytes, io.given, 3, err);
 	run_io_sent(&io);
 	while (r >= 0 && !news->ended) {
-		r = run_io_carry(&io, opt, s->socket, err);
-		if (r == 0)
-			r = run_hear(s, -1, news, err);
-		/* Until it runs, another start would only be in its way. */
-		if (!refilled && news->id[0]) {
+		r = run_io_carry(&io, opt, s->socket, refill, err);
+		if (r > 0) {
 			pool_refill(opt->pool);
 			refilled = true;
+			refill = INT64_MAX;
+		} else if (r == 0) {
+			const bool begun = news->id[0];
+
+			r = run_hear(s, -1, news, err);
+			if (!begun && news->id[0])
+				refill = monotonic_ms() + REFILL_MS;
 		}
 	}
 	if (!refilled)
 		pool_refill(opt->pool);
 	/* What it still held comes now, and then the end of it. */
 	if (r >= 0)
-		r = run_io_carry(&io, opt, -1, err);
+		r = run_io_carry(&io, opt, -1, INT64_MAX, err);
 	run_io_close(&io);
 	return r;
 }

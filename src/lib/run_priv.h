@@ -27,9 +27,12 @@ must_check int run_io_open(struct run_io *io, const struct writ_run_options *opt
 			   struct writ_err *err);
 void run_io_sent(struct run_io *io); /* closes what was handed over */
 void run_io_close(struct run_io *io);
-/* Carries bytes until @socket has something to say; if that is -1, until output has ended. */
+/*
+ * Carries bytes until @socket has something to say; if that is -1, until output has
+ * ended. 1: it is @until (of monotonic_ms()).
+ */
 must_check int run_io_carry(struct run_io *io, const struct writ_run_options *opt, int socket,
-			    struct writ_err *err);
+			    int64_t until, struct writ_err *err);
 
 /* What a supervisor has said so far. */
 struct run_news {

@@ -167,15 +167,12 @@ int super_ask(const struct super *s, enum super_ask what, struct sv bytes, const
 static int wait_for(int fd, int timeout_ms, struct writ_err *err)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	const int64_t end = monotonic_ms() + timeout_ms;
+	const int64_t end = timeout_ms < 0 ? INT64_MAX : monotonic_ms() + timeout_ms;
 	int r;
 
-	while ((r = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
-		if (timeout_ms >= 0) {
-			const int64_t left = end - monotonic_ms();
-
-			timeout_ms = left > 0 ? (int)left : 0;
-		}
+	do
+		r = poll(&p, 1, ms_until(end));
+	while (r < 0 && errno == EINTR);
 	return r < 0 ? writ_fail(err, WRIT_E_SYS, errno, "wait for the supervisor") : r;
 }
 

@@ -158,9 +158,12 @@ static void clear(struct session *s)
 	/* pid 1 said that all others are dead, and is about to end itself. */
 	const bool leave = s->opt->leaves && s->emptied && !s->cgroup.unit[0];
 
-	if (leave)
-		jail_leave(&s->jail);
-	jail_close(&s->jail);
+	/* Who lets go of its mounts last takes them apart: not us, if somebody else can. */
+	scope_close(&s->feed);
+	scope_close(&s->mounts);
+	scope_close(&s->inside);
+	if (!leave)
+		jail_close(&s->jail);
 	scope_close(&s->listener);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
@@ -184,16 +187,15 @@ static void clear(struct session *s)
 	screen_clear(s);
 	slog_close(&s->log);
 	scope_close(&s->signer);
-	scope_close(&s->feed);
 	scope_close(&s->signals);
-	scope_close(&s->mounts);
-	scope_close(&s->inside);
 	session_place_clear(s);
 	if (s->stopped)
 		job_wake(s);
-	/* A cgroup has to be seen empty; by now pid 1 is gone from it, or soon. */
-	if (cgroup_used(&s->cgroup))
+	/* What is left ends with us, but a cgroup has to be seen empty. */
+	if (cgroup_used(&s->cgroup)) {
+		jail_leave(&s->jail);
 		cgroup_close(&s->cgroup);
+	}
 }
 
 int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,

@@ -30,11 +30,9 @@ static int wait_for(int fd, short events, int64_t until, struct writ_err *err)
 	struct pollfd p = { fd, events, 0 };
 	int r;
 
-	do {
-		const int64_t left = until - monotonic_ms();
-
-		r = poll(&p, 1, left > 0 ? (int)left : 0);
-	} while (r < 0 && errno == EINTR);
+	do
+		r = poll(&p, 1, ms_until(until));
+	while (r < 0 && errno == EINTR);
 	return r > 0 ? 0
 		     : writ_fail(err, WRIT_E_SYS, r < 0 ? errno : ETIMEDOUT,
 				 "the witness does not answer");
