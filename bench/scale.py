@@ -27,8 +27,8 @@ import stage
 from measure import Way
 
 BUDGET_SPREAD = 20.0  # the 99th start of a hundred, in medians
-# Kept on purpose, below the state directory: records, and one of each per workspace.
-KEPT = ("sessions", "homes", "homes-b", "kept", "facts", "realm", "tidied", "order")
+# Kept on purpose, below the state directory: records, the log that seals them, keys, and one of each per workspace.
+KEPT = ("sessions", "homes", "homes-b", "kept", "facts", "realm", "tidied", "order", "log", "keys", "programs")
 REMEMBERED = 128  # two descriptors of each of the 64 processes that a session met last
 OUT = report.Printer()
 

@@ -28,6 +28,13 @@ def become():
     return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if am_root() else []
 
 
+def with_memory(where):
+    """What comes before a command that is to have a file system in memory there, for itself."""
+    where.mkdir()
+    mount = f'mount -t tmpfs -o mode=1777 bench {where} && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", mount, "sh"] if am_root() else []
+
+
 def make_user():
     if am_root() and subprocess.run(["getent", "passwd", USER], stdout=subprocess.DEVNULL).returncode:
         subprocess.run(["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent",

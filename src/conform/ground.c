@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/remove.h"
 #include "conform/conform_priv.h"
 
 #include "base/banned.h"
 
 /* A socket's name has 108 bytes, and a scene adds its own part. */
-enum { DIR_LENGTH = 60, PASSWD_BYTES = 16 << 20, DEPTH_MAX = 256 };
+enum { DIR_LENGTH = 60, PASSWD_BYTES = 16 << 20 };
 
 /* --- who --- */
 
@@ -222,42 +222,14 @@ int ground_policy(struct suite *s, const char *scene, struct sv extra, const cha
 
 /* --- and away again --- */
 
-/* SECURITY: root removes what another user may still be changing: no link is followed. */
-static void remove_below(int dir, const char *name, int depth)
-{
-	struct dirent *e;
-	DIR *d;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 && errno == EACCES && geteuid() != 0 && fchmodat(dir, name, 0700, 0) == 0)
-		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	(void)fchmod(fd, 0700);
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return;
-	}
-	while ((e = readdir(d))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    unlinkat(fd, e->d_name, 0) == 0)
-			continue;
-		if (depth < DEPTH_MAX)
-			remove_below(fd, e->d_name, depth + 1);
-		(void)unlinkat(fd, e->d_name, AT_REMOVEDIR);
-	}
-	(void)closedir(d);
-}
-
-static void remove_tree(const char *path)
+static void remove_ground(const char *path)
 {
 	static const struct timespec pause = { .tv_nsec = 100000000 };
 
 	/* What ran without a sandbox may need a moment to notice that it has ended. */
 	for (int i = 0; i < 20; i++) {
-		remove_below(AT_FDCWD, path, 0);
-		if (rmdir(path) == 0 || errno == ENOENT)
+		remove_tree(AT_FDCWD, path);
+		if (access(path, F_OK) < 0 && errno == ENOENT)
 			return;
 		(void)nanosleep(&pause, NULL);
 	}
@@ -267,7 +239,7 @@ void ground_clear(const struct suite *s, const char *path)
 {
 	const char *policy = arena_fmt(s->arena, "%s.writ", path);
 
-	remove_tree(path);
+	remove_ground(path);
 	if (policy)
 		(void)unlink(policy);
 }
@@ -275,6 +247,6 @@ void ground_clear(const struct suite *s, const char *path)
 void ground_remove(struct suite *s)
 {
 	if (s->base)
-		remove_tree(s->base);
+		remove_ground(s->base);
 	s->base = NULL;
 }

@@ -128,6 +128,7 @@ struct setup {
 	uint8_t stage;	/* enum head_stage */
 	bool told;	/* that it may go ahead */
 	char host[256]; /* as it was asked for, while nobody knows it */
+	bool left;	/* who came sends no more */
 	bool sent;	/* the resolver was asked, or for a socket inside */
 	uint8_t lost;	/* and went away before it answered, so many times */
 	char dropped[256];
@@ -180,7 +181,7 @@ struct egress {
 	size_t bind_next, binding;
 	struct flow *flows, *waiting, *queue, *dead;
 	struct setup *dead_setups; /* freed after this round, as dead flows are */
-	size_t flows_n, waiting_n;
+	size_t flows_n, waiting_n, left_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us, due_ms;
 	bool wants_resolver, wants_reader, starved; /* out of descriptors: accept later */

@@ -106,6 +106,7 @@ static void drop_setup(struct egress *e, struct flow *f)
 	f->setup = NULL;
 	unlink_flow(&e->waiting, f);
 	e->waiting_n--;
+	e->left_n -= s->left;
 }
 
 static void close_side(struct egress *e, int fd, bool reset)
@@ -336,12 +337,25 @@ static void hand_over(const struct egress *e, int fd)
 		_exit(0);
 }
 
+/* A crowd that came and left keeps nobody out: what may still want an answer waits only while there is room. */
+static void make_room(struct egress *e)
+{
+	struct flow *f = e->left_n ? e->waiting : NULL;
+
+	while (f && !f->setup->left)
+		f = f->next;
+	if (f)
+		flow_forget(e, f);
+}
+
 static void accept_one(struct egress *e, const struct listener *l, int fd)
 {
 	struct expected x = { 0 };
-	struct flow *f =
-		e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd) : NULL;
+	struct flow *f;
 
+	if (e->waiting_n >= WAITING_MAX)
+		make_room(e);
+	f = e->waiting_n < WAITING_MAX && e->flows_n < FLOWS_MAX ? flow_new(e, fd) : NULL;
 	if (!f) {
 		close_side(e, fd, true);
 		return;
@@ -479,8 +493,12 @@ static void ready_early(struct egress *e, struct flow *f, uint32_t events)
 		head_read(e, f);
 		return;
 	}
-	if (events & (EPOLLHUP | EPOLLERR))
+	if (events & (EPOLLHUP | EPOLLERR)) {
 		flow_forget(e, f);
+	} else if ((events & EPOLLRDHUP) && !f->setup->left) {
+		f->setup->left = true;
+		e->left_n++;
+	}
 }
 
 void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events)

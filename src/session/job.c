@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ struct job {
 	int fd; /* to the supervisor */
 	int signals;
 	sigset_t before;
+	bool has_modes;
+	struct termios modes; /* of the terminal, as it was */
 };
 
 /* --- in the supervisor --- */
@@ -146,11 +149,21 @@ static int end_like(int status)
 	return SESSION_SIGNALLED + WTERMSIG(status);
 }
 
-static bool has_terminal(void)
+static bool look_at_terminal(struct job *j)
 {
 	scoped_fd fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
+	j->has_modes = fd >= 0 && tcgetattr(fd, &j->modes) == 0;
 	return fd >= 0;
+}
+
+/* One that was killed could not do it itself. The terminal may be somebody else's by now. */
+static void give_terminal_back(const struct job *j)
+{
+	scoped_fd fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (j->has_modes && fd >= 0 && tcgetpgrp(fd) == getpgrp())
+		(void)tcsetattr(fd, TCSANOW, &j->modes);
 }
 
 static int take_signals(struct job *j, struct writ_err *err)
@@ -183,9 +196,9 @@ int session_job(int *ret_job, int *ret_exit, struct writ_err *err)
 {
 	const pid_t self = getpid();
 	struct job j = { .signals = -1 };
-	int pair[2], r;
+	int pair[2], status, r;
 
-	if (!has_terminal())
+	if (!look_at_terminal(&j))
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
@@ -212,6 +225,9 @@ int session_job(int *ret_job, int *ret_exit, struct writ_err *err)
 	close(pair[1]);
 	j.fd = pair[0];
 	close_others(&j);
-	*ret_exit = end_like(wait_for(&j));
+	status = wait_for(&j);
+	if (WIFSIGNALED(status))
+		give_terminal_back(&j);
+	*ret_exit = end_like(status);
 	return 1;
 }

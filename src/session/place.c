@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/remove.h"
 #include "crypto/crypto.h"
 
 #include "base/banned.h"
@@ -285,38 +286,6 @@ int session_place_make(struct session *s, struct writ_err *err)
 	return r == 0 && s->opt->plan->tier == TIER_B ? make_shown(s, err) : r;
 }
 
-/* Removes everything below @fd; what the agent left there may have any shape. */
-static void remove_tree(int dir, const char *name, int depth);
-
-static void remove_entries(int fd, int depth)
-{
-	/* Opened anew: what @fd has read before, or what came after it was opened, counts too. */
-	const int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
-
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			remove_tree(fd, e->d_name, depth + 1);
-	closedir(d);
-}
-
-static void remove_tree(int dir, const char *name, int depth)
-{
-	if (unlinkat(dir, name, 0) == 0 || depth > 128)
-		return;
-	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	/* The agent may have taken our own rights to it away. */
-	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
-		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		remove_entries(fd, depth);
-	(void)unlinkat(dir, name, AT_REMOVEDIR);
-}
-
 /*
  * Homes of sessions that died hard: whoever has one of its own has a directory in @run as
  * long as it lives, made before and removed after it.
@@ -335,7 +304,7 @@ static void sweep_homes(struct sv state, int run, const char *name)
 
 		if (sv_starts(sv_from(e->d_name), sv_from(prefix)) && id.n == SESSION_ID &&
 		    fstatat(run, id.p, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-			remove_tree(dirfd(d), e->d_name, 0);
+			remove_tree(dirfd(d), e->d_name);
 	}
 	if (d)
 		closedir(d);
@@ -361,7 +330,7 @@ void session_sweep(struct sv state)
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		remove_entries(fd, 0);
+		remove_below(fd);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
 	if (d) {
@@ -413,11 +382,11 @@ void session_rest(void)
 void session_place_clear(struct session *s)
 {
 	if (s->paths.gate)
-		remove_tree(AT_FDCWD, s->paths.gate, 0);
+		remove_tree(AT_FDCWD, s->paths.gate);
 	/* Twice, if somebody put something there meanwhile. */
 	for (int i = 0; s->paths.run.n && i < 2; i++) {
 		if (s->paths.run_fd >= 0)
-			remove_entries(s->paths.run_fd, 0);
+			remove_below(s->paths.run_fd);
 		if (rmdir(s->paths.run.p) == 0)
 			break;
 	}

@@ -307,9 +307,12 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 	if (sub->pid > 0)
 		sub->pidfd = (int)syscall(SYS_pidfd_open, sub->pid, 0);
 	if (sub->pid <= 0 || sub->pidfd < 0) {
-		if (sub->pid > 0)
+		if (sub->pid > 0) {
 			(void)kill(sub->pid, SIGKILL);
+			(void)waitpid(sub->pid, NULL, 0);
+		}
 		sub->pid = 0;
+		record(s, "spawn.end", agent->name, sub->id, SESSION_FAILED);
 		answer(sub, "error it could not be started");
 	}
 }

@@ -1,13 +1,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/remove.h"
 #include "codec/json.h"
 #include "signer/signer.h"
 
@@ -15,7 +18,7 @@
 
 /* Our user cannot enter the directory of the log; what lies there comes file by file. */
 
-enum { NAME_ROOM = 256, DEPTH = 8 };
+enum { NAME_ROOM = 256, KEPT_SECONDS = 86400 };
 
 /* Nothing but what a log has: no way up, nothing hidden. */
 static bool is_name(struct sv name)
@@ -50,23 +53,6 @@ static int keep_part(int dir, struct sv message, struct writ_err *err)
 		      : fd_write_all(fd, message, err);
 }
 
-static void remove_below(int at, const char *name, int depth)
-{
-	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 || depth == 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    unlinkat(dirfd(d), e->d_name, 0) < 0)
-			remove_below(dirfd(d), e->d_name, depth - 1);
-	if (d)
-		closedir(d);
-	else
-		scope_close(&fd);
-	(void)unlinkat(at, name, AT_REMOVEDIR);
-}
-
 /* The directory log/ of the copy, new. */
 static int fresh(const struct signer_copy *c, int *ret_fd, struct writ_err *err)
 {
@@ -74,7 +60,7 @@ static int fresh(const struct signer_copy *c, int *ret_fd, struct writ_err *err)
 	scoped_fd lock = -1;
 
 	if (top >= 0)
-		remove_below(top, "log", DEPTH);
+		remove_tree(top, "log");
 	if (top < 0 || mkdirat(top, "log", 0700) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", c->dir);
 	fd = openat(top, "log", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -111,11 +97,30 @@ int signer_copy_fetch(void *ctx, struct writ_err *err)
 	return r;
 }
 
+/* Of those who were interrupted. */
+static void sweep(struct sv state)
+{
+	char path[PATH_MAX];
+	const int n = snprintf(path, sizeof(path), SV_FMT, SV_ARG(state));
+	DIR *d = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
+	const struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (sv_starts(sv_from(e->d_name), SV("copy.")) &&
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtime < time(NULL) - KEPT_SECONDS)
+			remove_tree(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
+}
+
 int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err)
 {
 	const int n = snprintf(c->dir, sizeof(c->dir), SV_FMT "/copy.XXXXXX", SV_ARG(state));
 	int r;
 
+	sweep(state);
 	if (n < 0 || (size_t)n >= sizeof(c->dir) || !mkdtemp(c->dir)) {
 		c->dir[0] = 0;
 		return writ_fail(err, WRIT_E_SYS, errno, "a copy of writ-signer's log");
@@ -130,7 +135,7 @@ int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *er
 void signer_copy_close(struct signer_copy *c)
 {
 	if (c->dir[0])
-		remove_below(AT_FDCWD, c->dir, DEPTH);
+		remove_tree(AT_FDCWD, c->dir);
 	c->dir[0] = 0;
 	c->there = false;
 }

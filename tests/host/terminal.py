@@ -84,6 +84,13 @@ def _(w):
             os.kill(children(t.pid)[0], number)
             w.ok(t.expect("ready> "), f"{name} to writ: it ends", t.screen)
             w.same(wait_for(lambda: t.modes() == before, 2), True, f"after {name} to writ", f"{before}\n{t.modes()}")
+    # A shell without job control puts nothing back itself.
+    with Terminal(w, ["sh", "-c", f"{w.program} run -q -- sh -c 'echo g''o; exec sleep 30' {w.mark}; echo en''ded; exec cat"]) as t:
+        before = t.modes()
+        w.ok(t.expect("go\r\n") and t.modes() != before, "control: a session changes them")
+        os.kill(children(children(t.pid)[0])[0], signal.SIGKILL)
+        w.ok(t.expect("ended\r\n"), "SIGKILL of the supervisor: it ends", t.screen)
+        w.same(wait_for(lambda: t.modes() == before, 2), True, "after SIGKILL of the supervisor", f"{before}\n{t.modes()}")
 
 
 @test("Ctrl-Z and fg")

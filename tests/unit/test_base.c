@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
+#include "base/remove.h"
 #include "base/sv.h"
 
 static void test_sv(void)
@@ -175,8 +176,39 @@ static void test_packet(void)
 	(void)close(pair[0]);
 }
 
+/* Deeper than any process has descriptors, with rights taken away, and links that lead out. */
+static void test_tree(void)
+{
+	char top[] = "/tmp/writ-tree.XXXXXX", outside[] = "/tmp/writ-out.XXXXXX";
+	const int kept = mkstemp(outside);
+	int fd = mkdtemp(top) ? open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	bool made = fd >= 0 && kept >= 0;
+
+	made = made && mkdirat(fd, "deep-0", 0700) == 0 && mkdirat(fd, "deep-0/x", 0700) == 0 &&
+	       symlinkat(outside, fd, "link") == 0 && symlinkat("/tmp", fd, "tmp") == 0;
+	for (int i = 0; made && i < 1500; i++) {
+		const int next = mkdirat(fd, "d", 0700) == 0
+					 ? openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+					 : -1;
+
+		made = next >= 0 && linkat(AT_FDCWD, outside, next, "f", 0) == 0 &&
+		       fchmod(fd, i % 3 ? 0700 : i % 2 ? 0500 : 0) == 0;
+		(void)close(fd);
+		fd = next;
+	}
+	(void)close(fd);
+	ok(made, "a tree");
+	remove_tree(AT_FDCWD, top);
+	ok(access(top, F_OK) < 0 && errno == ENOENT, "all of it is removed");
+	ok(access(outside, F_OK) == 0, "and nothing that it leads to");
+	remove_tree(AT_FDCWD, outside);
+	ok(access(outside, F_OK) < 0, "a file, too");
+	(void)close(kept);
+}
+
 int main(void)
 {
+	test_tree();
 	test_sv();
 	test_buf();
 	test_arena();
