@@ -165,5 +165,5 @@ int op_exec(struct call *c)
 
 int op_execat(struct call *c)
 {
-	return exec_seen(c, (int)(uint32_t)c->arg[0], 1);
+	return exec_seen(c, reg_int(c->arg[0]), 1);
 }

@@ -190,6 +190,9 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret);
 /* The same for call.text[@buf], and for the path at call.arg[@i], which is read into it. */
 int place_text(struct call *c, int dirfd, unsigned buf, struct place *ret);
 int place_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret);
+bool place_exists(const struct place *p);
+const char *place_act_name(struct place *p); /* as the kernel is told it */
+struct sv place_folder(const struct place *p);
 /* @p names a link: on to what it points to. -EINVAL if it is none. */
 int place_follow(struct call *c, struct place *p, int *links);
 /* An O_PATH descriptor of the object itself; links are followed if @follow. */
@@ -228,8 +231,17 @@ static inline struct sv place_sv(const struct place *p)
 	return (struct sv){ p->path, p->n };
 }
 
+/* --- names.c --- */
+
 /* Does @text, as a path in the directory @dir, lead to writ's own files or above them? */
-bool leads_to_ours(const struct call *c, struct sv dir, const char *text); /* names.c */
+bool leads_to_ours(const struct call *c, struct sv dir, const char *text);
+int no_link_above(struct call *c, const struct place *p);
+bool is_mounted_on(const struct place *p);
+
+static inline int reg_int(uint64_t arg)
+{
+	return (int)(uint32_t)arg;
+}
 
 /* --- act.c: as whom --- */
 

@@ -10,22 +10,10 @@
 
 #include "base/banned.h"
 
-/* Calls that make and remove one name. rename and link have their own file. */
+/* Calls that make and remove one name. Those that move one are in moves.c. */
 
 /* SECURITY: no set-id bit is ever made on behalf. */
 enum { MODE_MAY = 01777 };
-
-static int reg(uint64_t arg)
-{
-	return (int)(uint32_t)arg;
-}
-
-static bool exists(const struct place *p)
-{
-	struct stat st;
-
-	return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
 
 /* What the kernel would have said before it asked anybody is no denial. */
 static int soften(struct call *c, int r, bool instead, int error)
@@ -34,18 +22,6 @@ static int soften(struct call *c, int r, bool instead, int error)
 		return r;
 	c->m->has_event = false;
 	return -error;
-}
-
-/* A trailing slash means something to the kernel, so it gets one. */
-static const char *act_name(struct place *p)
-{
-	const size_t n = strlen(p->name);
-
-	if (p->slash && n && n <= NAME_MAX && p->name[n - 1] != '/') {
-		p->name[n] = '/';
-		p->name[n + 1] = 0;
-	}
-	return p->name;
 }
 
 static int find(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *p)
@@ -63,9 +39,8 @@ static bool is_probe(const struct call *c, const struct place *p)
 	return strcmp(c->text[1], "testing") == 0 && strlen(p->name) == 7 && p->name[0] == 't';
 }
 
-/* May something of type @type appear at @p? The text of a link is in call.text[1]. */
 /* SECURITY: behind a link there, a denied name that is not there yet would be another one. */
-static int no_link_above(struct call *c, const struct place *p)
+int no_link_above(struct call *c, const struct place *p)
 {
 	const uint32_t rule = denied_below(c->m, place_sv(p));
 
@@ -74,6 +49,7 @@ static int no_link_above(struct call *c, const struct place *p)
 					"a link here would lead past a name that is denied");
 }
 
+/* May something of type @type appear at @p? The text of a link is in call.text[1]. */
 static int may_make(struct call *c, const struct place *p, mode_t type)
 {
 	const struct guarded g = guard_look(c, p);
@@ -119,11 +95,11 @@ static int do_mkdir(struct call *c, int dirfd, unsigned i, uint64_t mode)
 	if (r == 0)
 		r = may_make(c, &p, S_IFDIR);
 	if (r < 0)
-		return soften(c, r, exists(&p), EEXIST);
+		return soften(c, r, place_exists(&p), EEXIST);
 	r = as_mask(c, &as);
 	if (r < 0 || only_watching(c))
 		return r;
-	return mkdirat(p.dir, act_name(&p), (mode_t)(mode & MODE_MAY)) < 0 ? -errno : 0;
+	return mkdirat(p.dir, place_act_name(&p), (mode_t)(mode & MODE_MAY)) < 0 ? -errno : 0;
 }
 
 int op_mkdir(struct call *c)
@@ -133,7 +109,7 @@ int op_mkdir(struct call *c)
 
 int op_mkdirat(struct call *c)
 {
-	return do_mkdir(c, reg(c->arg[0]), 1, c->arg[2]);
+	return do_mkdir(c, reg_int(c->arg[0]), 1, c->arg[2]);
 }
 
 static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
@@ -154,14 +130,14 @@ static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
 	if (r == 0)
 		r = may_make(c, &p, type);
 	if (r < 0)
-		return soften(c, r, exists(&p), EEXIST);
+		return soften(c, r, place_exists(&p), EEXIST);
 	r = as_mask(c, &as);
 	if (r < 0 || only_watching(c))
 		return r;
-	if (mknodat(p.dir, act_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0)
+	if (mknodat(p.dir, place_act_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0)
 		return -errno;
 	if (type == S_IFIFO)
-		(void)bound_add(c->m, p.dir, act_name(&p));
+		(void)bound_add(c->m, p.dir, place_act_name(&p));
 	return 0;
 }
 
@@ -172,7 +148,7 @@ int op_mknod(struct call *c)
 
 int op_mknodat(struct call *c)
 {
-	return do_mknod(c, reg(c->arg[0]), 1, c->arg[2]);
+	return do_mknod(c, reg_int(c->arg[0]), 1, c->arg[2]);
 }
 
 /*
@@ -215,11 +191,6 @@ bool leads_to_ours(const struct call *c, struct sv dir, const char *text)
 	return ours;
 }
 
-static struct sv folder_of(const struct place *p)
-{
-	return sv_sub(place_sv(p), 0, sv_rfind(place_sv(p), '/'));
-}
-
 static int do_symlink(struct call *c, int dirfd, unsigned i)
 {
 	scoped_place p = PLACE_NONE;
@@ -238,13 +209,13 @@ static int do_symlink(struct call *c, int dirfd, unsigned i)
 	r = as_begin(c, &as);
 	if (r == 0)
 		r = may_make(c, &p, S_IFLNK);
-	if (r == 0 && leads_to_ours(c, folder_of(&p), c->text[1]))
+	if (r == 0 && leads_to_ours(c, place_folder(&p), c->text[1]))
 		r = deny(c, place_sv(&p), RULE_NONE, "no link may lead to writ's own files");
 	if (r < 0)
-		return soften(c, r, exists(&p), EEXIST);
+		return soften(c, r, place_exists(&p), EEXIST);
 	if (only_watching(c))
 		return 0;
-	return symlinkat(c->text[1], p.dir, act_name(&p)) < 0 ? -errno : 0;
+	return symlinkat(c->text[1], p.dir, place_act_name(&p)) < 0 ? -errno : 0;
 }
 
 int op_symlink(struct call *c)
@@ -254,7 +225,7 @@ int op_symlink(struct call *c)
 
 int op_symlinkat(struct call *c)
 {
-	return do_symlink(c, reg(c->arg[1]), 2);
+	return do_symlink(c, reg_int(c->arg[1]), 2);
 }
 
 /* --- Removing --- */
@@ -263,7 +234,7 @@ int op_symlinkat(struct call *c)
  * What something is mounted on stays. The kernel sees to it in the namespace of who
  * asks, which is the target's and not ours: we would take the mount away with it.
  */
-static bool is_mounted_on(const struct place *p)
+bool is_mounted_on(const struct place *p)
 {
 	struct statx st = { 0 };
 
@@ -317,12 +288,12 @@ static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
 	if (r == 0)
 		r = may_remove(c, &p, dir);
 	if (r < 0)
-		return soften(c, r, !exists(&p), ENOENT);
+		return soften(c, r, !place_exists(&p), ENOENT);
 	if (is_mounted_on(&p))
 		return -EBUSY;
 	if (only_watching(c))
 		return 0;
-	return unlinkat(p.dir, act_name(&p), (int)flags) < 0 ? -errno : 0;
+	return unlinkat(p.dir, place_act_name(&p), (int)flags) < 0 ? -errno : 0;
 }
 
 int op_unlink(struct call *c)
@@ -337,342 +308,5 @@ int op_rmdir(struct call *c)
 
 int op_unlinkat(struct call *c)
 {
-	return do_unlink(c, reg(c->arg[0]), 1, c->arg[2]);
-}
-
-/* --- Two names --- */
-
-struct move {
-	struct place *from, *to;
-	struct stat st;	   /* what moves */
-	bool linked;	   /* it stays where it is, too */
-	bool swapped;	   /* RENAME_EXCHANGE */
-	bool there;	   /* something is at @to now */
-	struct guarded at; /* what @to is */
-};
-
-/* A file that is hidden by its name must not get one that shows it. */
-static int may_show(struct call *c, const struct move *v)
-{
-	struct cap_verdict was, is;
-
-	if (!c->m->read_nots || may(c->m, WANT_READ, place_sv(v->from), &was) ||
-	    was.rule == RULE_NONE || !may(c->m, WANT_READ, place_sv(v->to), &is))
-		return 0;
-	return deny(c, place_sv(v->from), was.rule, "it is hidden by its name");
-}
-
-static int may_leave(struct call *c, const struct move *v)
-{
-	const struct guarded g = guard_look(c, v->from);
-	const bool dir = S_ISDIR(v->st.st_mode);
-	bool fine = false;
-	int r;
-
-	switch (g.kind) {
-	case GUARD_FREE:
-	case GUARD_SAMPLE:
-		fine = true;
-		break;
-	case GUARD_HOLDS:
-	case GUARD_POINTER:
-		fine = !dir;
-		break;
-	case GUARD_CONFIG:
-	case GUARD_HOOKS:
-	case GUARD_ONCE:
-	case GUARD_SHUT:
-		break;
-	}
-	r = fine ? decide_path(c, WANT_WRITE, place_sv(v->from)) : guard_refuse(c, v->from, &g);
-	return r < 0 ? r : may_show(c, v);
-}
-
-static int may_arrive(struct call *c, struct move *v)
-{
-	const bool dir = S_ISDIR(v->st.st_mode), file = S_ISREG(v->st.st_mode);
-	bool fine = false;
-	int r;
-
-	v->at = guard_look(c, v->to);
-	switch (v->at.kind) {
-	case GUARD_FREE:
-		fine = true;
-		break;
-	case GUARD_HOLDS:
-		fine = !dir && !S_ISLNK(v->st.st_mode);
-		break;
-	case GUARD_POINTER:
-	case GUARD_CONFIG:
-		fine = file && !v->swapped;
-		break;
-	case GUARD_SAMPLE:
-		fine = file;
-		break;
-	case GUARD_HOOKS:
-	case GUARD_ONCE:
-	case GUARD_SHUT:
-		break;
-	}
-	r = fine ? decide_path(c, v->there && !v->linked ? WANT_WRITE : WANT_PUT, place_sv(v->to))
-		 : guard_refuse(c, v->to, &v->at);
-	if (r >= 0 && S_ISLNK(v->st.st_mode))
-		r = no_link_above(c, v->to);
-	return r < 0 ? r : guard_complete(c, v->to);
-}
-
-static int may_move(struct call *c, struct move *v)
-{
-	int r = may_leave(c, v);
-
-	if (r == 0)
-		r = may_arrive(c, v);
-	if (r == 0 && S_ISDIR(v->st.st_mode))
-		r = tree_check(c, v->from->dir, v->from->name, place_sv(v->from), place_sv(v->to));
-	return r;
-}
-
-static bool is_checked(const struct move *v)
-{
-	return v->at.kind == GUARD_CONFIG || v->at.kind == GUARD_POINTER;
-}
-
-/* The content goes into place, the name it had goes. */
-static int move_checked(struct call *c, const struct move *v, uint64_t flags)
-{
-	scoped_fd fd = openat(v->from->dir, v->from->name,
-			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = git_install(c, fd, v->to, &v->at, !(flags & RENAME_NOREPLACE));
-	if (r < 0 || only_watching(c))
-		return r;
-	return unlinkat(v->from->dir, v->from->name, 0) < 0 ? -errno : 0;
-}
-
-/* The first path was read already. */
-static int find_two(struct call *c, const int dirfd[2], const unsigned i[2], struct place *a,
-		    struct place *b)
-{
-	bool left_a, left_b;
-	int r = place_text(c, dirfd[0], 0, a);
-
-	if (r == 0)
-		r = place_arg(c, dirfd[1], i[1], 1, b);
-	if (r < 0)
-		return r;
-	left_a = is_left_to_kernel(c->m, a);
-	left_b = is_left_to_kernel(c->m, b);
-	if (left_a && left_b)
-		return ANSWER_CONTINUE;
-	/* What the target can change without us is not moved in, but copied by it. */
-	return left_a != left_b ? -EXDEV : 0;
-}
-
-/* A relative link means something else at another place. */
-static int check_moved_link(struct call *c, const struct place *from, const struct place *to)
-{
-	char text[PATH_MAX];
-	const ssize_t n = readlinkat(from->dir, from->name, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return -EACCES;
-	text[n] = 0;
-	return leads_to_ours(c, folder_of(to), text)
-		       ? deny(c, place_sv(to), RULE_NONE, "no link may lead to writ's own files")
-		       : 0;
-}
-
-static int rename_found(struct call *c, struct place *a, struct place *b, uint64_t flags)
-{
-	struct move v = { .from = a, .to = b, .swapped = flags & RENAME_EXCHANGE };
-	struct move back = { .from = b, .to = a, .swapped = true, .there = true };
-	int r;
-
-	if (fstatat(a->dir, a->name, &v.st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	v.there = fstatat(b->dir, b->name, &back.st, AT_SYMLINK_NOFOLLOW) == 0;
-	if (v.there && (flags & RENAME_NOREPLACE))
-		return -EEXIST;
-	if (!v.there && v.swapped)
-		return -ENOENT;
-	if (is_mounted_on(a) || (v.there && is_mounted_on(b)))
-		return -EBUSY;
-	r = may_move(c, &v);
-	if (r == 0 && S_ISLNK(v.st.st_mode))
-		r = check_moved_link(c, a, b);
-	if (r == 0 && v.swapped)
-		r = may_move(c, &back);
-	if (r < 0)
-		return r;
-	if (is_checked(&v))
-		return move_checked(c, &v, flags);
-	if (only_watching(c))
-		return 0;
-	return syscall(SYS_renameat2, a->dir, act_name(a), b->dir, act_name(b), flags) < 0 ? -errno
-											   : 0;
-}
-
-static int do_rename(struct call *c, const int dirfd[2], const unsigned i[2], uint64_t flags)
-{
-	scoped_place a = PLACE_NONE, b = PLACE_NONE;
-	scoped_as as = { 0 };
-	int r;
-
-	if ((flags & ~(uint64_t)(RENAME_NOREPLACE | RENAME_EXCHANGE)) ||
-	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
-		return -EINVAL;
-	r = task_text(c, c->arg[i[0]], c->text[0]);
-	if (r >= 0)
-		r = find_two(c, dirfd, i, &a, &b);
-	if (r != 0)
-		return r;
-	if (a.name[0] == 0 || b.name[0] == 0)
-		return -EBUSY;
-	r = as_begin(c, &as);
-	return r < 0 ? r : rename_found(c, &a, &b, flags);
-}
-
-int op_rename(struct call *c)
-{
-	return do_rename(c, (const int[]){ AT_FDCWD, AT_FDCWD }, (const unsigned[]){ 0, 1 }, 0);
-}
-
-int op_renameat(struct call *c)
-{
-	return do_rename(c, (const int[]){ reg(c->arg[0]), reg(c->arg[2]) },
-			 (const unsigned[]){ 1, 3 }, 0);
-}
-
-int op_renameat2(struct call *c)
-{
-	return do_rename(c, (const int[]){ reg(c->arg[0]), reg(c->arg[2]) },
-			 (const unsigned[]){ 1, 3 }, (uint32_t)c->arg[4]);
-}
-
-/* --- Links --- */
-
-/* @obj, an O_PATH descriptor of what @v->from names, gets the name @v->to. */
-static int link_found(struct call *c, struct move *v, int obj)
-{
-	char number[16];
-	int r = 0;
-
-	if (S_ISDIR(v->st.st_mode))
-		return -EPERM;
-	if (exists(v->to))
-		return -EEXIST;
-	v->linked = true;
-	/* A file without a name is decided by the one it gets. */
-	if (v->st.st_nlink > 0)
-		r = may_leave(c, v);
-	if (r == 0)
-		r = may_arrive(c, v);
-	if (r < 0)
-		return r;
-	if (!S_ISREG(v->st.st_mode) && !S_ISLNK(v->st.st_mode))
-		return deny(c, place_sv(v->from), RULE_NONE, "only files are linked");
-	if (!device_is_plain(c->m, obj, v->st.st_dev))
-		return -EXDEV;
-	if (is_checked(v)) {
-		scoped_fd fd = reopen(c->m, obj, O_RDONLY | O_NONBLOCK);
-
-		return fd < 0 ? fd : git_install(c, fd, v->to, &v->at, false);
-	}
-	if (only_watching(c))
-		return 0;
-	if (S_ISLNK(v->st.st_mode))
-		return linkat(v->from->dir, v->from->name, v->to->dir, v->to->name, 0) < 0 ? -errno
-											   : 0;
-	(void)snprintf(number, sizeof(number), "%d", obj);
-	return linkat(c->m->self, number, v->to->dir, act_name(v->to), AT_SYMLINK_FOLLOW) < 0
-		       ? -errno
-		       : 0;
-}
-
-/* The source is a descriptor of the target's: where it is now, if it has a name. */
-static int link_fd(struct call *c, int fd, int dirfd, unsigned i)
-{
-	scoped_place from = PLACE_NONE, to = PLACE_NONE;
-	struct move v = { .from = &from, .to = &to };
-	scoped_fd obj = task_fd(c, fd);
-	scoped_as as = { 0 };
-	struct stat at;
-	char path[PATH_MAX];
-	bool left;
-	size_t n;
-	int r;
-
-	if (obj < 0)
-		return obj;
-	if (fstat(obj, &v.st) < 0 || !path_of_fd(c->m, obj, path, &n))
-		return -EACCES;
-	r = place_arg(c, dirfd, i, 1, &to);
-	if (r < 0)
-		return r;
-	left = is_private(c->m, (struct sv){ path, n });
-	if (left && is_left_to_kernel(c->m, &to))
-		return ANSWER_CONTINUE;
-	if (left || path[0] != '/' || is_left_to_kernel(c->m, &to))
-		return -EXDEV;
-	if (to.name[0] == 0)
-		return -EEXIST;
-	if (v.st.st_nlink > 0) {
-		r = place_find(c, AT_FDCWD, path, &from);
-		if (r < 0)
-			return r;
-		/* SECURITY: the name is only good if it is this object's. */
-		if (fstatat(from.dir, from.name, &at, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    at.st_dev != v.st.st_dev || at.st_ino != v.st.st_ino)
-			return deny(c, (struct sv){ path, n }, RULE_NONE, "its name is not known");
-	}
-	r = as_begin(c, &as);
-	return r < 0 ? r : link_found(c, &v, obj);
-}
-
-static int do_link(struct call *c, const int dirfd[2], const unsigned i[2], uint64_t flags)
-{
-	scoped_place a = PLACE_NONE, b = PLACE_NONE;
-	struct move v = { .from = &a, .to = &b };
-	scoped_fd obj = -1;
-	scoped_as as = { 0 };
-	int r;
-
-	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
-		return -EINVAL;
-	r = task_text(c, c->arg[i[0]], c->text[0]);
-	if (r < 0)
-		return r;
-	if (r == 0 && (flags & AT_EMPTY_PATH))
-		return link_fd(c, dirfd[0], dirfd[1], i[1]);
-	if ((flags & AT_SYMLINK_FOLLOW) && own_fd_text(c->text[0]) >= 0)
-		return link_fd(c, own_fd_text(c->text[0]), dirfd[1], i[1]);
-	r = find_two(c, dirfd, i, &a, &b);
-	if (r != 0)
-		return r;
-	if (a.name[0] == 0)
-		return -EPERM;
-	if (b.name[0] == 0)
-		return -EEXIST;
-	r = as_begin(c, &as);
-	if (r < 0)
-		return r;
-	obj = place_object(c, &a, flags & AT_SYMLINK_FOLLOW, &v.st);
-	/* Its target is the kernel's business: then the two do not meet here. */
-	if (obj == ANSWER_CONTINUE)
-		return -EXDEV;
-	return obj < 0 ? obj : link_found(c, &v, obj);
-}
-
-int op_link(struct call *c)
-{
-	return do_link(c, (const int[]){ AT_FDCWD, AT_FDCWD }, (const unsigned[]){ 0, 1 }, 0);
-}
-
-int op_linkat(struct call *c)
-{
-	return do_link(c, (const int[]){ reg(c->arg[0]), reg(c->arg[2]) },
-		       (const unsigned[]){ 1, 3 }, (uint32_t)c->arg[4]);
+	return do_unlink(c, reg_int(c->arg[0]), 1, c->arg[2]);
 }

@@ -207,13 +207,6 @@ static int may_create(struct call *c, const struct place *p, const struct want_o
 	return r == 0 && g.kind == GUARD_POINTER ? ANSWER_FD : r;
 }
 
-static bool exists(const struct place *p)
-{
-	struct stat st;
-
-	return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* -EEXIST if it is there by now. */
 static int create(struct call *c, const struct place *p, const struct want_open *w, struct as *as)
 {
@@ -224,12 +217,12 @@ static int create(struct call *c, const struct place *p, const struct want_open 
 	if (w->flags & O_DIRECTORY)
 		return -EINVAL;
 	r = may_create(c, p, w);
-	if (r == -EACCES && (w->flags & O_EXCL) && exists(p)) {
+	if (r == -EACCES && (w->flags & O_EXCL) && place_exists(p)) {
 		c->m->has_event = false;
 		return -EEXIST;
 	}
 	if (r == ANSWER_FD) {
-		if (exists(p))
+		if (place_exists(p))
 			return -EEXIST;
 		return only_watching(c) ? 0 : shadow_open(c, p, w->mode, (unsigned)w->flags);
 	}
@@ -487,7 +480,7 @@ int op_open(struct call *c)
 
 int op_openat(struct call *c)
 {
-	return do_open(c, (int)(uint32_t)c->arg[0], 1, c->arg[2], c->arg[3]);
+	return do_open(c, reg_int(c->arg[0]), 1, c->arg[2], c->arg[3]);
 }
 
 int op_creat(struct call *c)

@@ -497,3 +497,27 @@ int own_fd_text(const char *path)
 			return (int)n;
 	return -1;
 }
+
+bool place_exists(const struct place *p)
+{
+	struct stat st;
+
+	return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A trailing slash means something to the kernel, so it gets one. */
+const char *place_act_name(struct place *p)
+{
+	const size_t n = strlen(p->name);
+
+	if (p->slash && n && n <= NAME_MAX && p->name[n - 1] != '/') {
+		p->name[n] = '/';
+		p->name[n + 1] = 0;
+	}
+	return p->name;
+}
+
+struct sv place_folder(const struct place *p)
+{
+	return sv_sub(place_sv(p), 0, sv_rfind(place_sv(p), '/'));
+}
