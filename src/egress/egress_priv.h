@@ -227,16 +227,22 @@ void egress_unwatch(struct egress *e, int fd);
 void egress_rewatch(struct egress *e, int fd, uint32_t events, void *what);
 void egress_tell(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
-/* Has @host a listener at @port, or will it get one? */
-must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
-void egress_bind_more(struct egress *e); /* asks for what has to wait no longer */
-must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_wake(struct egress *e, uint64_t at_ms);
-/* There is no room for one more: those who come to @l wait in the kernel. */
-void egress_rest(struct egress *e, struct listener *l);
 void copy_text(char *to, size_t room, struct sv from);
 
-struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd);
+/* listen.c: where those inside connect to */
+struct listener *egress_add_listener(struct egress *e, const struct reach_listener *l);
+void egress_open_listener(struct egress *e, struct listener *l, int fd);
+struct listener *egress_listener(struct egress *e, const struct reach_listener *l,
+				 int fd); /* both */
+/* Has @host a listener at @port, or will it get one? */
+must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
+must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
+void egress_bind_more(struct egress *e);		  /* asks for what has to wait no longer */
+void egress_bound(struct egress *e, uint32_t id, int fd); /* and here it is; -1: it is not */
+/* There is no room for one more: those who come to @l wait in the kernel. */
+void egress_rest(struct egress *e, struct listener *l);
+void egress_end_rest(struct egress *e);
 
 /* shared.c: sessions without a network of their own */
 void shared_open(struct egress *e);

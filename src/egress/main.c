@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -96,180 +95,6 @@ void egress_event(struct egress *e, const struct egress_event *ev)
 	egress_tell(e, EGRESS_EVENT, 0, ev, sizeof(*ev));
 }
 
-/* --- listeners --- */
-
-static struct listener *add_listener(struct egress *e, const struct reach_listener *l)
-{
-	struct listener **at = vec_push(&e->arena, &e->listeners);
-	struct listener *new = at ? arena_new(&e->arena, struct listener) : NULL;
-
-	if (!new)
-		_exit(1);
-	*new = (struct listener){ .kind = KIND_LISTENER, .fd = -1, .l = *l };
-	if (l->what == REACH_HOST)
-		new->way = (uint8_t)reach_way(&e->reach, l->host, l->port);
-	*at = new;
-	return new;
-}
-
-static void open_listener(struct egress *e, struct listener *l, int fd)
-{
-	const int on = 1;
-
-	if (e->finishing) {
-		close(fd);
-		return;
-	}
-	l->fd = fd;
-	/* Those who come have it from the listener. */
-	if (l->l.what != REACH_DNS_UDP)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	egress_watch(e, fd, EPOLLIN, l);
-}
-
-void egress_rest(struct egress *e, struct listener *l)
-{
-	struct epoll_event ev = { .events = 0, .data = { .ptr = l } };
-
-	(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
-	l->resting = e->starved = true;
-	egress_wake(e, e->now_ms + REST_MS);
-}
-
-static void end_rest(struct egress *e)
-{
-	e->starved = false;
-	for (size_t i = 0; i < e->listeners.n; i++) {
-		struct listener *l = e->listeners.v[i];
-		struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = l } };
-
-		if (l->resting)
-			(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
-		l->resting = false;
-	}
-}
-
-struct listener *egress_listener(struct egress *e, const struct reach_listener *l, int fd)
-{
-	struct listener *new = add_listener(e, l);
-
-	open_listener(e, new, fd);
-	return new;
-}
-
-bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port)
-{
-	for (size_t i = 0; i < e->listeners.n; i++)
-		if (e->listeners.v[i]->l.port == port && sv_eq(e->listeners.v[i]->l.host, host))
-			return true;
-	return false;
-}
-
-/*
- * Only so many wishes are under way. If supervisor and egress each had more to say
- * than the other one's socket holds, both would wait for good.
- */
-void egress_bind_more(struct egress *e)
-{
-	for (; e->bind_next < e->listeners.n && e->binding < BINDS_MAX; e->bind_next++) {
-		struct listener *l = e->listeners.v[e->bind_next];
-		struct egress_bind b = { .port = l->l.port, .v6 = l->l.v6 };
-
-		if (!l->wanted)
-			continue;
-		memcpy(b.addr, l->l.addr, sizeof(b.addr));
-		e->binding++;
-		/* Published ports have numbers of flows; listeners are far above them. */
-		egress_tell(e, EGRESS_BIND, (uint32_t)e->bind_next | 1u << 31, &b, sizeof(b));
-	}
-	for (struct flow *f = e->waiting; f && e->binding < BINDS_MAX; f = f->next) {
-		const struct egress_bind b = { .port = f->port, .dial = 1 };
-
-		if (f->state != FLOW_INSIDE || f->setup->sent)
-			continue;
-		f->setup->sent = true;
-		e->binding++;
-		egress_tell(e, EGRESS_BIND, f->id, &b, sizeof(b));
-	}
-}
-
-/* What could not be had may be to be had now. */
-static bool bind_again(struct egress *e, struct sv host, uint16_t port)
-{
-	for (size_t i = 0; i < e->listeners.n; i++) {
-		struct listener *l = e->listeners.v[i];
-
-		if (!l->failed || l->l.port != port || !sv_eq(l->l.host, host))
-			continue;
-		l->failed = false;
-		l->wanted = true;
-		e->bind_next = i < e->bind_next ? i : e->bind_next;
-		egress_bind_more(e);
-		return true;
-	}
-	return false;
-}
-
-/* Asks for one more listener. False: there is one, or there cannot be. */
-bool egress_bind(struct egress *e, struct sv host, uint16_t port)
-{
-	struct reach_listener l;
-
-	/* Where the network is shared, one port serves all. */
-	if (e->route_socket > 0)
-		return false;
-	if (bind_again(e, host, port))
-		return true;
-	if (egress_has_listener(e, host, port) || e->listeners.n >= REACH_LISTENERS_MAX ||
-	    !arena_sv(&e->arena, host, &host) || !reach_listener_for(&e->reach, host, port, &l))
-		return false;
-	add_listener(e, &l)->wanted = true;
-	egress_bind_more(e);
-	return true;
-}
-
-/* A program inside has that port at all addresses: who connects there gets that program. */
-static void note_failed(struct egress *e, struct listener *l)
-{
-	struct egress_event ev = {
-		.what = EGRESS_OPEN, .answer = CAP_DENY, .rule = RULE_NONE, .port = l->l.port
-	};
-
-	l->failed = true;
-	if (l->told)
-		return;
-	l->told = true;
-	copy_text(ev.host, sizeof(ev.host), l->l.host);
-	copy_text(ev.why, sizeof(ev.why), SV("a program of the session listens at this port"));
-	egress_event(e, &ev);
-}
-
-static void on_bound(struct egress *e, uint32_t id, int fd)
-{
-	struct listener *l;
-
-	e->binding -= e->binding > 0;
-	if (!(id & 1u << 31)) {
-		flow_inside(e, id, fd);
-		egress_bind_more(e);
-		return;
-	}
-	id &= ~(1u << 31);
-	if (id >= e->listeners.n || !e->listeners.v[id]->wanted) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	l = e->listeners.v[id];
-	l->wanted = false;
-	if (fd >= 0)
-		open_listener(e, l, fd);
-	else
-		note_failed(e, l);
-	egress_bind_more(e);
-	name_bound(e, l->l.host);
-}
-
 /* --- what the supervisor says --- */
 
 /* Nobody asks for the name of this machine before connecting: its ports open with their rule. */
@@ -287,7 +112,7 @@ static void open_localhost(struct egress *e)
 		if (reach_way(&e->reach, l.host, l.port) == REACH_CLOSED ||
 		    !egress_bind(e, l.host, l.port) || e->listeners.n >= REACH_LISTENERS_MAX)
 			continue;
-		add_listener(e, &l)->wanted = true;
+		egress_add_listener(e, &l)->wanted = true;
 		egress_bind_more(e);
 	}
 }
@@ -347,7 +172,7 @@ static void on_listeners(struct egress *e, uint32_t from, int *fds, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (from + i < e->listeners.n && e->listeners.v[from + i]->fd < 0)
-			open_listener(e, e->listeners.v[from + i], fds[i]);
+			egress_open_listener(e, e->listeners.v[from + i], fds[i]);
 		else
 			close(fds[i]);
 }
@@ -368,7 +193,7 @@ static void obey(struct egress *e)
 		on_listeners(e, m.id, fds, n);
 		return;
 	case EGRESS_BOUND:
-		on_bound(e, m.id, n ? fds[0] : -1);
+		egress_bound(e, m.id, n ? fds[0] : -1);
 		return;
 	case EGRESS_RESOLVER:
 		if (n != 1)
@@ -532,7 +357,7 @@ static void loop(struct egress *e)
 		if (e->now_ms >= e->due_ms) {
 			e->due_ms = UINT64_MAX;
 			if (e->starved)
-				end_rest(e);
+				egress_end_rest(e);
 			flow_timers(e);
 			name_timers(e);
 			finish_look(e);
@@ -558,10 +383,10 @@ static void publish(struct egress *e, const struct egress_options *opt)
 		const struct reach_listener l = { .what = REACH_HOST,
 						  .host = SV("localhost"),
 						  .port = opt->ports[i].port };
-		struct listener *new = add_listener(e, &l);
+		struct listener *new = egress_add_listener(e, &l);
 
 		new->publish = true;
-		open_listener(e, new, opt->ports[i].fd);
+		egress_open_listener(e, new, opt->ports[i].fd);
 	}
 }
 
@@ -599,7 +424,7 @@ _Noreturn void egress_main(const struct egress_options *opt, int boss)
 	raise_files();
 	look_at_clock(e);
 	for (size_t i = 0; i < opt->listeners_n; i++)
-		(void)add_listener(e, &opt->listeners[i]);
+		(void)egress_add_listener(e, &opt->listeners[i]);
 	publish(e, opt);
 	if (e->route_socket > 0)
 		shared_open(e);
