@@ -24,13 +24,23 @@ struct removal {
 
 static void empty(struct removal *r, int fd, int depth);
 
+/* By what it is: a link that takes its place would be followed by name. */
+static bool make_ours(int dir, const char *name)
+{
+	scoped_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	scoped_buf b = BUF_INIT(64);
+
+	buf_fmt(&b, "/proc/self/fd/%d", at);
+	return at >= 0 && !b.failed && chmod(b.p, 0700) == 0;
+}
+
 /* A directory, with all rights to it: its maker may have taken ours away. */
 static int open_wide(int dir, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(dir, name, flags);
 
-	if (fd < 0 && errno == EACCES && geteuid() != 0 && fchmodat(dir, name, 0700, 0) == 0)
+	if (fd < 0 && errno == EACCES && geteuid() != 0 && make_ours(dir, name))
 		fd = openat(dir, name, flags);
 	if (fd >= 0)
 		(void)fchmod(fd, 0700);

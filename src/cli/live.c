@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static bool stop_one(void *ctx, const struct session_info *i)
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 
-	(void)!session_ask(l->state, sv_from(i->id), SV("stop"), &b, &err);
+	if (session_ask(l->state, sv_from(i->id), SV("stop"), &b, &err) < 0 && err.sys == ETIMEDOUT)
+		note("%s", err.what);
 	buf_clear(&b);
 	return true;
 }

@@ -5,7 +5,7 @@
 
 #include "base/banned.h"
 
-enum { POOL_MAX = 64 };
+enum { POOL_MAX = 64, LOOK_MS = 1 };
 
 struct writ_pool {
 	struct writ_policy *policy;
@@ -33,7 +33,7 @@ static int start(struct writ_policy *p, struct super *ret, struct writ_err *err)
 }
 
 /* Hears whether it is ready; one that could not get ready is an error. */
-static int hear(struct warm *w, int timeout_ms, struct writ_err *err)
+static int hear(struct warm *w, struct writ_err *err)
 {
 	struct super_answer a = { 0 };
 	size_t n = 0;
@@ -41,7 +41,7 @@ static int hear(struct warm *w, int timeout_ms, struct writ_err *err)
 
 	if (w->ready)
 		return 1;
-	r = super_hear(&w->s, timeout_ms, &a, sizeof(a), &n, NULL, err);
+	r = super_hear(&w->s, 0, &a, sizeof(a), &n, NULL, err);
 	if (r <= 0)
 		return r;
 	if (n != sizeof(a) || a.told != SUPER_READY) {
@@ -64,7 +64,7 @@ static size_t choose(struct writ_pool *pool)
 
 		if (pool->v[i].s.pid <= 0)
 			continue;
-		if (hear(&pool->v[i], 0, &none) > 0)
+		if (hear(&pool->v[i], &none) > 0)
 			return i;
 		if (none.code) {
 			super_close(&pool->v[i].s);
@@ -141,24 +141,41 @@ int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret, str
 	return 0;
 }
 
+static int count_ready(struct writ_pool *pool, struct writ_err *err)
+{
+	int ready = 0, r = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	for (size_t i = 0; r >= 0 && i < pool->n; i++) {
+		if (pool->v[i].s.pid <= 0)
+			continue;
+		r = hear(&pool->v[i], err);
+		ready += r > 0;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return r < 0 ? r : ready;
+}
+
+/* Not under the lock: others take what is ready meanwhile. */
 int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct writ_error *err)
 {
 	const int64_t end = timeout_ms < 0 ? INT64_MAX : monotonic_ms() + timeout_ms;
 	struct writ_err why = { 0 };
-	uint32_t ready = 0;
-	int r = 1;
+	int ready;
 
 	if (!pool)
 		return lib_argument(err, "writ_pool_wait: wait for which pool?");
-	pthread_mutex_lock(&pool->lock);
-	for (size_t i = 0; r >= 0 && ready < n && i < pool->n; i++) {
-		if (pool->v[i].s.pid <= 0)
-			continue;
-		r = hear(&pool->v[i], ms_until(end), &why);
-		ready += r > 0;
+	if (n > pool->n)
+		n = pool->n;
+	for (;;) {
+		pool_refill(pool);
+		ready = count_ready(pool, &why);
+		if (ready < 0)
+			return lib_error(err, &why);
+		if ((uint32_t)ready >= n || ms_until(end) == 0)
+			return ready;
+		sleep_ms(LOOK_MS);
 	}
-	pthread_mutex_unlock(&pool->lock);
-	return r < 0 ? lib_error(err, &why) : (int)ready;
 }
 
 void writ_pool_free(struct writ_pool *pool)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 
 #include "base/banned.h"
 
-enum { ANSWER_MAX = 8192 };
+enum { ANSWER_MAX = 8192, ANSWER_SECONDS = 10, STATUS_SECONDS = 2 };
 
 static int run_dir(struct sv state, struct arena *a, struct writ_err *err)
 {
@@ -21,6 +22,32 @@ static int run_dir(struct sv state, struct arena *a, struct writ_err *err)
 	if (!path)
 		return writ_nomem(err);
 	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "no session is running") : fd;
+}
+
+/* Of both ways; 0: for as long as it takes. */
+static int set_patience(int fd, time_t seconds)
+{
+	const struct timeval t = { .tv_sec = seconds };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) |
+	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
+static pid_t supervisor_of(int fd)
+{
+	struct ucred who = { 0 };
+	socklen_t n = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 ? who.pid : 0;
+}
+
+/* Who is stopped answers nobody. */
+static int is_silent(int fd, const char *id, struct writ_err *err)
+{
+	return writ_fail(err, WRIT_E_SYS, ETIMEDOUT,
+			 "session %s does not answer; its supervisor is process %d: if that is stopped, "
+			 "`kill -CONT` lets it go on and `kill -KILL` ends the session",
+			 id, (int)supervisor_of(fd));
 }
 
 /* A connected socket to the session @id, whose name is whole. */
@@ -33,24 +60,28 @@ static int connect_to(int run, const char *id, struct writ_err *err)
 	if (dir < 0 || fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "session %s", id);
 	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/control", dir);
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+	if (set_patience(fd, ANSWER_SECONDS) < 0 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || set_patience(fd, 0) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "session %s does not answer", id);
 	return take_fd(&fd);
 }
 
 static int ask(int run, const char *id, struct sv request, struct buf *ret, struct writ_err *err)
 {
+	const time_t patience = sv_is(request, "status") ? STATUS_SECONDS : ANSWER_SECONDS;
 	char text[ANSWER_MAX];
 	scoped_fd fd = connect_to(run, id, err);
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
+	if (set_patience(fd, patience) < 0 || send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "session %s", id);
 	do {
 		n = recv(fd, text, sizeof(text), 0);
 	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return is_silent(fd, id, err);
 	if (n <= 0)
 		return writ_fail(err, WRIT_E_SYS, n < 0 ? errno : 0, "session %s ended", id);
 	if (n >= 6 && memcmp(text, "error ", 6) == 0)
@@ -134,6 +165,14 @@ static bool parse_status(struct sv text, struct session_info *ret)
 	return true;
 }
 
+static bool tell_silent(struct session_info *info)
+{
+	static const char word[] = "silent";
+
+	memcpy(info->state, word, sizeof(word));
+	return true;
+}
+
 int session_list(struct sv state, struct arena *a,
 		 bool (*each)(void *, const struct session_info *), void *ctx, struct writ_err *err)
 {
@@ -159,8 +198,9 @@ int session_list(struct sv state, struct arena *a,
 			continue;
 		memcpy(info.id, e->d_name, SESSION_ID);
 		/* One that died hard has a directory and nobody who answers. */
-		if (ask(run, info.id, SV("status"), &b, &gone) == 0 &&
-		    parse_status(buf_view(&b), &info))
+		if (ask(run, info.id, SV("status"), &b, &gone) == 0
+			    ? parse_status(buf_view(&b), &info)
+			    : gone.sys == ETIMEDOUT && tell_silent(&info))
 			more = each(ctx, &info);
 		buf_clear(&b);
 	}

@@ -37,6 +37,12 @@ void more_tell(const struct session *s, size_t client, const int *fds, size_t fd
 	buf_clear(&b);
 }
 
+static void answer_why(struct session *s, size_t client, const struct writ_err *err)
+{
+	control_answer(s, client, "error %s%s%s", err->what, err->sys ? ": " : "",
+		       err->sys ? strerror(err->sys) : "");
+}
+
 /* --- those that run --- */
 
 static struct running *running_get(struct session *s, uint32_t id)
@@ -109,7 +115,7 @@ static void join_waiting(struct session *s, struct screen *c)
 			continue;
 		s->clients[i].joins = 0;
 		if (screen_attach(s, c, i, true, &err) < 0)
-			control_answer(s, i, "error %s", err.what);
+			answer_why(s, i, &err);
 	}
 }
 
@@ -127,7 +133,7 @@ void more_terminal(struct session *s, uint32_t id, int fd)
 	if (client != NOBODY && c->keep)
 		more_tell(s, client, NULL, 0, "started %u", id);
 	else if (client != NOBODY && screen_attach(s, c, client, false, &err) < 0)
-		control_answer(s, client, "error %s", err.what);
+		answer_why(s, client, &err);
 	join_waiting(s, c);
 }
 
@@ -324,7 +330,7 @@ void more_exec(struct session *s, size_t client, struct sv rest, const int *fds,
 	s->a = kept;
 	if (r < 0) {
 		s->clients[client].command = 0;
-		control_answer(s, client, "error %s", err.what);
+		answer_why(s, client, &err);
 	}
 }
 
@@ -374,7 +380,7 @@ void more_attach(struct session *s, size_t client, struct sv number)
 	else if (c->pty < 0 && !c->ended) /* it is just starting */
 		s->clients[client].joins = c->command;
 	else if (screen_attach(s, c, client, true, &err) < 0)
-		control_answer(s, client, "error %s", err.what);
+		answer_why(s, client, &err);
 	else /* Nobody was there to hear that it had been stopped. */
 		send_signal(s, c->command, SIGCONT);
 	buf_clear(&why);

@@ -69,6 +69,22 @@ static void end_unheard(struct session *s, bool out_of_memory)
 	s->has_exit = true;
 	if (out_of_memory)
 		s->ended_by = "memory";
+	if (s->ended_by)
+		return;
+	s->ended_by = "writ-init ended without a word";
+	say(s, "%s, and everything with it", s->ended_by);
+}
+
+/* A part of ours is gone, and so the session. */
+static void note_failed(struct session *s)
+{
+	struct entry entry = { 0 };
+
+	if (!s->ended_by || s->exit_code != SESSION_FAILED)
+		return;
+	record_begin(s, &entry, "failed");
+	record_str(&entry, "what", sv_from(s->ended_by));
+	record_end(s, &entry);
 }
 
 static void put_member(struct buf *b, const char *key, struct sv value)
@@ -141,6 +157,7 @@ static void finish(struct session *s)
 		say(s, "%s", s->ended_by);
 	burst_flush(s, true);
 	end_unheard(s, out_of_memory);
+	note_failed(s);
 	record_begin(s, &entry, "end");
 	record_num(&entry, "exit", s->exit_code);
 	record_num(&entry, "denials", (int64_t)s->denials.n);

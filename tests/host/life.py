@@ -94,8 +94,30 @@ def _(w):
         w.ok(code not in (False, 0), f"part {which} ({name}) is killed: the run ends and does not say 0", code)
         if code is False:
             proc.kill()
-        proc.wait()
+        said = proc.communicate()[1]
+        if code == 125:
+            w.ok((b"ended without a word" in said or b"is gone" in said) and w.events("failed"), f"part {which} ({name}): it says why, and so does the record", said)
         w.clean(f"part {which} ({name}): nothing is left", seconds=2)
+
+
+@test("a supervisor that is stopped holds nobody else up")
+def _(w):
+    stopped, _ = w.background("echo begun; sleep 300", w.mark)
+    other, _ = w.background("echo begun; sleep 300", w.mark)
+    for proc in (stopped, other):
+        proc.stdout.readline()
+    w.ok(wait_for(lambda: len(w.ids()) == 2, 5), "control: two sessions", w.ids())
+    os.kill(stopped.pid, signal.SIGSTOP)
+    r = w.writ("ps", timeout=15)
+    w.ok(r.code == 0 and r.seconds < 8 and "silent" in r.text and "running" in r.text, "ps shows both", r)
+    silent = next(line.split()[0] for line in r.text.splitlines() if "silent" in line)
+    r = w.writ("stop", silent, timeout=30)
+    w.ok(r.code != 0 and str(stopped.pid) in r.said and "-CONT" in r.said, "stop says what to do", r)
+    os.kill(stopped.pid, signal.SIGCONT)
+    w.exits(w.writ("stop", "--all", timeout=15), 0, "then both end")
+    for proc in (stopped, other):
+        proc.communicate(timeout=15)
+    w.clean()
 
 
 @test("signals to writ")
