@@ -226,5 +226,6 @@ must_check bool cap_url_opens(const struct cap_url *u, struct sv host, uint16_t 
 
 /* For tests and for why: does sequence pattern @p match concrete @x? */
 bool cap_seq_matches(const struct cap_seq *p, const struct cap_seq *x);
+bool cap_seg_matches(const struct cap_seg *p, struct sv name);
 
 #endif

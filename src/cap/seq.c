@@ -224,7 +224,7 @@ static bool ends_with(struct sv s, struct sv suffix)
 }
 
 /* Literal @x against pattern @p. A star never stands for an empty segment. */
-static bool seg_matches(const struct cap_seg *p, struct sv x)
+bool cap_seg_matches(const struct cap_seg *p, struct sv x)
 {
 	if (!p->star)
 		return same_bytes(p->pre, x);
@@ -235,7 +235,7 @@ static bool seg_matches(const struct cap_seg *p, struct sv x)
 static bool seg_within(const struct cap_seg *child, const struct cap_seg *parent)
 {
 	if (!child->star)
-		return seg_matches(parent, child->pre);
+		return cap_seg_matches(parent, child->pre);
 	return parent->star && starts_with(child->pre, parent->pre) &&
 	       ends_with(child->suf, parent->suf);
 }
@@ -243,7 +243,7 @@ static bool seg_within(const struct cap_seg *child, const struct cap_seg *parent
 static bool segs_match(const struct cap_seg *p, const struct cap_seg *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!seg_matches(&p[i], x[i].pre))
+		if (!cap_seg_matches(&p[i], x[i].pre))
 			return false;
 	return true;
 }
@@ -282,9 +282,9 @@ static bool seg_meet(const struct cap_seg *x, const struct cap_seg *y, struct ca
 	const struct cap_seg *suf = x->suf.n >= y->suf.n ? x : y;
 
 	if (!x->star || !y->star) {
-		if (!x->star && seg_matches(y, x->pre))
+		if (!x->star && cap_seg_matches(y, x->pre))
 			*ret_seg = *x;
-		else if (!y->star && seg_matches(x, y->pre))
+		else if (!y->star && cap_seg_matches(x, y->pre))
 			*ret_seg = *y;
 		else
 			return false;

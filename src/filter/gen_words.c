@@ -164,6 +164,7 @@ static uint32_t base_ioctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
 		0x541c,	    /* TIOCLINUX: pastes into the console */
 		0x541d,	    /* TIOCCONS: redirects the console */
 		0x5423,	    /* TIOCSETD: line disciplines, loads modules */
+		0x40087602, /* FS_IOC_SETVERSION: needs no right to write */
 		0x50009401, /* BTRFS_IOC_SNAP_CREATE */
 		0x5000940e, /* BTRFS_IOC_SUBVOL_CREATE */
 		0x5000940f, /* BTRFS_IOC_SNAP_DESTROY */
@@ -432,7 +433,7 @@ static const struct gen_word base_words[] = {
 	{ "mode2", base_mode, 2, "a set-user-id or set-group-id mode: EPERM" },
 	{ "mknod1", base_mknod, 1, "devices, and set-user-id or set-group-id modes: EPERM" },
 	{ "mknod2", base_mknod, 2, "devices, and set-user-id or set-group-id modes: EPERM" },
-	{ "ioctl", base_ioctl, 1, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, making and removing btrfs subvolumes: EPERM" },
+	{ "ioctl", base_ioctl, 1, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, FS_IOC_SETVERSION, making and removing btrfs subvolumes: EPERM" },
 	{ "memfd", base_memfd, 1, "allowed; under an exec list EACCES without MFD_NOEXEC_SEAL" },
 	{ "execveat", base_execveat, 4, "allowed; under an exec list EACCES with AT_EMPTY_PATH" },
 	{ "prctl", base_prctl, 0, "PR_SET_MM: EPERM; in tier B also PR_SET_PTRACER, and PR_SET_DUMPABLE 0 is answered but not done" },

@@ -279,29 +279,58 @@ int roots_find(struct mediator *m, struct writ_err *err)
 	return 0;
 }
 
-/* Does @c name something below @path, which is absolute and has no link in it? */
-static bool is_above(struct sv path, const struct cap_seq *c)
+/*
+ * Does @c name something below @path, which is absolute and has no link in it? *@ret_deep
+ * is SIZE_MAX, or it does so at any depth below the first so many bytes of @path.
+ */
+static bool is_above(struct sv path, const struct cap_seq *c, size_t *ret_deep)
 {
 	struct sv rest = sv_skip(path, 1);
 	size_t n = 0;
 
+	*ret_deep = SIZE_MAX;
 	while (rest.n) {
+		const size_t at = path.n - rest.n;
 		const struct sv name = sv_cut(&rest, '/');
 
-		if (n >= c->n || n >= c->hole || c->segs[n].star || !sv_eq(c->segs[n].pre, name))
+		if (n == c->hole) {
+			*ret_deep = at - 1;
+			return true;
+		}
+		if (n >= c->n || !cap_seg_matches(&c->segs[n], name))
 			return false;
 		n++;
 	}
 	return n < c->n;
 }
 
-uint32_t denied_below(const struct mediator *m, struct sv path)
+void link_climb(struct sv *dir, struct sv *text)
+{
+	while (sv_starts(*text, SV("../")) || sv_is(*text, "..")) {
+		*dir = parent_of(*dir);
+		*text = sv_skip(*text, text->n > 2 ? 3 : 2);
+	}
+}
+
+/* Does a link in @dir that says @text lead nowhere but below @top, whatever else is a link? */
+static bool stays_below(struct sv top, struct sv dir, struct sv text)
+{
+	if (sv_starts(text, SV("/")))
+		return is_below(text, top) && !sv_has_word(text, '/', SV(".."));
+	link_climb(&dir, &text);
+	return is_below(dir, top) && !sv_has_word(text, '/', SV(".."));
+}
+
+uint32_t denied_behind(const struct mediator *m, struct sv path, struct sv text)
 {
 	for (size_t i = 0; i < m->set.nots.n; i++) {
 		const struct cap_entry *e = &m->set.nots.v[i];
+		size_t deep;
 
 		if ((e->cap.action == CAP_FS_WRITE || e->cap.action == CAP_FS_PUT) &&
-		    is_above(path, &e->cap.path))
+		    is_above(path, &e->cap.path, &deep) &&
+		    (deep == SIZE_MAX ||
+		     !stays_below(deep ? sv_sub(path, 0, deep) : SV("/"), parent_of(path), text)))
 			return e->rule;
 	}
 	return RULE_NONE;

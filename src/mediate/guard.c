@@ -184,6 +184,16 @@ static bool holds_only(int dir, const char *name, struct sv end)
 	return fine;
 }
 
+/* Or not there. A link would give what is in it another name. */
+static bool is_directory(int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT;
+	return S_ISDIR(st.st_mode);
+}
+
 /* The settings beside @p: none, or checked and in a file that nobody holds open. */
 static int settle_config(struct call *c, const struct place *p, const char *name)
 {
@@ -226,7 +236,7 @@ int guard_complete(struct call *c, const struct place *p)
 		return 0;
 	if (!holds_only(p->dir, "hooks", SV(".sample")))
 		return deny_row(c, place_sv(p), &bare_hooks);
-	if (has(p->dir, "info/attributes"))
+	if (has(p->dir, "info/attributes") || !is_directory(p->dir, "info"))
 		return deny_row(c, place_sv(p), &bare_attributes);
 	r = settle_config(c, p, "config");
 	return r < 0 ? r : settle_config(c, p, "config.worktree");

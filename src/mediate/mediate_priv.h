@@ -220,8 +220,13 @@ bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict 
 struct protect_hit protected_at(struct mediator *m, int dir, struct sv path);
 bool device_is_plain(struct mediator *m, int fd, dev_t dev);
 int deny(struct call *c, struct sv object, uint32_t rule, const char *why);
-/* Is @path above a name that a rule denies writing, and that may not be there yet? Its rule. */
-uint32_t denied_below(const struct mediator *m, struct sv path);
+/*
+ * SECURITY: would a link at @path that says @text lead past a name that a rule denies
+ * writing? Behind it, one that is not there yet would be another one. Its rule.
+ */
+uint32_t denied_behind(const struct mediator *m, struct sv path, struct sv text);
+/* @dir, in which no part is a link, without as many parts as @text begins with "..". */
+void link_climb(struct sv *dir, struct sv *text);
 int deny_row(struct call *c, struct sv object, const struct protect_name *row);
 struct cap_verdict decide_text(struct mediator *m, const char *action, struct sv resource);
 int roots_find(struct mediator *m, struct writ_err *err);
@@ -235,7 +240,7 @@ static inline struct sv place_sv(const struct place *p)
 
 /* Does @text, as a path in the directory @dir, lead to writ's own files or above them? */
 bool leads_to_ours(const struct call *c, struct sv dir, const char *text);
-int no_link_above(struct call *c, const struct place *p);
+int may_link(struct call *c, const struct place *p, const char *text);
 bool is_mounted_on(const struct place *p);
 
 static inline int reg_int(uint64_t arg)

@@ -60,6 +60,18 @@ static int may_leave(struct call *c, const struct move *v)
 	return r < 0 ? r : may_show(c, v);
 }
 
+/* A relative link means something else at another place. */
+static int check_moved_link(struct call *c, const struct place *from, const struct place *to)
+{
+	char text[PATH_MAX];
+	const ssize_t n = readlinkat(from->dir, from->name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -EACCES;
+	text[n] = 0;
+	return may_link(c, to, text);
+}
+
 static int may_arrive(struct call *c, struct move *v)
 {
 	const bool dir = S_ISDIR(v->st.st_mode), file = S_ISREG(v->st.st_mode);
@@ -89,7 +101,7 @@ static int may_arrive(struct call *c, struct move *v)
 	r = fine ? decide_path(c, v->there && !v->linked ? WANT_WRITE : WANT_PUT, place_sv(v->to))
 		 : guard_refuse(c, v->to, &v->at);
 	if (r >= 0 && S_ISLNK(v->st.st_mode))
-		r = no_link_above(c, v->to);
+		r = check_moved_link(c, v->from, v->to);
 	return r < 0 ? r : guard_complete(c, v->to);
 }
 
@@ -143,20 +155,6 @@ static int find_two(struct call *c, const int dirfd[2], const unsigned i[2], str
 	return left_a != left_b ? -EXDEV : 0;
 }
 
-/* A relative link means something else at another place. */
-static int check_moved_link(struct call *c, const struct place *from, const struct place *to)
-{
-	char text[PATH_MAX];
-	const ssize_t n = readlinkat(from->dir, from->name, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return -EACCES;
-	text[n] = 0;
-	return leads_to_ours(c, place_folder(to), text)
-		       ? deny(c, place_sv(to), RULE_NONE, "no link may lead to writ's own files")
-		       : 0;
-}
-
 static int rename_found(struct call *c, struct place *a, struct place *b, uint64_t flags)
 {
 	struct move v = { .from = a, .to = b, .swapped = flags & RENAME_EXCHANGE };
@@ -173,8 +171,6 @@ static int rename_found(struct call *c, struct place *a, struct place *b, uint64
 	if (is_mounted_on(a) || (v.there && is_mounted_on(b)))
 		return -EBUSY;
 	r = may_move(c, &v);
-	if (r == 0 && S_ISLNK(v.st.st_mode))
-		r = check_moved_link(c, a, b);
 	if (r == 0 && v.swapped)
 		r = may_move(c, &back);
 	if (r < 0)

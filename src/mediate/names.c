@@ -39,14 +39,16 @@ static bool is_probe(const struct call *c, const struct place *p)
 	return strcmp(c->text[1], "testing") == 0 && strlen(p->name) == 7 && p->name[0] == 't';
 }
 
-/* SECURITY: behind a link there, a denied name that is not there yet would be another one. */
-int no_link_above(struct call *c, const struct place *p)
+int may_link(struct call *c, const struct place *p, const char *text)
 {
-	const uint32_t rule = denied_below(c->m, place_sv(p));
+	const uint32_t rule = denied_behind(c->m, place_sv(p), sv_from(text));
 
-	return rule == RULE_NONE ? 0
-				 : deny(c, place_sv(p), rule,
-					"a link here would lead past a name that is denied");
+	if (rule != RULE_NONE)
+		return deny(c, place_sv(p), rule,
+			    "a link here would lead past a name that is denied");
+	return leads_to_ours(c, place_folder(p), text)
+		       ? deny(c, place_sv(p), RULE_NONE, "no link may lead to writ's own files")
+		       : 0;
 }
 
 /* May something of type @type appear at @p? The text of a link is in call.text[1]. */
@@ -77,7 +79,7 @@ static int may_make(struct call *c, const struct place *p, mode_t type)
 	}
 	r = fine ? decide_path(c, WANT_PUT, place_sv(p)) : guard_refuse(c, p, &g);
 	if (r >= 0 && type == S_IFLNK)
-		r = no_link_above(c, p);
+		r = may_link(c, p, c->text[1]);
 	return r < 0 ? r : guard_complete(c, p);
 }
 
@@ -209,8 +211,6 @@ static int do_symlink(struct call *c, int dirfd, unsigned i)
 	r = as_begin(c, &as);
 	if (r == 0)
 		r = may_make(c, &p, S_IFLNK);
-	if (r == 0 && leads_to_ours(c, place_folder(&p), c->text[1]))
-		r = deny(c, place_sv(&p), RULE_NONE, "no link may lead to writ's own files");
 	if (r < 0)
 		return soften(c, r, place_exists(&p), EEXIST);
 	if (only_watching(c))

@@ -172,10 +172,14 @@ static bool is_own(const struct call *c, struct sv path, const struct stat *st)
 	return is_private(c->m, path) || is_shared(c->m, path) || bound_here(c->m, st);
 }
 
-/* Sockets that hand out the machine first, then rules, then what is its own. */
+/*
+ * Sockets that hand out the machine first, then rules, then what is its own. One of its
+ * own hands out nothing, whatever it is called: tmux, an agent of ssh.
+ */
 static int decide_unix(struct call *c, struct sv path, const struct stat *st)
 {
-	const struct protect_socket *known = protect_socket_find(path);
+	const struct protect_socket *known =
+		is_own(c, path, st) ? NULL : protect_socket_find(path);
 	const struct cap_verdict v = decide_text(c->m, "unix.connect", path);
 
 	if (v.answer == CAP_ALLOW && (!known || c->m->set.caps.v[v.entry].cap.danger))

@@ -50,11 +50,32 @@ static int check_entry(struct tree *t)
 	return m->globs ? check_rules(t) : 0;
 }
 
+/* A link that is moved along may lead elsewhere from there. */
+static int check_link(struct tree *t, int dir, const char *name)
+{
+	const struct sv to = sv_from(t->to);
+	struct sv folder = sv_sub(to, 0, sv_rfind(to, '/')), rest;
+	char text[PATH_MAX];
+	const ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return refuse(t, "a link inside cannot be looked at");
+	text[n] = 0;
+	rest = sv_from(text);
+	if (denied_behind(t->c->m, to, rest) != RULE_NONE)
+		return refuse(t, "a link inside would lead past a name that is denied");
+	link_climb(&folder, &rest);
+	return leads_to_ours(t->c, folder, rest.p)
+		       ? refuse(t, "a link inside would lead to writ's own files")
+		       : 0;
+}
+
 static int tree_dir(struct tree *t, int fd, unsigned depth);
 
 static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned depth)
 {
 	const size_t from_n = strlen(t->from), to_n = strlen(t->to), n = strlen(e->d_name);
+	unsigned type = e->d_type;
 	struct stat st;
 	int r, fd;
 
@@ -64,11 +85,12 @@ static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned 
 		return refuse(t, "a path in this directory would be too long");
 	(void)snprintf(t->from + from_n, PATH_MAX - from_n, "/%s", e->d_name);
 	(void)snprintf(t->to + to_n, PATH_MAX - to_n, "/%s", e->d_name);
+	if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		type = IFTODT(st.st_mode);
 	r = check_entry(t);
-	if (r == 0 &&
-	    (e->d_type == DT_DIR ||
-	     (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	      S_ISDIR(st.st_mode)))) {
+	if (r == 0 && type == DT_LNK)
+		r = check_link(t, dir, e->d_name);
+	if (r == 0 && type == DT_DIR) {
 		fd = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		r = fd < 0 ? refuse(t, "a directory inside cannot be looked at")
 			   : tree_dir(t, fd, depth + 1);

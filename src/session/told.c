@@ -71,6 +71,10 @@ static struct advice advise(const struct session_denial *d)
 	if (path && sv_is(d->op, "connect") && ends_in(d->why, "no rule allows this socket"))
 		return (struct advice){ REMEDY_UNIX, "a line for the next session is needed",
 					NULL };
+	if (path && sv_is(d->op, "connect"))
+		return (struct advice){
+			.hint = "it acts for whoever connects: only `danger unix` in a policy opens it"
+		};
 	if (sv_is(d->op, "connect") || sv_is(d->op, "listen"))
 		return (struct advice){
 			.hint = "nothing leads out without a net line in the policy"

@@ -207,3 +207,40 @@ def _(w):
     r = w.sh("mv out/d out/f && mkdir out/d && echo fine > out/d/y && ln -s y out/d/z", opts=deny)
     w.exits(r, 0, "what leads nowhere else may")
     w.ok(w.sh("echo bad > out/d/x", opts=deny).code != 0, "and the name stays denied")
+
+
+@test("a pattern of denied names, and links")
+def _(w):
+    """A link must not give what a pattern denies another name, wherever it is made or comes to stand."""
+    links = ["mkdir -p conf z; ln -s ../z conf/x", "mkdir -p conf z; ln -s ../z l; mv l conf/x", "mkdir -p q z; ln -s ../z q/x; mv q conf",
+             f"mkdir -p conf z; ln -s {w.ws}/z conf/x", "mkdir -p conf/y z; ln -s ../../z conf/y/x; mv conf/y/x conf/x"]
+    for deny in ("write:./conf/*/run.sh", "write:./conf/**/run.sh"):
+        for way in links:
+            w.sh("rm -rf conf q l z")
+            r = w.sh(f"{way}; echo evil >conf/x/run.sh", opts=("--allow", "write:.", "--deny", deny))
+            w.ok(not (w.ws / "conf/x/run.sh").exists(), f"{deny}: {way}", r)
+        w.sh("rm -rf conf q l z")
+    r = w.sh("mkdir -p conf/a/b conf/c; ln -s ../../c conf/a/b/l; ln -s b conf/a/k; mv conf/a conf/d; test -L conf/d/b/l -a -L conf/d/k",
+             opts=("--allow", "write:.", "--deny", "write:./conf/**/run.sh"))
+    w.exits(r, 0, "links that stay below it may be made, and moved")
+    r = w.sh("echo evil >conf/d/b/l/run.sh", opts=("--allow", "write:.", "--deny", "write:./conf/**/run.sh"))
+    w.ok(r.code != 0 and not (w.ws / "conf/c/run.sh").exists(), "and lead to what is denied all the same", r)
+
+
+@test("a directory that becomes a repository while something in it is written")
+def _(w):
+    owned = w.dir / "owned"
+    for tier in ("A", "B"):
+        w.sh("rm -rf objects refs src config info foo HEAD t", opts=("--allow", "write:."))
+        r = w.sh(f'''
+mkdir -p objects refs/heads src/lib; printf "[extensions]\\n\\tworktreeConfig = true\\n[core]\\n\\trepositoryformatversion = 1\\n" >t; mv t config
+printf "[core]\\n\\tbare = false\\n\\tworktree = {w.ws}\\n\\tfsmonitor = \\"touch {owned}; false\\"\\n" >src/lib/config.worktree
+exec 7>src/lib/commondir; echo "ref: refs/heads/main" >src/lib/HEAD; echo ../.. >&7; exec 7>&-; sleep 0.3
+test -s src/lib/config.worktree -a -e src/lib/HEAD''', opts=("--tier", tier, "--allow", "write:."))
+        w.exits(r, 0, f"tier {tier}: control: the rest of it is there")
+        w.call(["git", "status"], cwd=w.ws / "src/lib")
+        w.ok(not owned.exists() and not (w.ws / "src/lib/commondir").exists(), f"tier {tier}: git outside runs nothing of it", r)
+        w.sh("rm -rf objects refs src config", opts=("--allow", "write:."))
+        w.sh("mkdir foo; ln -s foo info; mkdir objects refs; echo 'ref: refs/heads/m' >HEAD; echo '* filter=lfs' >info/attributes",
+             opts=("--tier", tier, "--allow", "write:."))
+        w.ok(not ((w.ws / "refs").exists() and (w.ws / "foo/attributes").exists()), f"tier {tier}: attributes behind a link")
