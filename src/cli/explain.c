@@ -182,6 +182,33 @@ static void why_json(const struct cap_set *set, const struct plan *plan,
 	buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
 }
 
+/* A rule allows it, and a name that other programs obey holds all the same. */
+static void why_protected(const struct plan *plan, const struct policy_question *q,
+			  const struct protect_name *row, bool json, struct buf *b)
+{
+	const struct plan_guarantee *g = plan_guarantee_for(plan, q->request.action);
+	const char *by = "mediation";
+
+	if (json) {
+		buf_str(b, "{\"answer\":\"deny\",\"request\":");
+		json_put_str(b, q->request.text);
+		buf_str(b, ",\"rule\":null,\"protected\":");
+		json_put_str(b, sv_from(row->name));
+		buf_str(b, ",\"why\":");
+		json_put_str(b, sv_from(row->why));
+		buf_fmt(b, ",\"private\":false,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":\"%s\"",
+			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level), by);
+		buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
+		return;
+	}
+	buf_str(b, "denied: ");
+	diag_put_safe(b, q->text);
+	buf_fmt(b, "\nrule      %s is protected: %s\nheld by   %s, %s, tier %s\n", row->name,
+		row->why, by, level_name(g->level), plan_tier_name(plan->tier));
+	buf_fmt(b, "to allow  `open %s` in a policy, for an agent you would let run what obeys it\n",
+		row->name);
+}
+
 static bool question_source(struct args *a, struct source *ret)
 {
 	struct buf b = BUF_INIT(65536);
@@ -277,6 +304,7 @@ int cmd_why(struct args *a)
 	const struct sv session = sv_cut(&id, '#');
 	struct buf b = BUF_INIT(OUT_MAX);
 	struct policy_question q;
+	const struct protect_name *row;
 	const struct cap_set *set;
 	struct host_facts f;
 	struct cap_verdict v;
@@ -308,9 +336,12 @@ int cmd_why(struct args *a)
 	if (code)
 		return code;
 	v = policy_answer(set, &q);
-	if (a->given[OPT_JSON])
+	row = policy_protects(l.policy, l.in.where.workspace, set, &q, &v);
+	if (row)
+		why_protected(plan, &q, row, a->given[OPT_JSON], &b);
+	else if (a->given[OPT_JSON])
 		why_json(set, plan, &q, v, &b);
 	else
 		why_text(set, plan, &q, v, &b);
-	return out(&b, answer_codes[v.answer]);
+	return out(&b, row ? EXIT_NO : answer_codes[v.answer]);
 }

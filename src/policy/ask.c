@@ -1,4 +1,5 @@
 #include "policy/lower_priv.h"
+#include "policy/protect.h"
 
 #include "base/banned.h"
 
@@ -211,4 +212,56 @@ struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_
 		 cap_set_passed_over(set, &q->request, &v.rule))
 		v.answer = CAP_ALLOW;
 	return v;
+}
+
+/* The segments of @s from @at on, as a path. */
+static void put_path(struct buf *b, const struct cap_seq *s, size_t at, size_t n)
+{
+	for (size_t i = at; i < n; i++) {
+		if (i > at)
+			buf_ch(b, '/');
+		buf_sv(b, s->segs[i].pre);
+	}
+}
+
+/*
+ * Names count from the workspace, or from above any other thing that was granted, so
+ * that granting ".vscode" itself does not lift its protection.
+ */
+static size_t top_of(const struct cap_seq *grant, struct sv workspace)
+{
+	scoped_buf b = BUF_INIT(1 << 16);
+	size_t n = 0;
+
+	while (n < grant->n && !grant->segs[n].star)
+		n++;
+	buf_ch(&b, '/');
+	put_path(&b, grant, 0, n);
+	return n == 0 || sv_eq(buf_view(&b), workspace) ? n : n - 1;
+}
+
+const struct protect_name *policy_protects(const struct policy *p, struct sv workspace,
+					   const struct cap_set *set,
+					   const struct policy_question *q,
+					   const struct cap_verdict *v)
+{
+	const struct cap *c = &q->request;
+	const struct cap_seq *grant;
+	scoped_arena a = ARENA_INIT(1 << 16);
+	scoped_buf rel = BUF_INIT(1 << 16);
+	struct protect_open open = { NULL, 0 };
+	struct protect_hit hit;
+	struct sv *names;
+
+	if ((c->action != CAP_FS_WRITE && c->action != CAP_FS_PUT) || v->answer == CAP_DENY ||
+	    v->rule == RULE_NONE || v->entry >= set->caps.n)
+		return NULL;
+	grant = &set->caps.v[v->entry].cap.path;
+	names = arena_array(&a, struct sv, p->opens.n + 1);
+	for (size_t i = 0; names && i < p->opens.n; i++)
+		names[open.n++] = p->opens.v[i].path;
+	open.v = names;
+	put_path(&rel, &c->path, top_of(grant, workspace), c->path.n);
+	hit = protect_match(buf_view(&rel), false, &open);
+	return hit.rel >= PROTECT_AT ? hit.row : NULL;
 }

@@ -1,4 +1,5 @@
 #include "policy/lower_priv.h"
+#include "policy/protect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -330,15 +331,22 @@ void check_tests(struct lower *l, const struct cap_set *set)
 		const struct stmt *s = l->tests.v[i];
 		struct policy_question q;
 		struct cap_verdict v;
+		const struct protect_name *row;
 		const char *hint = "nothing allows it, and the default is to deny";
 
 		l->policy->tests++;
 		if (!ask_lower(l, s, &q))
 			continue;
 		v = policy_answer(set, &q);
+		row = policy_protects(l->policy, l->env->workspace, set, &q, &v);
+		if (row)
+			v.answer = CAP_DENY;
 		if ((unsigned)v.answer == (unsigned)s->effect)
 			continue;
-		if (v.rule != RULE_NONE)
+		if (row)
+			hint = arena_fmt(l->a, "%s is protected: %s; `open %s` lifts that", row->name,
+					 row->why, row->name);
+		else if (v.rule != RULE_NONE)
 			hint = arena_fmt(l->a, "because of " SV_FMT ":%u: " SV_FMT,
 					 SV_ARG(set->rules.v[v.rule].file),
 					 set->rules.v[v.rule].line,

@@ -180,6 +180,15 @@ must_check int policy_ask(const struct policy_env *env, const struct source *src
 
 /* cap_set_decide(), and yes for what every session has for itself. */
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q);
+/*
+ * What @v lets be written, but holds by a name that other programs obey, unless `open` lifts
+ * it. NULL: nothing does.
+ */
+struct protect_name;
+const struct protect_name *policy_protects(const struct policy *p, struct sv workspace,
+					   const struct cap_set *set,
+					   const struct policy_question *q,
+					   const struct cap_verdict *v);
 
 /* Directories that are fresh and private in each session; NULL-terminated. */
 extern const char *const policy_private_dirs[];
