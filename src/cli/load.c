@@ -218,9 +218,13 @@ void show_refused(const struct plan *p)
 	for (size_t i = 0; i < p->rules.n; i++) {
 		const struct plan_rule *r = &p->rules.v[i];
 
-		if (r->refused)
-			note(SV_FMT ": %s here: %s", SV_ARG(p->set->rules.v[r->rule].text),
-			     level_name(r->hold.level), r->hold.by);
+		if (!r->refused)
+			continue;
+		note(SV_FMT ": %s here: %s", SV_ARG(p->set->rules.v[r->rule].text),
+		     level_name(r->hold.level), r->hold.by);
+		if (!r->lacking)
+			note("`accept %s=%s` in a policy takes it as it is",
+			     guarantee_name(r->guarantee), level_name(r->hold.level));
 	}
 	for (unsigned i = 0; i < G_COUNT; i++)
 		if (p->guarantees[i].refused)
