@@ -582,7 +582,7 @@ void net_read_event(struct session *s)
 		return;
 	}
 	for (size_t i = 0; i < s->grants.n; i++)
-		if (s->grants.v[i].net && s->grants.v[i].number)
+		if (s->grants.v[i].net && s->grants.v[i].state == GRANT_HELD)
 			(void)tell_grant(s->reader, &s->grants.v[i], true);
 }
 

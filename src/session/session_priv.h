@@ -52,12 +52,21 @@ struct denial {
 	char why[128];
 };
 
-/* A live grant; zero is an empty place. */
+enum grant_state {
+	GRANT_NONE = 0,	 /* an empty place, or taken back */
+	GRANT_ATTACHING, /* the keeper was asked for its mount */
+	GRANT_UNWANTED,	 /* the same, and revoked meanwhile: it goes as soon as it is there */
+	GRANT_HELD,
+	GRANT_DETACHING, /* the keeper was asked to take its mount away */
+};
+
+/* A live grant. Mounts lie upon each other in the order of their numbers. */
 struct grant {
+	enum grant_state state;
 	uint32_t number;
 	bool write, net;
-	bool attached; /* a mount was made for it */
-	char path[JAIL_PATH];
+	char path[JAIL_PATH];	  /* of the network: its capabilities */
+	char scope[CAP_TEXT_MAX]; /* what its capabilities say after the action */
 	char rule[JAIL_PATH + 16];
 };
 
@@ -231,6 +240,7 @@ struct session {
 	struct client {
 		int fd;
 		uint32_t grant;	  /* waiting for the keeper about this one; 0: none */
+		bool revokes;	  /* and wants it to go */
 		uint32_t command; /* waiting for this command's end; 0: none */
 		uint32_t joins;	  /* waiting for the terminal of this one; 0: none */
 	} clients[CLIENTS_MAX];
@@ -496,6 +506,7 @@ must_check int control_open(struct session *s, struct writ_err *err);
 void control_accept(struct session *s);
 void control_serve(struct session *s, size_t client);
 void control_keeper(struct session *s);
+must_check bool control_is_mounting(const struct session *s); /* a grant is coming or going */
 void control_close(struct session *s);
 /* The last word to a client. */
 void control_answer(struct session *s, size_t client, const char *fmt, ...) printf_like(3, 4);
