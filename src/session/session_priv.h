@@ -506,11 +506,16 @@ must_check int control_open(struct session *s, struct writ_err *err);
 void control_accept(struct session *s);
 void control_serve(struct session *s, size_t client);
 void control_keeper(struct session *s);
-must_check bool control_is_mounting(const struct session *s); /* a grant is coming or going */
 void control_close(struct session *s);
 /* The last word to a client. */
 void control_answer(struct session *s, size_t client, const char *fmt, ...) printf_like(3, 4);
 void control_drop(struct session *s, size_t client);
+
+/* grant.c: live grants */
+void grant_more(struct session *s, size_t client, struct sv rule);
+void grant_take_back(struct session *s, size_t client, struct sv what);
+void grant_done(struct session *s, uint32_t number, struct writ_err *err); /* by the keeper */
+must_check bool grant_is_moving(const struct session *s); /* one is coming or going */
 
 /* more.c: commands of clients, and news of those that some client waits for */
 void more_exec(struct session *s, size_t client, struct sv rest, const int *fds, size_t fds_n);

@@ -220,6 +220,7 @@ def _(w):
     deep = w.dir / "/".join(["d"] * 140)
     deep.mkdir(parents=True)
     w.exits(w.writ("allow", p.id, f"read:{deep}"), 125, "one of too many names")
+    w.ok(ask(w, p.id, f"allow read {w.state}\0x").recv(8192).startswith(b"error"), "one that goes on after its end")
     for _ in range(300):
         ask(w, p.id, "allow read /proc")
     d = outside(w)
