@@ -112,7 +112,8 @@ const struct cli_verb cli_verbs[] = {
 	  "With --always the rule is also written into your own policy for this project, and shown.",
 	  cmd_allow, false, false },
 	{ "revoke", "SESSION NUMBER", "take a live grant back", 0, "writ revoke 7f3a 1",
-	  "What is open already stays open; nothing new can be opened. A grant that cannot be taken back ends the session.", cmd_revoke, false, false },
+	  "What is open already stays open; nothing new can be opened. Of grants that lie upon each other the later one goes first. "
+	  "A grant that cannot be taken back ends the session.", cmd_revoke, false, false },
 	{ "net", "tail SESSION | summary SESSION", "what a session did on the network",
 	  O(JSON), "writ net summary 7f3a",
 	  "summary counts connections, requests, denials and bytes for each host; tail shows each decision, those to come as well "

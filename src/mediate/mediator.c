@@ -161,12 +161,16 @@ int mediate_grant(struct mediator *m, const struct cap_entry *e, struct writ_err
 void mediate_revoke(struct mediator *m, const struct cap_entry *e)
 {
 	struct writ_err err = { 0 };
-	size_t kept = m->policy_caps;
+	size_t at = m->set.caps.n;
 
-	for (size_t i = m->policy_caps; i < m->set.caps.n; i++)
-		if (!sv_eq(m->caps[i].cap.text, e->cap.text))
-			m->caps[kept++] = m->caps[i];
-	m->set.caps.n = kept;
+	/* One of them: another grant may have the same. */
+	while (at > m->policy_caps && !sv_eq(m->caps[at - 1].cap.text, e->cap.text))
+		at--;
+	if (at > m->policy_caps) {
+		m->set.caps.n--;
+		memmove(m->caps + at - 1, m->caps + at,
+			(m->set.caps.n - at + 1) * sizeof(*m->caps));
+	}
 	m->revoked = true;
 	/* SECURITY: an old index fits no more and is not used; a root too many only protects. */
 	if (index_set(m, &err) < 0)

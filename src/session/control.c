@@ -1,13 +1,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <linux/mount.h>
 
 #include "session/session_priv.h"
 
@@ -98,223 +94,6 @@ void control_answer(struct session *s, size_t client, const char *fmt, ...)
 	control_drop(s, client);
 }
 
-/* --- live grants --- */
-
-static int cap_of(struct session *s, const char *action, const char *path, bool tree, char *ret,
-		  size_t room, struct writ_err *err)
-{
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	int r;
-
-	buf_fmt(&b, "%s:" SV_FMT ":", action, SV_ARG(s->opt->realm));
-	r = cap_put_path(&b, sv_from(path), err);
-	if (tree)
-		buf_str(&b, "/**");
-	if (r == 0 && (b.failed || b.n >= room))
-		r = writ_fail(err, WRIT_E_LIMIT, 0, "that path is too long");
-	if (r == 0)
-		memcpy(ret, b.p, b.n + 1);
-	buf_clear(&b);
-	return r;
-}
-
-static int tell_mediator(struct session *s, const struct grant *g, bool on, struct writ_err *err)
-{
-	static const char *const actions[] = { "fs.read", "fs.write" };
-	char cap[CAP_TEXT_MAX];
-	struct stat st;
-	const bool tree = stat(g->path, &st) == 0 && S_ISDIR(st.st_mode);
-	int r = 0;
-
-	for (int i = 0; r == 0 && i < (g->write ? 2 : 1); i++) {
-		r = cap_of(s, actions[i], g->path, tree, cap, sizeof(cap), err);
-		if (r == 0)
-			r = watch_rule(s, on, cap, err);
-	}
-	return r;
-}
-
-static void record_grant(struct session *s, const struct grant *g, const char *event)
-{
-	struct entry entry = { 0 };
-
-	record_begin(s, &entry, event);
-	record_num(&entry, "number", g->number);
-	record_str(&entry, "rule", sv_from(g->rule));
-	record_end(s, &entry);
-}
-
-static bool is_in(struct sv path, struct sv dir)
-{
-	return dir.n && (sv_is(dir, "/") ||
-			 (sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/')));
-}
-
-/* Why a path is not granted to anybody, or NULL. */
-static const char *cannot_grant(const struct session *s, struct sv path)
-{
-	static const char *const never[] = { "/proc", "/sys", "/dev", NULL };
-
-	for (size_t i = 0; never[i]; i++)
-		if (is_in(path, sv_from(never[i])))
-			return "that is the kernel's: it is not granted";
-	if (is_in(path, s->opt->state) || is_in(s->opt->state, path) ||
-	    is_in(path, s->opt->config) || is_in(s->opt->config, path))
-		return "writ keeps its own files there: grant something below it";
-	return NULL;
-}
-
-/* The rule, and below it the capabilities: all of them are what egress decides by. */
-static void grant_net(struct session *s, size_t client, struct sv rule)
-{
-	struct grant *g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
-	struct sv caps = rule;
-	const struct sv text = sv_cut(&caps, '\n');
-
-	if (!g || text.n >= sizeof(g->rule) || caps.n == 0 || caps.n >= sizeof(g->path)) {
-		control_answer(s, client, "error that rule cannot be granted");
-		return;
-	}
-	*g = (struct grant){ .number = (uint32_t)s->grants.n, .net = true };
-	memcpy(g->path, caps.p, caps.n);
-	memcpy(g->rule, text.p, text.n);
-	if (!net_grant(s, g)) {
-		g->number = 0;
-		control_answer(s, client, "error this session cannot be given that: %s",
-			       s->view.listeners.n ? "its requests would have to be read"
-						   : "it has no network of its own");
-		return;
-	}
-	record_grant(s, g, "allow");
-	control_answer(s, client, "ok %u", g->number);
-}
-
-/* "read /x" or "write /x", with a physical path: the client made sure of that. */
-static void grant_more(struct session *s, size_t client, struct sv rule)
-{
-	struct sv rest = rule;
-	const struct sv verb = sv_cut(&rest, ' ');
-	struct jail_message m = { .type = JAIL_ATTACH };
-	struct writ_err err = { 0 };
-	const bool write = sv_is(verb, "write");
-	const char *why;
-	struct grant *g;
-
-	if (s->opt->parent.n) {
-		control_answer(s, client,
-			       "error its block is its policy: change that, and start it again");
-		return;
-	}
-	if (s->opt->token) {
-		control_answer(s, client,
-			       "error its token is its policy: start another session with one "
-			       "that allows this");
-		return;
-	}
-	g = s->grants.n < GRANTS_MAX ? vec_push(s->a, &s->grants) : NULL;
-	if (sv_is(verb, "net")) {
-		if (g)
-			s->grants.n--;
-		grant_net(s, client, rule);
-		return;
-	}
-	if (!g || (!write && !sv_is(verb, "read")) || rest.n == 0 || rest.n >= sizeof(g->path) ||
-	    rest.p[0] != '/' || rule.n >= sizeof(g->rule)) {
-		control_answer(s, client,
-			       "error only read and write of a path can be granted live");
-		return;
-	}
-	/* SECURITY: Landlock lets the session write there by itself, whatever is mounted below. */
-	for (size_t i = 0; i < s->view.private_dirs.n; i++) {
-		const struct sv own = s->view.private_dirs.v[i];
-
-		if (sv_starts(rest, own) && (rest.n == own.n || rest.p[own.n] == '/')) {
-			control_answer(s, client,
-				       "error " SV_FMT
-				       " is the session's own: nothing can be granted below it",
-				       SV_ARG(own));
-			return;
-		}
-	}
-	why = cannot_grant(s, rest);
-	if (why) {
-		control_answer(s, client, "error %s", why);
-		return;
-	}
-	*g = (struct grant){ .number = (uint32_t)s->grants.n, .write = write };
-	memcpy(g->path, rest.p, rest.n);
-	memcpy(g->rule, rule.p, rule.n);
-	if (s->jail.keeper < 0) {
-		/* Host namespaces: what Landlock closed stays closed for the kernel. */
-		if (!write) {
-			g->number = 0;
-			control_answer(
-				s, client,
-				"error this session cannot be widened for reading: tier B sees no "
-				"reads; "
-				"start it again with --allow");
-			return;
-		}
-		if (!s->view.traps || tell_mediator(s, g, true, &err) < 0) {
-			g->number = 0;
-			control_answer(s, client, "error this session cannot be widened: %s",
-				       err.what[0] ? err.what : "nothing is mediated in it");
-			return;
-		}
-		record_grant(s, g, "allow");
-		control_answer(s, client, "ok %u", g->number);
-		return;
-	}
-	m.id = g->number;
-	m.value = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY);
-	if (jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ g->path, rest.n + 1 }, &err) < 0) {
-		g->number = 0;
-		control_answer(s, client, "error %s", err.what);
-		return;
-	}
-	s->clients[client].grant = g->number;
-}
-
-static void take_back(struct session *s, size_t client, struct sv what)
-{
-	struct jail_message m = { .type = JAIL_DETACH };
-	struct writ_err err = { 0 };
-	uint64_t n;
-	struct grant *g;
-
-	if (!sv_to_u64(what, GRANTS_MAX, &n) || n == 0 || n > s->grants.n ||
-	    s->grants.v[n - 1].number == 0) {
-		control_answer(s, client, "error there is no grant " SV_FMT, SV_ARG(what));
-		return;
-	}
-	g = &s->grants.v[n - 1];
-	if (g->net) {
-		net_revoke(s, g);
-		record_grant(s, g, "revoke");
-		g->number = 0;
-		control_answer(s, client, "ok");
-		return;
-	}
-	if (s->view.traps && tell_mediator(s, g, false, &err) < 0) {
-		control_answer(s, client, "error %s", err.what);
-		return;
-	}
-	record_grant(s, g, "revoke");
-	if (!g->attached) {
-		g->number = 0;
-		control_answer(s, client, "ok");
-		return;
-	}
-	m.id = (uint32_t)n;
-	if (jail_send(s->jail.keeper, &m, NULL, 0, (struct sv){ g->path, strlen(g->path) + 1 },
-		      &err) < 0) {
-		control_answer(s, client, "error %s", err.what);
-		return;
-	}
-	s->clients[client].grant = (uint32_t)n;
-}
-
-/* The keeper has done what a client waits for, or could not. */
 void control_keeper(struct session *s)
 {
 	struct jail_message m;
@@ -322,7 +101,6 @@ void control_keeper(struct session *s)
 	pid_t pid;
 	int fd = -1;
 	const int r = jail_receive(s->jail.keeper, &m, &fd, &pid, &err);
-	struct grant *g;
 
 	if (r > 0 && m.type == JAIL_BOUND) {
 		net_bound(s, m.id, fd);
@@ -337,32 +115,8 @@ void control_keeper(struct session *s)
 			session_end(s, "the keeper is gone", SESSION_FAILED);
 		return;
 	}
-	if (m.type != JAIL_DONE || m.id == 0 || m.id > s->grants.n)
-		return;
-	g = &s->grants.v[m.id - 1];
-	if (m.err.code == 0 && !g->attached) {
-		g->attached = true;
-		if (s->view.traps && tell_mediator(s, g, true, &err) < 0)
-			m.err = err;
-		else
-			record_grant(s, g, "allow");
-	} else if (m.err.code == 0) {
-		g->attached = false;
-		g->number = 0;
-	} else if (!g->attached) {
-		g->number = 0;
-	} else {
-		/* SECURITY: a grant that cannot be taken back ends the session. */
-		session_end(s, "a grant could not be taken back", SESSION_FAILED);
-	}
-	for (size_t i = 0; i < CLIENTS_MAX; i++) {
-		if (s->clients[i].fd < 0 || s->clients[i].grant != m.id)
-			continue;
-		if (m.err.code)
-			control_answer(s, i, "error %s: %s", m.err.what, strerror(m.err.sys));
-		else
-			control_answer(s, i, "ok %u", m.id);
-	}
+	if (m.type == JAIL_DONE)
+		grant_done(s, m.id, &m.err);
 }
 
 static void denied(struct session *s, size_t client, struct sv number)
@@ -420,7 +174,7 @@ void control_serve(struct session *s, size_t client)
 	else if (sv_is(verb, "allow"))
 		grant_more(s, client, rest);
 	else if (sv_is(verb, "revoke"))
-		take_back(s, client, rest);
+		grant_take_back(s, client, rest);
 	else if (sv_is(verb, "denial"))
 		denied(s, client, rest);
 	else if (sv_is(verb, "status"))

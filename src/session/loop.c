@@ -177,10 +177,11 @@ void session_step(struct session *s)
 			net_first(s);
 	if (w.p[POLL_LISTENER].revents)
 		watch_call(s, w.p[POLL_LISTENER].revents);
-	if (w.p[POLL_KEEPER].revents)
-		control_keeper(s);
+	/* The keeper changes them before it says so. */
 	if (w.p[POLL_MOUNTS].revents & (POLLPRI | POLLERR))
 		hear_mounts(s);
+	if (w.p[POLL_KEEPER].revents)
+		control_keeper(s);
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (happened(&w, w.client[i]) && s->clients[i].fd == w.p[w.client[i]].fd)
 			control_serve(s, i);

@@ -542,9 +542,13 @@ bool net_grant(struct session *s, const struct grant *g)
 	if (s->view.listeners.n == 0 || !is_fit(s, sv_from(g->path)))
 		return false;
 	net_first(s);
+	if (s->egress < 0 || !tell_grant(s->egress, g, true))
+		return false;
 	/* A reader that is gone is told with the next one's start. */
-	return s->egress >= 0 && tell_grant(s->egress, g, true) &&
-	       (s->reader < 0 || tell_grant(s->reader, g, true));
+	if (s->reader < 0 || tell_grant(s->reader, g, true))
+		return true;
+	(void)tell_grant(s->egress, g, false);
+	return false;
 }
 
 void net_revoke(struct session *s, const struct grant *g)
@@ -582,7 +586,7 @@ void net_read_event(struct session *s)
 		return;
 	}
 	for (size_t i = 0; i < s->grants.n; i++)
-		if (s->grants.v[i].net && s->grants.v[i].number)
+		if (s->grants.v[i].net && s->grants.v[i].state == GRANT_HELD)
 			(void)tell_grant(s->reader, &s->grants.v[i], true);
 }
 

@@ -52,12 +52,21 @@ struct denial {
 	char why[128];
 };
 
-/* A live grant; zero is an empty place. */
+enum grant_state {
+	GRANT_NONE = 0,	 /* an empty place, or taken back */
+	GRANT_ATTACHING, /* the keeper was asked for its mount */
+	GRANT_UNWANTED,	 /* the same, and revoked meanwhile: it goes as soon as it is there */
+	GRANT_HELD,
+	GRANT_DETACHING, /* the keeper was asked to take its mount away */
+};
+
+/* A live grant. Mounts lie upon each other in the order of their numbers. */
 struct grant {
+	enum grant_state state;
 	uint32_t number;
 	bool write, net;
-	bool attached; /* a mount was made for it */
-	char path[JAIL_PATH];
+	char path[JAIL_PATH];	  /* of the network: its capabilities */
+	char scope[CAP_TEXT_MAX]; /* what its capabilities say after the action */
 	char rule[JAIL_PATH + 16];
 };
 
@@ -231,6 +240,7 @@ struct session {
 	struct client {
 		int fd;
 		uint32_t grant;	  /* waiting for the keeper about this one; 0: none */
+		bool revokes;	  /* and wants it to go */
 		uint32_t command; /* waiting for this command's end; 0: none */
 		uint32_t joins;	  /* waiting for the terminal of this one; 0: none */
 	} clients[CLIENTS_MAX];
@@ -500,6 +510,12 @@ void control_close(struct session *s);
 /* The last word to a client. */
 void control_answer(struct session *s, size_t client, const char *fmt, ...) printf_like(3, 4);
 void control_drop(struct session *s, size_t client);
+
+/* grant.c: live grants */
+void grant_more(struct session *s, size_t client, struct sv rule);
+void grant_take_back(struct session *s, size_t client, struct sv what);
+void grant_done(struct session *s, uint32_t number, struct writ_err *err); /* by the keeper */
+must_check bool grant_is_moving(const struct session *s); /* one is coming or going */
 
 /* more.c: commands of clients, and news of those that some client waits for */
 void more_exec(struct session *s, size_t client, struct sv rest, const int *fds, size_t fds_n);

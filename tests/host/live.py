@@ -2,10 +2,15 @@
 import json
 import os
 import re
+import select
+import shutil
+import signal
+import socket
 import subprocess
 import time
+from pathlib import Path
 
-from host import OTHER_USER, Terminal, places, test, wait_for
+from host import OTHER_USER, Terminal, children, places, test, wait_for
 
 # Says every 50 ms whether it can read $1 and write $2; the file $0.stop ends it.
 PROBE = """
@@ -25,10 +30,10 @@ class Probe:
         self.out = open(self.path, "wb")
         self.proc, self.id = w.background(PROBE, "sh", str(read), str(write), opts=opts, stdout=self.out, **kw)
 
-    def now(self, what, answer):
-        """Does it come to find this, with what is written from now on?"""
+    def now(self, what, *answers):
+        """Does it come to find one of these, with what is written from now on?"""
         start = self.path.stat().st_size
-        return wait_for(lambda: f"\n{what} {answer}\n" in "\n" + self.path.read_text()[start:].partition("\n")[2], 5)
+        return wait_for(lambda: any(f"\n{what} {a}\n" in "\n" + self.path.read_text()[start:].partition("\n")[2] for a in answers), 5)
 
     def end(self):
         (self.w.ws / "stop").write_text("")
@@ -127,6 +132,140 @@ def by_number(w, who):
     out, err = proc.communicate(timeout=10)
     w.ok(f"writ allow {sid}#1".encode() in err, f"{who}: and the line said what to type", err)
     w.same([json.loads(l)["hint"] for l in err.decode().splitlines() if l.startswith("{")], [], f"{who}: no other lines")
+
+
+def keeper(proc):
+    """The process that mounts and unmounts for the session of @proc."""
+    return next(p for p in children(proc.pid) if Path(f"/proc/{p}/cmdline").read_bytes().startswith(b"writ-init"))
+
+
+def ask(w, sid, request):
+    """A socket where the session answers a request; it has begun with it."""
+    asked = []
+    for text in (request, "status"):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.settimeout(10)
+        s.connect(str(w.state / "run" / sid / "control"))
+        s.send(text.encode())
+        asked.append(s)
+    asked[1].recv(8192)
+    return asked[0]
+
+
+def grants(w):
+    return [(e["event"], e["number"], e["rule"]) for e in w.events() if e["event"] in ("allow", "revoke")]
+
+
+@test("a grant in tier B is taken back, whatever became of its path")
+def _(w):
+    if w.run("true", opts=("--tier", "B")).code == 122:
+        w.ok(True, "not run # SKIP there is no tier B here")
+        return
+    d = outside(w)
+    p = Probe(w, w.ws, d / "file", opts=("--tier", "B"))
+    w.exits(w.writ("allow", p.id, f"write:{d}"), 0, "allow")
+    w.ok(p.now("write", "yes"), "it writes there")
+    shutil.rmtree(d)
+    w.exits(w.writ("revoke", p.id, "1"), 0, "revoke, with the directory gone")
+    outside(w)
+    w.ok(p.now("write", "no"), "nothing is written to one that is made again")
+    p.end()
+    w.same((d / "file").read_text(), "data", "and nothing was")
+
+
+@test("grants of one place go in the order that they can")
+def _(w):
+    w = w.at("/var/tmp")
+    d = outside(w)
+    (d / "sub").mkdir()
+    for name, first, second in (("the same", d, d), ("below", d, d / "file"), ("above", d / "sub", d)):
+        p = Probe(w, d / "sub", d / "file")
+        w.exits(w.writ("allow", p.id, f"read:{first}"), 0, f"{name}: allow read")
+        w.exits(w.writ("allow", p.id, f"write:{second}"), 0, f"{name}: allow write")
+        w.ok(p.now("write", "yes"), f"{name}: it writes")
+        r = w.writ("revoke", p.id, "1")
+        w.ok(r.code == 125 and f"writ revoke {p.id} 2" in r.said, f"{name}: what lies under another stays, and it says what to do", r)
+        w.exits(w.writ("revoke", p.id, "2"), 0, f"{name}: revoke the second")
+        size = (d / "file").stat().st_size
+        w.ok(p.now("write", "no") if first == d else p.now("write", "yes"), f"{name}: no more than before")
+        w.same((d / "file").stat().st_size, size, f"{name}: nothing reaches the file")
+        w.exits(w.writ("revoke", p.id, "1"), 0, f"{name}: and then the first")
+        w.same(p.end()[0], 11, f"{name}: the session went on")
+        w.same([e[:2] for e in grants(w)], [("allow", 1), ("allow", 2), ("revoke", 2), ("revoke", 1)], f"{name}: on record")
+    for name, first, second in (("the same", d, d), ("below", d, d / "file"), ("above", d / "file", d)):
+        p = Probe(w, d / "file", d / "file")
+        w.exits(w.writ("allow", p.id, f"write:{first}"), 0, f"{name}: allow write")
+        r = w.writ("allow", p.id, f"read:{second}")
+        w.ok(r.code == 125 and f"writ revoke {p.id} 1" in r.said, f"{name}: less is not laid over more, and it says what to do", r)
+        w.ok(p.now("write", "yes"), f"{name}: it goes on to write")
+        w.exits(w.writ("revoke", p.id, "1"), 0, f"{name}: revoke")
+        size = (d / "file").stat().st_size
+        w.ok(p.now("write", "no", "yes"), f"{name}: it tries again")
+        w.same((d / "file").stat().st_size, size, f"{name}: nothing reaches the file")
+        mounts = Path(f"/proc/{children(children(keeper(p.proc))[0])[0]}/mountinfo").read_text()
+        w.ok(f" {first} " not in mounts, f"{name}: nothing is mounted there any more", mounts)
+        p.end()
+
+
+@test("an allow that fails gives nothing")
+def _(w):
+    odd = w.dir / "/".join([" \u00e9" * 60] * 9)
+    odd.mkdir(parents=True)
+    (odd / "file").write_text("data")
+    p = Probe(w, odd / "file")
+    for _ in range(2):
+        r = w.writ("allow", p.id, f"read:{odd}")
+        w.ok(r.code == 125 and "too long" in r.said and "Success" not in r.said, "a path that no rule can hold is refused, in words", r)
+    w.ok(p.now("read", "no"), "and cannot be read")
+    deep = w.dir / "/".join(["d"] * 140)
+    deep.mkdir(parents=True)
+    w.exits(w.writ("allow", p.id, f"read:{deep}"), 125, "one of too many names")
+    w.ok(ask(w, p.id, f"allow read {w.state}\0x").recv(8192).startswith(b"error"), "one that goes on after its end")
+    for _ in range(300):
+        ask(w, p.id, "allow read /proc")
+    d = outside(w)
+    r = w.writ("allow", p.id, f"read:{d}")
+    w.ok(r.code == 0 and f"writ revoke {p.id} 1" in r.said, "what was refused is not counted", r)
+    w.same(p.end()[0], 11, "the session went on")
+    w.same(grants(w), [("allow", 1, f"read {d}")], "nor on record")
+
+
+@test("a grant that is revoked while it is made")
+def _(w):
+    d = outside(w)
+    p = Probe(w, d / "file", d / "file")
+    k = keeper(p.proc)
+    os.kill(k, signal.SIGSTOP)
+    allow = ask(w, p.id, f"allow write {d}")
+    revokes = [ask(w, p.id, "revoke 1") for _ in range(2)]
+    r = w.writ("allow", p.id, f"write:{d}/file")
+    w.ok(r.code == 125 and "being taken back" in r.said, "nothing is laid over it meanwhile", r)
+    w.same(select.select((allow, *revokes), (), (), 0)[0], [], "all of them wait")
+    os.kill(k, signal.SIGCONT)
+    w.same([x.recv(8192) for x in revokes], [b"ok"] * 2, "whoever revokes it hears that it is gone")
+    w.same(allow.recv(8192), b"error it was revoked before it was there", "whoever asked for it hears that it was revoked")
+    w.ok(p.now("write", "no", "yes"), "the session tries again")
+    w.same((d / "file").read_text(), "data", "and nothing reaches the file")
+    w.exits(w.writ("revoke", p.id, "1"), 125, "there is no such grant any more")
+    w.exits(w.writ("allow", p.id, f"write:{d}"), 0, "and the next")
+    w.ok(wait_for(lambda: "x" in (d / "file").read_text(), 5), "is held")
+    p.end()
+    w.same([e[:2] for e in grants(w)], [("allow", 1), ("revoke", 1), ("allow", 2)], "on record in that order")
+
+
+@test("grants are no change of mounts from outside")
+def _(w):
+    d = outside(w)
+    (w.ws / "secret").write_text("s")
+    p = Probe(w, d / "file", opts=("--policy", w.policy("allow write .", "deny read ./secret")))
+    for i in range(1, 6):
+        w.exits(w.writ("allow", p.id, f"read:{d}"), 0, f"allow {i}")
+        w.exits(w.writ("revoke", p.id, f"{i}"), 0, f"revoke {i}")
+    w.same(w.events("mounts"), [], "none is on record as that")
+    (w.ws / "new").write_text("n")
+    os.rename(w.ws / "new", w.ws / "secret")
+    w.ok(wait_for(lambda: w.events("mounts"), 3), "control: one from outside is")
+    p.end()
 
 
 @test("grants that make no sense")

@@ -803,7 +803,7 @@ static int granted(void)
 	char path[256], go;
 
 	snprintf(path, sizeof(path), "%s/live", out);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		results[i] = set_file(path, "x");
 		results[10] = i + 1;
 		while (results[11] <= i)
@@ -824,20 +824,23 @@ static void test_grant(void)
 	fresh();
 	cap(&extra, CAP_GRANT, "fs.write", out, "/**");
 	pid = box_start(&b, granted);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		results[11] = i;
 		while (results[10] < i + 1)
 			if (mediate_wait(b.m, -1, 5, &e, &err) < 0)
 				break;
 		if (i == 0)
-			ok(mediate_grant(b.m, &extra.caps.v[0], &err) == 0, "granted");
+			ok(mediate_grant(b.m, &extra.caps.v[0], &err) == 0 &&
+				   mediate_grant(b.m, &extra.caps.v[0], &err) == 0,
+			   "granted twice");
 		else
 			mediate_revoke(b.m, &extra.caps.v[0]);
 	}
-	results[11] = 3;
+	results[11] = 4;
 	box_serve(&b, pid);
-	ok(results[0] == EACCES && results[1] == 0 && results[2] == EACCES,
-	   "refused, granted, refused again (%d %d %d)", results[0], results[1], results[2]);
+	ok(results[0] == EACCES && results[1] == 0 && results[2] == 0 && results[3] == EACCES,
+	   "refused, granted, and refused again with the second revoke (%d %d %d %d)", results[0],
+	   results[1], results[2], results[3]);
 }
 
 /* --- Another user --- */

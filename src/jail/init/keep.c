@@ -169,8 +169,9 @@ static void serve_listen(const struct jail_message *ask, const struct jail_liste
 static void serve(int jail, const struct jail_message *ask, char *path)
 {
 	struct jail_message m = { .type = JAIL_DONE, .id = ask->id };
-	long pid = sys(clone, SIGCHLD, 0, 0, 0, 0), r = pid;
+	const long pid = sys(clone, SIGCHLD, 0, 0, 0, 0);
 	int status = 0;
+	long r;
 
 	if (pid == 0) {
 		r = ask->type == JAIL_ATTACH ? attach(jail, path, (uint64_t)ask->value)
@@ -180,12 +181,14 @@ static void serve(int jail, const struct jail_message *ask, char *path)
 					path);
 		sys_exit(message_send(JAIL_FD_KEEPER, &m, -1) < 0);
 	}
-	if (pid > 0)
-		r = sys(wait4, pid, &status, 0, 0);
-	if (r < 0 || status != 0) {
-		(void)init_fail(&m.err, r < 0 ? r : -EIO, "live grant", path);
+	if (pid < 0) {
+		(void)init_fail(&m.err, pid, "live grant", path);
 		(void)message_send(JAIL_FD_KEEPER, &m, -1);
+		return;
 	}
+	/* SECURITY: nobody knows what it has done. A session without its keeper ends. */
+	if (sys(wait4, pid, &status, 0, 0) < 0 || status != 0)
+		sys_exit(1);
 }
 
 /* SECURITY: from here on it can do what grants need, and nothing else. */
