@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 int64_t monotonic_ms(void); /* monotonic; only differences mean anything */
-int ms_until(int64_t end);  /* what is left for poll(): 0 if that is over, -1 for INT64_MAX, never */
+int ms_until(int64_t end);  /* for poll(): 0 if that is over, -1 for INT64_MAX, which is never */
 void sleep_ms(unsigned ms); /* less if a signal comes */
 
 #endif

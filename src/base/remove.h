@@ -12,6 +12,6 @@
 #define WRIT_BASE_REMOVE_H
 
 void remove_tree(int dir, const char *name); /* a file as well */
-void remove_below(int fd); /* the directory itself stays */
+void remove_below(int fd);		     /* the directory itself stays */
 
 #endif

@@ -197,7 +197,8 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 		buf_str(b, ",\"why\":");
 		json_put_str(b, sv_from(row->why));
 		buf_fmt(b, ",\"private\":false,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":\"%s\"",
-			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level), by);
+			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level),
+			by);
 		buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
 		return;
 	}
@@ -205,7 +206,8 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 	diag_put_safe(b, q->text);
 	buf_fmt(b, "\nrule      %s is protected: %s\nheld by   %s, %s, tier %s\n", row->name,
 		row->why, by, level_name(g->level), plan_tier_name(plan->tier));
-	buf_fmt(b, "to allow  `open %s` in a policy, for an agent you would let run what obeys it\n",
+	buf_fmt(b,
+		"to allow  `open %s` in a policy, for an agent you would let run what obeys it\n",
 		row->name);
 }
 

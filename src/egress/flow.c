@@ -337,7 +337,10 @@ static void hand_over(const struct egress *e, int fd)
 		_exit(0);
 }
 
-/* A crowd that came and left keeps nobody out: what may still want an answer waits only while there is room. */
+/*
+ * A crowd that came and left keeps nobody out: what may still want an answer waits only
+ * while there is room.
+ */
 static void make_room(struct egress *e)
 {
 	struct flow *f = e->left_n ? e->waiting : NULL;

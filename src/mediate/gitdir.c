@@ -406,7 +406,8 @@ static void shadow_done(struct mediator *m, struct shadow *s)
 		return;
 	/* SECURITY: since it was opened, what lies around it may have become a repository. */
 	if (guard_look(&c, &p).kind != GUARD_POINTER)
-		(void)deny(&c, place_sv(&p), RULE_NONE, "its directory became a repository meanwhile");
+		(void)deny(&c, place_sv(&p), RULE_NONE,
+			   "its directory became a repository meanwhile");
 	else if (guard_complete(&c, &p) == 0)
 		(void)install(m, s->dir, s->name, (struct sv){ bytes, (size_t)n }, s->mode, true);
 	as_end(&as);

@@ -178,8 +178,7 @@ static bool is_own(const struct call *c, struct sv path, const struct stat *st)
  */
 static int decide_unix(struct call *c, struct sv path, const struct stat *st)
 {
-	const struct protect_socket *known =
-		is_own(c, path, st) ? NULL : protect_socket_find(path);
+	const struct protect_socket *known = is_own(c, path, st) ? NULL : protect_socket_find(path);
 	const struct cap_verdict v = decide_text(c->m, "unix.connect", path);
 
 	if (v.answer == CAP_ALLOW && (!known || c->m->set.caps.v[v.entry].cap.danger))

@@ -344,8 +344,8 @@ void check_tests(struct lower *l, const struct cap_set *set)
 		if ((unsigned)v.answer == (unsigned)s->effect)
 			continue;
 		if (row)
-			hint = arena_fmt(l->a, "%s is protected: %s; `open %s` lifts that", row->name,
-					 row->why, row->name);
+			hint = arena_fmt(l->a, "%s is protected: %s; `open %s` lifts that",
+					 row->name, row->why, row->name);
 		else if (v.rule != RULE_NONE)
 			hint = arena_fmt(l->a, "because of " SV_FMT ":%u: " SV_FMT,
 					 SV_ARG(set->rules.v[v.rule].file),

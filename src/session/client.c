@@ -44,10 +44,11 @@ static pid_t supervisor_of(int fd)
 /* Who is stopped answers nobody. */
 static int is_silent(int fd, const char *id, struct writ_err *err)
 {
-	return writ_fail(err, WRIT_E_SYS, ETIMEDOUT,
-			 "session %s does not answer; its supervisor is process %d: if that is stopped, "
-			 "`kill -CONT` lets it go on and `kill -KILL` ends the session",
-			 id, (int)supervisor_of(fd));
+	return writ_fail(
+		err, WRIT_E_SYS, ETIMEDOUT,
+		"session %s does not answer; its supervisor is process %d: if that is stopped, "
+		"`kill -CONT` lets it go on and `kill -KILL` ends the session",
+		id, (int)supervisor_of(fd));
 }
 
 /* A connected socket to the session @id, whose name is whole. */

@@ -5,11 +5,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "session/session_priv.h"
 
 #include "base/banned.h"
 
-enum { REQUEST_MAX = 8192 };
+enum { REQUEST_MAX = 8192, STARVED_MS = 10 };
 
 static const char socket_name[] = "control";
 
@@ -53,12 +54,22 @@ static bool is_outside(pid_t pid)
 	return a > 0 && a == b && memcmp(ours, theirs, (size_t)a) == 0;
 }
 
+int session_accept(int listener)
+{
+	const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	/* Who knocks stays there, and poll() says so again at once. */
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		sleep_ms(STARVED_MS);
+	return fd;
+}
+
 /* SECURITY: only the user who runs the session, or root, may widen it, and never from inside. */
 void control_accept(struct session *s)
 {
 	struct ucred who;
 	socklen_t n = sizeof(who);
-	scoped_fd fd = accept4(s->control, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	scoped_fd fd = session_accept(s->control);
 
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 ||
 	    (who.uid != geteuid() && who.uid != 0) ||

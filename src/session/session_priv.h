@@ -504,6 +504,7 @@ void say(const struct session *s, const char *fmt, ...) printf_like(2, 3);
 /* control.c */
 must_check int control_open(struct session *s, struct writ_err *err);
 void control_accept(struct session *s);
+int session_accept(int listener); /* -1: nobody, or there is no room */
 void control_serve(struct session *s, size_t client);
 void control_keeper(struct session *s);
 void control_close(struct session *s);

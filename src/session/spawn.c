@@ -378,7 +378,7 @@ size_t spawn_poll(const struct session *s, struct pollfd ret[static 1 + 2 * SUBS
 
 static void take_connection(struct session *s)
 {
-	scoped_fd fd = accept4(s->spawn, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	scoped_fd fd = session_accept(s->spawn);
 
 	if (fd < 0 || !is_inside(s, fd))
 		return;

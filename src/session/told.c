@@ -72,9 +72,8 @@ static struct advice advise(const struct session_denial *d)
 		return (struct advice){ REMEDY_UNIX, "a line for the next session is needed",
 					NULL };
 	if (path && sv_is(d->op, "connect"))
-		return (struct advice){
-			.hint = "it acts for whoever connects: only `danger unix` in a policy opens it"
-		};
+		return (struct advice){ .hint = "it acts for whoever connects: only `danger unix` "
+						"in a policy opens it" };
 	if (sv_is(d->op, "connect") || sv_is(d->op, "listen"))
 		return (struct advice){
 			.hint = "nothing leads out without a net line in the policy"

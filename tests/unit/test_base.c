@@ -192,7 +192,9 @@ static void test_tree(void)
 					 : -1;
 
 		made = next >= 0 && linkat(AT_FDCWD, outside, next, "f", 0) == 0 &&
-		       fchmod(fd, i % 3 ? 0700 : i % 2 ? 0500 : 0) == 0;
+		       fchmod(fd, i % 3	  ? 0700
+				  : i % 2 ? 0500
+					  : 0) == 0;
 		(void)close(fd);
 		fd = next;
 	}
