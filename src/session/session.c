@@ -108,6 +108,7 @@ static void finish(struct session *s)
 			s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
 		s->has_exit = true;
 	}
+	strays_end(s);
 	spawn_end(s);
 	net_finish_begin(s);
 	/* Output that could not be written is not a success. */
@@ -136,7 +137,8 @@ static void finish(struct session *s)
 	else if (s->interactive)
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
-		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
+		say(s, "the %s limit was reached%s", s->ended_by,
+		    s->strays ? "" : ", and everything was ended");
 	else if (s->ended_by)
 		say(s, "%s", s->ended_by);
 	burst_flush(s, true);
@@ -146,6 +148,8 @@ static void finish(struct session *s)
 	record_num(&entry, "denials", (int64_t)s->denials.n);
 	record_num(&entry, "not_recorded", (int64_t)s->dropped);
 	record_num(&entry, "entries", (int64_t)s->log.tree.size);
+	if (s->strays)
+		record_num(&entry, "left", s->strays);
 	record_end(s, &entry);
 	/* A record that nobody vouches for is not a success either. */
 	if (seal_end(s) < 0 && s->exit_code == 0)

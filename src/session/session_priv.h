@@ -257,6 +257,7 @@ struct session {
 	bool seen_exec;
 	bool failed;
 	bool emptied; /* nothing but pid 1 was left */
+	int64_t strays; /* what could not be ended; -1: nobody knows */
 	bool hurried; /* somebody, or a limit, has ended it */
 	bool egress_finished, reader_finished;
 	uint64_t finish_ms;
@@ -567,6 +568,10 @@ void pulse_stop(struct session *s);    /* the command stopped itself */
 void pulse_go_on(struct session *s);   /* the shell's process was let go on */
 int pulse_timeout(struct session *s);  /* acts on what is due; ms until the next */
 void session_reach(struct session *s); /* from now on others can speak to it */
+
+/* strays.c: what is left of tier B when writ-init is gone */
+void strays_expect(const struct session *s); /* before anything runs */
+void strays_end(struct session *s);	     /* ends it, or says that it could not */
 
 /* start.c: everything until the first command is let go */
 must_check int session_begin(struct session *s, struct writ_err *err);
