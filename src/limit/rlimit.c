@@ -56,7 +56,7 @@ static uint64_t count_one(int proc, const char *name, uid_t uid)
 	scoped_fd fd = -1;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%.16s/status", name);
+	(void)snprintf(path, sizeof(path), "%.16s/status", name);
 	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	if (n <= 0 || number_of((struct sv){ text, (size_t)n }, SV("Uid:\t")) != uid)

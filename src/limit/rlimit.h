@@ -5,7 +5,7 @@
  * Writes: nothing
  * Next:   jail/ sets them inside the user namespace, before it gives up its rights
  *
- * A pure function of what is asked for, who holds it already, and how many there are. Each value is
+ * A pure function of what is asked for and who holds it already. Each value is
  * for the soft and the hard limit. One above the hard limit in force is already
  * kept by that: who sets it takes the lower of both.
  */
@@ -22,7 +22,7 @@ struct rlimit_ask {
 	uint64_t pids;		     /* 0: none */
 	bool memory_held, pids_held; /* a cgroup or scope holds it for the whole session */
 	bool own_userns; /* the limits are set in a user namespace of the session's own */
-	uint64_t others; /* else: processes of the user that count as well */
+	uint64_t others; /* if not: rlimit_count() of the user, all of which count as well */
 };
 
 struct rlimit_row {

@@ -120,7 +120,7 @@ void strays_end(struct session *s)
 	if (!s->strays)
 		return;
 	if (s->strays > 0)
-		say(s, "%lld processes could not be ended, and go on without limits of time",
+		say(s, "%lld processes could not be ended: they go on, as confined as before",
 		    (long long)s->strays);
 	else
 		say(s, "processes may go on: /proc does not tell which are left");

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-enum { GIVEN_MAX = 5, REAP_MAX = 256, ENDING_ROUNDS = 20000, LIST_MAX = 64 << 10 };
+enum { GIVEN_MAX = 5, REAP_MAX = 256, ENDING_S = 4, LIST_MAX = 64 << 10 };
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n)
 {
@@ -178,7 +178,7 @@ static bool kill_child(int pid)
 	int info[32] = { 0 };
 
 	(void)sys(kill, pid, SIGKILL);
-	return sys(waitid, 1 /* P_PID */, pid, info, WEXITED | WNOHANG | WNOWAIT, 0) == 0 &&
+	return sys(waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0) == 0 &&
 	       info[0] != SIGCHLD;
 }
 
@@ -203,8 +203,8 @@ static long list_children(char *list, size_t size)
 }
 
 /*
- * Without a pid namespace; orphans come to us. From the end: the newest may be about to hand
- * over to another. True if some still live and the dead do not fill the list yet.
+ * Without a pid namespace; orphans come to us. The newest first: it may be about to hand over
+ * to another. True if some still live, and the dead do not fill the list yet.
  */
 static bool kill_children(void)
 {
@@ -227,6 +227,15 @@ static bool kill_children(void)
 	return living && n < LIST_MAX - 16;
 }
 
+static int64_t seconds(void)
+{
+	int64_t now[2] = { 0 };
+
+	(void)sys(clock_gettime, 1 /* CLOCK_MONOTONIC */, now);
+	return now[0];
+}
+
+/* Is the supervisor there? */
 static bool is_watched(void)
 {
 	const int64_t now[2] = { 0 };
@@ -242,9 +251,9 @@ static bool is_watched(void)
  */
 static bool kill_below(struct init *in)
 {
-	const int64_t pause[2] = { 0, 100000 };
+	const int64_t pause[2] = { 0, 100000 }, end = seconds() + ENDING_S;
 
-	for (int i = 0; i < ENDING_ROUNDS || !is_watched(); i += i < ENDING_ROUNDS) {
+	while (seconds() < end || !is_watched()) {
 		if (!kill_children() && reap(in))
 			return true;
 		(void)sys(nanosleep, pause, 0);
