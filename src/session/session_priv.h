@@ -257,9 +257,9 @@ struct session {
 	bool seen_exec;
 	bool failed;
 	bool emptied; /* nothing but pid 1 was left */
-	int64_t strays; /* what could not be ended; -1: nobody knows */
 	bool hurried; /* somebody, or a limit, has ended it */
 	bool egress_finished, reader_finished;
+	int64_t strays; /* what could not be ended; -1: nobody knows */
 	uint64_t finish_ms;
 	uint64_t read_ms; /* when somebody last read what is left of its output, or might have */
 	enum jail_step failed_step;
