@@ -39,7 +39,8 @@ static bool is_helper(const struct session *s, pid_t pid)
 }
 
 struct strays {
-	int64_t living, dead; /* the latter are not reaped yet */
+	int64_t living, dead;
+	bool full; /* there may be more */
 };
 
 static void kill_stray(pid_t pid, bool reap, struct strays *found)
@@ -53,7 +54,7 @@ static void kill_stray(pid_t pid, bool reap, struct strays *found)
 		return;
 	if (ended.si_pid != pid)
 		found->living++;
-	else if (!reap)
+	else
 		found->dead++;
 }
 
@@ -70,6 +71,7 @@ static bool kill_strays(const struct session *s, bool reap, struct strays *ret)
 		return false;
 	while (n < sizeof(list) && (got = read(fd, list + n, sizeof(list) - n)) > 0)
 		n += (size_t)got;
+	found.full = n == sizeof(list);
 	/* The last may have been cut. */
 	while (n && list[n - 1] != ' ')
 		n--;
@@ -100,13 +102,14 @@ static int64_t end_strays(const struct session *s)
 	do {
 		if (!kill_strays(s, reap, &now))
 			return -1;
+		/* Nobody new came from those that were dead, either. */
 		if (!now.living && !now.dead)
 			return 0;
-		reap = !now.living || now.dead >= LIST_MAX / 8;
+		reap = !now.living || now.full;
 		if (now.living)
 			(void)nanosleep(&pause, NULL);
 	} while (clock_ms() < end);
-	return now.living;
+	return now.living ? now.living : -1;
 }
 
 void strays_end(struct session *s)
@@ -123,7 +126,7 @@ void strays_end(struct session *s)
 		say(s, "%lld processes could not be ended: they go on, as confined as before",
 		    (long long)s->strays);
 	else
-		say(s, "processes may go on: /proc does not tell which are left");
+		say(s, "processes may go on: it cannot be told which are left");
 	if (s->has_exit && s->exit_code == 0)
 		s->exit_code = SESSION_FAILED;
 }

@@ -224,7 +224,7 @@ static bool kill_children(void)
 			unit = 1;
 		}
 	}
-	return living && n < LIST_MAX - 16;
+	return living && n < LIST_MAX - 16 /* a number that was cut */;
 }
 
 static int64_t seconds(void)
