@@ -404,13 +404,16 @@ static int put_network(struct compile *c)
 static int put_rlimits(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
-	const struct rlimit_ask ask = { .memory = c->set->limits[LIMIT_MEMORY],
-					.files = c->set->limits[LIMIT_FILES],
-					.pids = c->set->limits[LIMIT_PIDS],
-					.memory_held = f->cgroup_memory ||
-						       plan_scope(c->plan, LIMIT_MEMORY),
-					.pids_held = f->cgroup_pids,
-					.own_userns = c->a_tier };
+	const bool pids_held = f->cgroup_pids || plan_scope(c->plan, LIMIT_PIDS);
+	const struct rlimit_ask ask = {
+		.memory = c->set->limits[LIMIT_MEMORY],
+		.files = c->set->limits[LIMIT_FILES],
+		.pids = c->set->limits[LIMIT_PIDS],
+		.memory_held = f->cgroup_memory || plan_scope(c->plan, LIMIT_MEMORY),
+		.pids_held = pids_held,
+		.own_userns = c->a_tier,
+		.others = c->a_tier || pids_held ? 0 : rlimit_count(getuid())
+	};
 	struct rlimit_row rows[RLIMIT_ROWS];
 	const size_t n = rlimit_make(f, &ask, rows);
 

@@ -212,13 +212,19 @@ void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified)
 		(void)shutdown(j->keeper, SHUT_WR);
 }
 
-void jail_close(struct jail *j)
+void jail_kill(struct jail *j)
 {
 	if (j->pid > 0) {
 		kill(j->pid, SIGKILL);
 		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	j->pid = 0;
+}
+
+void jail_close(struct jail *j)
+{
+	jail_kill(j);
 	scope_close(&j->session);
 	scope_close(&j->keeper);
 	*j = (struct jail)JAIL_INIT;

@@ -43,7 +43,12 @@ must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *re
  * not promised: who needs it to be there looks.
  */
 void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified);
-/* Ends it hard and reaps it; nothing of it is left. Safe on a closed one. */
+/*
+ * Ends it hard and reaps it. Nothing of a jail with namespaces is left; what lived in
+ * another comes to us, if we are a subreaper. Safe on a closed one.
+ */
+void jail_kill(struct jail *j);
+/* The same, and closes it. */
 void jail_close(struct jail *j);
 /*
  * The same without waiting until the kernel has taken its namespaces apart: it

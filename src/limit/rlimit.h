@@ -1,7 +1,7 @@
 /*
  * rlimit.h - which resource limits a session's first process sets on itself
  *
- * Reads:  nothing
+ * Reads:  /proc, for rlimit_count()
  * Writes: nothing
  * Next:   jail/ sets them inside the user namespace, before it gives up its rights
  *
@@ -12,6 +12,8 @@
 #ifndef WRIT_LIMIT_RLIMIT_H
 #define WRIT_LIMIT_RLIMIT_H
 
+#include <sys/types.h>
+
 #include "host/facts.h"
 
 struct rlimit_ask {
@@ -20,6 +22,7 @@ struct rlimit_ask {
 	uint64_t pids;		     /* 0: none */
 	bool memory_held, pids_held; /* a cgroup or scope holds it for the whole session */
 	bool own_userns; /* the limits are set in a user namespace of the session's own */
+	uint64_t others; /* if not: rlimit_count() of the user, all of which count as well */
 };
 
 struct rlimit_row {
@@ -29,6 +32,8 @@ struct rlimit_row {
 
 enum { RLIMIT_ROWS = 4 };
 
+/* Processes and threads of @uid that run now, as far as they can be seen. */
+uint64_t rlimit_count(uid_t uid);
 /* Fills the first rows and returns how many. */
 size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		   struct rlimit_row ret_rows[static RLIMIT_ROWS]);

@@ -105,10 +105,14 @@ static struct hold hold_pids(const struct ground *g)
 		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
 	if (by_scope(f, g->set, g->tier, LIMIT_PIDS))
 		return HOLD(EXACT, "systemd scope", "none", NULL);
-	return HOLD(NONE,
-		    f->root ? "root's processes are not counted without a cgroup"
-			    : "the limit would count your other processes too",
-		    "none", delegate_fix(f));
+	if (f->root)
+		return HOLD(NONE, "root's processes are not counted without a cgroup", "none",
+			    delegate_fix(f));
+	if (g->tier == TIER_A)
+		return HOLD(NONE, "the limit would count your other processes too", "none",
+			    delegate_fix(f));
+	return HOLD(PARTIAL, "process limit of your user; your other processes count too", "none",
+		    delegate_fix(f));
 }
 
 static struct hold hold_disk(const struct ground *g)

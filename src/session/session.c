@@ -72,7 +72,7 @@ static void end_unheard(struct session *s, bool out_of_memory)
 	if (s->ended_by)
 		return;
 	s->ended_by = "writ-init ended without a word";
-	say(s, "%s, and everything with it", s->ended_by);
+	say(s, "%s%s", s->ended_by, s->strays ? "" : ", and everything with it");
 }
 
 /* A part of ours is gone, and so the session. */
@@ -124,6 +124,7 @@ static void finish(struct session *s)
 			s->err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED;
 		s->has_exit = true;
 	}
+	strays_end(s);
 	spawn_end(s);
 	net_finish_begin(s);
 	/* Output that could not be written is not a success. */
@@ -152,7 +153,8 @@ static void finish(struct session *s)
 	else if (s->interactive)
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
-		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
+		say(s, "the %s limit was reached%s", s->ended_by,
+		    s->strays ? "" : ", and everything was ended");
 	else if (s->ended_by)
 		say(s, "%s", s->ended_by);
 	burst_flush(s, true);
@@ -163,6 +165,8 @@ static void finish(struct session *s)
 	record_num(&entry, "denials", (int64_t)s->denials.n);
 	record_num(&entry, "not_recorded", (int64_t)s->dropped);
 	record_num(&entry, "entries", (int64_t)s->log.tree.size);
+	if (s->strays)
+		record_num(&entry, "left", s->strays);
 	record_end(s, &entry);
 	/* A record that nobody vouches for is not a success either. */
 	if (seal_end(s) < 0 && s->exit_code == 0)

@@ -269,6 +269,7 @@ struct session {
 	bool emptied; /* nothing but pid 1 was left */
 	bool hurried; /* somebody, or a limit, has ended it */
 	bool egress_finished, reader_finished;
+	int64_t strays; /* what could not be ended; -1: nobody knows */
 	uint64_t finish_ms;
 	uint64_t read_ms; /* when somebody last read what is left of its output, or might have */
 	enum jail_step failed_step;
@@ -584,6 +585,10 @@ void pulse_stop(struct session *s);    /* the command stopped itself */
 void pulse_go_on(struct session *s);   /* the shell's process was let go on */
 int pulse_timeout(struct session *s);  /* acts on what is due; ms until the next */
 void session_reach(struct session *s); /* from now on others can speak to it */
+
+/* strays.c: what is left of tier B when writ-init is gone */
+void strays_expect(const struct session *s); /* before anything runs */
+void strays_end(struct session *s);	     /* ends it, or says that it could not */
 
 /* start.c: everything until the first command is let go */
 must_check int session_begin(struct session *s, struct writ_err *err);

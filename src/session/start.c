@@ -352,6 +352,8 @@ int session_begin(struct session *s, struct writ_err *err)
 		hear_hello(s);
 	if (r == 0 && s->failed)
 		return 0;
+	/* Whoever keeps the log is running by now, and nobody's child. */
+	strays_expect(s);
 	if (r == 0 && s->reads)
 		r = read_wait(s, err);
 	if (r == 0)

@@ -23,14 +23,14 @@ What holds on nested-sandbox, line by line.
   state cache                                                           exact   a directory outside the workspace                           none
   limit memory 2G                                                       partial data of each process; their sum is not bounded              none
   limit cpu 1.5                                                         none    no cgroup to put it in                                      none
-  limit pids 256                                                        none    the limit would count your other processes too              none
+  limit pids 256                                                        partial process limit of your user; your other processes count too  none
   limit disk 5G                                                         none    no quota without mounts of its own                          none
   limit session 2h                                                      exact   clock of the supervisor                                     none
   limit idle 10m                                                        exact   clock of the supervisor                                     none
   limit up 10M                                                          none    connections cannot be counted here                          none
   and 55 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids, res.disk, cred
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 6 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net, dns (partial), ipc, proc.see (partial), res.memory (partial), res.cpu, res.pids (partial), res.disk, cred
   19 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
@@ -50,7 +50,7 @@ What holds on nested-sandbox, line by line.
   syscall        exact     seccomp allow-list
   res.memory     partial   data of each process; their sum is not bounded
   res.cpu        none      no cgroup to put it in
-  res.pids       none      the limit would count your other processes too
+  res.pids       partial   process limit of your user; your other processes count too
   res.disk       none      no quota without mounts of its own
   res.time       exact     clock of the supervisor
   res.output     exact     counted by the supervisor
@@ -78,7 +78,7 @@ In a copy-on-write workspace:
   limit disk 1G                              none    not in this version: no copy-on-write workspaces            none
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids, res.disk; nothing asked of res.memory, res.cpu
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 7 of 18 guarantees hold; not fs.read, fs.write, fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids (partial), res.disk; nothing asked of res.memory, res.cpu
   4 lines cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox
@@ -93,7 +93,7 @@ With nothing said at all:
   allow write .                              partial protected names that do not exist yet could be created  none
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
+  tier B as uid 65534, kernel 6.18.44-fc-v445 (no user namespaces here); 8 of 18 guarantees hold; not fs.write (partial), fs.metadata (partial), net (partial), dns (partial), ipc (partial), proc.see (partial), res.pids (partial); nothing asked of res.memory, res.cpu, res.disk
   1 line cannot be enforced here: a run ends with 122 before it starts
   gap: sockets: a program of yours that listens on a socket inside what is granted can be spoken to
   gap: mediation: another program already listens on our system calls; fix: run outside that sandbox

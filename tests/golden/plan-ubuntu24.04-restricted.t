@@ -78,7 +78,7 @@ In a copy-on-write workspace:
   limit disk 1G                              none    not in this version: no copy-on-write workspaces  none
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids, res.disk; nothing asked of res.memory, res.cpu
+  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids (partial), res.disk; nothing asked of res.memory, res.cpu
   2 lines cannot be enforced here: a run ends with 122 before it starts
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
@@ -93,7 +93,7 @@ With nothing said at all:
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids; nothing asked of res.memory, res.cpu, res.disk
+  tier B as uid 1000, kernel 6.8.0-45-generic (AppArmor keeps user namespaces from unprivileged programs); 10 of 18 guarantees hold; not fs.metadata (partial), ipc (partial), proc.see (partial), proc.signal, res.pids (partial); nothing asked of res.memory, res.cpu, res.disk
   gap: tier A: AppArmor keeps user namespaces from us; fix: install the package, which brings a profile for writ
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: signals: this kernel's Landlock does not scope signals; fix: a kernel of 6.12 or later

@@ -132,7 +132,7 @@ Adapters and tiers.
   allow write .                              exact   Landlock, create and attribute traps  creates ~2x
   and 57 built-in lines (--all shows them)
 
-  tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids; nothing asked of res.memory, res.cpu, res.disk
+  tier B as uid 1000, kernel 6.12.57+deb13-amd64 (asked for); 12 of 18 guarantees hold; not fs.metadata (partial), proc.see (partial), res.pids (partial); nothing asked of res.memory, res.cpu, res.disk
   gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes

@@ -1,8 +1,10 @@
 """tier_b.py - without namespaces: the same basics, and honest about the rest."""
 import json
 import os
+import signal
+from pathlib import Path
 
-from host import PYTHON, Terminal, test
+from host import OTHER_USER, PYTHON, ROOT, Terminal, children, processes, test, wait_for
 
 B = ("--tier", "B")
 
@@ -113,3 +115,80 @@ def _(w):
     (w.ws / "stop").write_text("")
     out, err = proc.communicate(timeout=10)
     w.ok(r.code or out == b"data", "what is said to be granted is granted", f"{r}\n{out!r} {err!r}")
+
+
+# Each link of a chain starts the next and ends, in a session of its own. They end by themselves if nobody else ends them.
+CHAINS = """
+import os, sys, time
+end = time.monotonic() + 20
+for i in range(8):
+    if os.fork() == 0:
+        while time.monotonic() < end:
+            try:
+                if os.fork():
+                    os._exit(0)
+                os.setsid()
+            except OSError:
+                pass
+        os._exit(0)
+open('begun', 'w').close()
+time.sleep(30)
+"""
+
+
+def guarded(w, *command):
+    """An ordinary user's world, and how to run something there that cannot use up the machine's processes."""
+    theirs = w.at("/tmp", OTHER_USER) if ROOT else w
+    most = 400 + sum(p.isdigit() for p in os.listdir("/proc"))
+    return theirs, ["prlimit", f"--nproc={most}", w.program, "run", *B, *command]
+
+
+def gone(w, seconds=2.0):
+    return wait_for(lambda: not processes(w.mark), seconds)
+
+
+@test("who forks without end ends with the session")
+def _(w):
+    theirs, argv = guarded(w, "--limit", "session=2s", "--", "/usr/bin/python3", "-c", CHAINS, w.mark)
+    r = theirs.call(argv)
+    w.exits(r, 124, "chains of processes: a limit of time")
+    w.ok((theirs.ws / "begun").exists(), "control: they were there", r)
+    w.ok(gone(w), "nothing lives on", processes(w.mark))
+    w.ok("everything was ended" in r.said, "so that may be said", r)
+
+
+@test("writ-init is killed")
+def _(w):
+    for name, script in (("quiet ones", "import os, time; os.fork(); os.fork(); open('begun', 'w').close(); time.sleep(20)"), ("chains", CHAINS)):
+        theirs, argv = guarded(w, "--", "/usr/bin/python3", "-c", script, w.mark)
+        (theirs.ws / "begun").unlink(missing_ok=True)
+        proc = theirs.start(argv)
+        w.ok(wait_for((theirs.ws / "begun").exists), f"{name}: control: they are there", processes(w.mark))
+        init = [p for p in children(proc.pid) if Path(f"/proc/{p}/cmdline").read_bytes().startswith(b"writ-init")]
+        os.kill(init[0], signal.SIGKILL)
+        w.same(wait_for(lambda: proc.poll() is not None, 15) and proc.returncode, 125, f"{name}: the run fails")
+        w.ok(gone(w), f"{name}: and nothing lives on", processes(w.mark))
+        w.ok("left" not in theirs.events("end")[-1], f"{name}: as the record says", theirs.events("end"))
+
+
+@test("the number of processes of an ordinary user")
+def _(w):
+    script = """
+import os, time
+n = 0
+try:
+    while n < 350:
+        if os.fork() == 0:
+            time.sleep(10)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    pass
+print(n)
+"""
+    policy = w.policy("allow write .", "limit pids 60", "accept res.pids=partial")
+    theirs, argv = guarded(w, "--policy", policy, "--", "/usr/bin/python3", "-c", script, w.mark)
+    r = theirs.call(argv)
+    w.ok(r.code == 0 and 10 < int(r.text) < 200, "is bounded, if not exactly", r)
+    p = json.loads(theirs.writ("explain", "--json", *B).out)
+    w.ok(p["guarantees"]["res.pids"]["level"] in ("partial", "exact"), "and said to be", p["guarantees"]["res.pids"])

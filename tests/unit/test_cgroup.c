@@ -308,7 +308,11 @@ static void test_rlimits(void)
 		  7 },
 		{ { .memory = 5, .memory_held = true, .own_userns = true }, true, false, 0, 0, 0 },
 		{ { .pids = 7, .pids_held = true, .own_userns = true }, true, false, 0, 0, 0 },
-		{ { .pids = 7 }, true, false, 0, 0, 0 },
+		{ { .pids = 7, .others = 100 }, true, false, 0, 0, 115 },
+		{ { .pids = 7, .others = 100 }, false, false, 0, 0, 115 },
+		{ { .pids = 7, .others = 100 }, true, true, 0, 0, 0 },
+		{ { .others = 100 }, true, false, 0, 0, 0 },
+		{ { .pids = 7, .others = 100, .pids_held = true }, true, false, 0, 0, 0 },
 		{ { .pids = 7, .own_userns = true }, false, false, 0, 0, 0 },
 		{ { .pids = 7, .files = 6, .own_userns = true }, true, true, 0, 6, 0 },
 	};

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-enum { GIVEN_MAX = 5 };
+enum { GIVEN_MAX = 5, REAP_MAX = 256, ENDING_S = 4, LIST_MAX = 64 << 10 };
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n)
 {
@@ -152,10 +152,12 @@ static void forget(struct init *in, int pid, int status)
 	}
 }
 
-/* Reaps whatever has died. True if nobody is left. */
+/* Reaps what has died. True if nobody is left. */
 static bool reap(struct init *in)
 {
-	for (;;) {
+	const long self = sys(getpid);
+
+	for (int i = 0; i < REAP_MAX; i++) {
 		int status = 0;
 		const long pid = sys(wait4, -1, &status, WNOHANG, 0);
 
@@ -165,31 +167,115 @@ static bool reap(struct init *in)
 			return false;
 		forget(in, (int)pid, status);
 	}
+	/* SECURITY: who dies as fast as we reap must not keep us from hearing: later, the rest. */
+	(void)sys(kill, self, SIGCHLD);
+	return false;
 }
 
-/* Without a pid namespace our children are found in /proc; orphans come to us. */
-static void kill_children(void)
+/* One of our children. False if it is dead already, and only waits to be reaped. */
+static bool kill_child(int pid)
 {
-	char path[64] = "/proc/self/task/", list[4096];
-	size_t n = 16;
+	int info[32] = { 0 };
+
+	(void)sys(kill, pid, SIGKILL);
+	return sys(waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0) == 0 &&
+	       info[0] != SIGCHLD;
+}
+
+/* Our children in /proc, the newest last; whole numbers only. */
+static long list_children(char *list, size_t size)
+{
+	char path[64] = "/proc/self/task/";
+	size_t n = 16, have = 0;
 	long fd, got;
-	int pid = 0;
 
 	put_number(path, &n, (uint64_t)sys(getpid));
 	memcpy(path + n, "/children", 10);
 	fd = sys(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return;
-	while ((got = sys(read, fd, list, sizeof(list))) > 0)
-		for (long i = 0; i < got; i++) {
-			if (list[i] >= '0' && list[i] <= '9') {
-				pid = pid * 10 + (list[i] - '0');
-			} else if (pid > 1) {
-				(void)sys(kill, pid, SIGKILL);
-				pid = 0;
-			}
-		}
+		return 0;
+	while (have < size && (got = sys(read, fd, list + have, size - have)) > 0)
+		have += (size_t)got;
 	(void)sys(close, fd);
+	while (have && list[have - 1] != ' ')
+		have--;
+	return (long)have;
+}
+
+/*
+ * Without a pid namespace; orphans come to us. The newest first: it may be about to hand over
+ * to another. True if some still live, and the dead do not fill the list yet.
+ */
+static bool kill_children(void)
+{
+	char list[LIST_MAX];
+	const long n = list_children(list, sizeof(list));
+	bool living = false;
+	int pid = 0, unit = 1;
+
+	for (long i = n - 1; i >= 0; i--) {
+		if (list[i] != ' ') {
+			pid += (list[i] - '0') * unit;
+			unit *= 10;
+		}
+		if (pid > 1 && (i == 0 || list[i - 1] == ' ')) {
+			living |= kill_child(pid);
+			pid = 0;
+			unit = 1;
+		}
+	}
+	return living && n < LIST_MAX - 16 /* a number that was cut */;
+}
+
+static int64_t seconds(void)
+{
+	int64_t now[2] = { 0 };
+
+	(void)sys(clock_gettime, 1 /* CLOCK_MONOTONIC */, now);
+	return now[0];
+}
+
+/* Is the supervisor there? */
+static bool is_watched(void)
+{
+	const int64_t now[2] = { 0 };
+	struct pollfd p = { JAIL_FD_SESSION, 0, 0 };
+
+	return sys(ppoll, &p, 1, now, 0, 8) == 0;
+}
+
+/*
+ * SECURITY: the dead count for the limit of processes until they are reaped, so they are not
+ * while anybody lives: who forks faster than we can look soon cannot fork any more. What
+ * outlasts us is the supervisor's, if there is one; else nobody's, and we go on.
+ */
+static bool kill_below(struct init *in)
+{
+	const int64_t pause[2] = { 0, 100000 }, end = seconds() + ENDING_S;
+
+	while (seconds() < end || !is_watched()) {
+		if (!kill_children() && reap(in))
+			return true;
+		(void)sys(nanosleep, pause, 0);
+	}
+	return false;
+}
+
+/* In a pid namespace: one call reaches all. */
+static bool kill_inside(struct init *in)
+{
+	bool alone = false;
+
+	for (int i = 0; i < 2000 && !(alone = reap(in)); i++) {
+		int status = 0;
+		long pid;
+
+		(void)sys(kill, -1, SIGKILL);
+		pid = sys(wait4, -1, &status, 0, 0);
+		if (pid > 0)
+			forget(in, (int)pid, status);
+	}
+	return alone;
 }
 
 /*
@@ -206,35 +292,20 @@ static void probe_end(const struct init *in)
 	(void)probe_run(in->p, JAIL_PHASE_END, 0, in->ruleset >= 0);
 }
 
-/* Nothing survives the session. @last is sent when all are dead; may be NULL. */
+/* Nothing survives the session. @last is sent at the end; may be NULL. */
 _Noreturn static void end(struct init *in, const struct jail_message *last)
 {
 	struct jail_message m = { .type = JAIL_EMPTY };
-	bool alone = false;
+	bool alone;
 
 	in->ending = true;
-	for (int i = 0; i < 2000 && !(alone = reap(in)); i++) {
-		const int64_t pause[2] = { 0, i < 50 ? 100000 : 1000000 };
-		int status = 0;
-
-		if (in->own_namespaces)
-			(void)sys(kill, -1, SIGKILL);
-		else
-			kill_children();
-		if (in->own_namespaces) {
-			const long pid = sys(wait4, -1, &status, 0, 0);
-
-			if (pid > 0)
-				forget(in, (int)pid, status);
-		} else {
-			(void)sys(nanosleep, pause, 0);
-		}
-	}
+	alone = in->own_namespaces ? kill_inside(in) : kill_below(in);
 	if (alone && in->ran && in->p->probes.n)
 		probe_end(in);
 	if (last)
 		(void)message_send(JAIL_FD_SESSION, last, -1);
-	(void)message_send(JAIL_FD_SESSION, &m, -1);
+	if (alone)
+		(void)message_send(JAIL_FD_SESSION, &m, -1);
 	sys_exit(0);
 }
 
