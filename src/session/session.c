@@ -126,6 +126,7 @@ static void finish(struct session *s)
 			break;
 		watch_event(s);
 	}
+	look_finish(s);
 	/* The terminal is given back first: its keys may end what is still to come. */
 	relay_free(s->relay);
 	s->relay = NULL;
@@ -165,11 +166,13 @@ static void clear(struct session *s)
 	if (!leave)
 		jail_close(&s->jail);
 	scope_close(&s->listener);
+	look_end(s);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
-		kill(s->mediator_pid, SIGKILL);
-		while (!leave && waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		if (leave)
+			kill(s->mediator_pid, SIGKILL);
+		else
+			helper_end(s->mediator_pid, GRACE_MS);
 	}
 	probe_clear(s);
 	seal_clear(s);
@@ -222,6 +225,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .control = -1,
 			     .mounts = -1,
 			     .inside = -1,
+			     .look = -1,
 			     .spawn = -1,
 			     .shared_fd = -1,
 			     .front = FRONT_INIT,
