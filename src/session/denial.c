@@ -17,33 +17,73 @@
 
 #include "base/banned.h"
 
+/* As much of *@text as fits now. 1: something went, 0: nothing did, -1: nothing ever will. */
+static int tell_some(struct sv *text)
+{
+	struct stat st;
+	const bool stalls =
+		fstat(STDERR_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+	struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
+	const size_t part = text->n < PIPE_BUF ? text->n : PIPE_BUF;
+	struct iovec v = { .iov_len = part };
+	ssize_t n;
+
+	memcpy(&v.iov_base, &text->p, sizeof(text->p)); /* it is only read */
+	if (poll(&p, 1, 0) != 1)
+		return 0;
+	if (!(p.revents & POLLOUT))
+		return -1;
+	n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
+	/* Kernels before 6.4 do not know that of pipes: this much fits, if nobody is faster. */
+	if (!stalls || (n < 0 && errno == EOPNOTSUPP))
+		n = write(STDERR_FILENO, text->p, part);
+	if (n <= 0)
+		return n == 0 || errno == EAGAIN || errno == EINTR ? 0 : -1;
+	*text = sv_skip(*text, (size_t)n);
+	return 1;
+}
+
 /*
  * SECURITY: the agent may share this pipe, and fill it: whoever keeps its time never waits for
  * somebody to read. What does not fit is not said; it is on record.
  */
 static void tell_now(struct sv text)
 {
-	struct stat st;
-	const bool stalls =
-		fstat(STDERR_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+	while (text.n && tell_some(&text) > 0)
+		;
+}
 
-	while (text.n) {
-		struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
-		const size_t part = text.n < PIPE_BUF ? text.n : PIPE_BUF;
-		struct iovec v = { .iov_len = part };
-		ssize_t n;
+/*
+ * The session is over, so that whoever reads this may take their time. But the limit of the
+ * session, and who wants it to end, are heard: then only somebody who goes on reading is waited
+ * for.
+ */
+static void tell_last(const struct session *s, struct sv text)
+{
+	const struct timespec step = { .tv_nsec = 50000000 };
+	const uint64_t length = s->opt->policy->set.limits[LIMIT_SESSION] * 1000;
+	bool hurried = s->hurried;
+	uint64_t read_ms = clock_ms();
+	sigset_t ends;
 
-		memcpy(&v.iov_base, &text.p, sizeof(text.p)); /* it is only read */
-		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGHUP);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGQUIT);
+	while (text.n && clock_ms() < read_ms + GRACE_MS) {
+		const int r = tell_some(&text);
+
+		if (r < 0)
 			return;
-		n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
-		/* Kernels before 6.4 do not know that of pipes: this much fits, if nobody is
-		 * faster. */
-		if (!stalls || (n < 0 && errno == EOPNOTSUPP))
-			n = write(STDERR_FILENO, text.p, part);
-		if (n <= 0)
-			return;
-		text = sv_skip(text, (size_t)n);
+		if (r > 0) {
+			read_ms = clock_ms();
+			continue;
+		}
+		hurried |= sigtimedwait(&ends, NULL, &step) > 0 ||
+			   (length && clock_ms() >= s->started_ms + length);
+		if (!hurried)
+			read_ms = clock_ms();
 	}
 }
 
@@ -176,7 +216,6 @@ void denial_explain_all(const struct session *s)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	struct buf b = BUF_INIT(4 << 20);
-	struct writ_err err = { 0 };
 
 	buf_fmt(&b, "writ: %zu %s refused%s\n", s->denials.n,
 		s->denials.n == 1 ? "thing was" : "things were",
@@ -209,7 +248,7 @@ void denial_explain_all(const struct session *s)
 	}
 	if (s->denials.n == DENIALS_MAX)
 		buf_fmt(&b, "writ: there were more, in " SV_FMT "\n", SV_ARG(s->paths.record));
-	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
+	tell_last(s, buf_view(&b));
 	buf_clear(&b);
 }
 

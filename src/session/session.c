@@ -132,9 +132,7 @@ static void finish(struct session *s)
 	s->relay = NULL;
 	net_finish(s);
 	out_of_memory = note_hits(s);
-	if (s->opt->explain && !s->failed)
-		denial_explain_all(s);
-	else if (s->interactive)
+	if (s->interactive && (s->failed || !s->opt->explain))
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
 		say(s, "the %s limit was reached, and everything was ended", s->ended_by);
@@ -254,6 +252,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	if (r == 0)
 		finish(&s);
 	clear(&s);
+	if (r == 0 && s.opt->explain && !s.failed)
+		denial_explain_all(&s);
 	if (r == 0 && s.failed && s.failed_step != STEP_EXEC) {
 		*err = s.err;
 		return s.err.code == WRIT_E_UNENFORCEABLE ? WRIT_E_UNENFORCEABLE : WRIT_E_SYS;

@@ -494,7 +494,7 @@ void secrets_wipe(struct session *s);
 void denial_note(struct session *s, const struct mediate_event *e);
 void denial_note_named(struct session *s, const struct mediate_event *e); /* nobody saw it fail */
 void denial_show_all(struct session *s);
-void denial_explain_all(const struct session *s);
+void denial_explain_all(const struct session *s); /* once it is over */
 void say(const struct session *s, const char *fmt, ...) printf_like(2, 3);
 
 /* look.c: files that a command line names and that are not there inside */
