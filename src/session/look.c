@@ -33,6 +33,17 @@ static bool tell(int socket, const struct mediate_event *e)
 	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
+/* All processes inside have one root; the first shows where, and may be gone when others do. */
+static void see_inside(struct session *s, int pid)
+{
+	char at[64];
+
+	if (s->inside >= 0)
+		return;
+	(void)snprintf(at, sizeof(at), "/proc/%d/root", pid);
+	s->inside = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* --- in that process --- */
 
 /* Why the policy does not let the session read @path; NULL: it does. */
@@ -183,6 +194,7 @@ _Noreturn static void look_main(struct session *s, int socket)
 		n = recv(0, bytes, sizeof(bytes), 0);
 		if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e))
 			_exit(0);
+		see_inside(s, e.pid);
 		look_at_arguments(s, &e, 0);
 		if (!tell(0, &done))
 			_exit(0);
@@ -220,19 +232,12 @@ static bool ask(struct session *s, const struct mediate_event *e)
 
 void look_at(struct session *s, const struct mediate_event *e)
 {
-	char at[64];
-
 	/* What a shell is told with -c names files without using them itself. */
 	if ((s->opt->quiet && !s->opt->explain) || s->denials.n > DENIALS_MAX / 2 ||
 	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
 	    s->state >= SESSION_ENDING || s->look_lost || s->looks == LOOKS_MAX)
 		return;
-	/* All processes there have one root; the first shows where, and may be gone when others do.
-	 */
-	if (s->inside < 0) {
-		(void)snprintf(at, sizeof(at), "/proc/%d/root", e->pid);
-		s->inside = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
+	see_inside(s, e->pid);
 	/* One that ended meanwhile is made anew, once. */
 	if (!ask(s, e)) {
 		look_event(s);
@@ -264,11 +269,12 @@ void look_event(struct session *s)
 
 int look_timeout(struct session *s, int least)
 {
-	/* We may have been kept from hearing what it said. */
-	if (s->looks && clock_ms() >= s->look_ms + GRACE_MS)
-		look_event(s);
 	const uint64_t now = clock_ms();
+	uint64_t left;
 
+	/* We may have been kept from hearing what it said. */
+	if (s->looks && now >= s->look_ms + GRACE_MS)
+		look_event(s);
 	if (!s->looks)
 		return least;
 	if (now >= s->look_ms + GRACE_MS) {
@@ -276,9 +282,8 @@ int look_timeout(struct session *s, int least)
 		look_end(s);
 		return least;
 	}
-	return least >= 0 && (uint64_t)least < s->look_ms + GRACE_MS - now
-		       ? least
-		       : (int)(s->look_ms + GRACE_MS - now);
+	left = s->look_ms + GRACE_MS - now;
+	return least >= 0 && (uint64_t)least < left ? least : (int)left;
 }
 
 void look_finish(struct session *s)

@@ -311,7 +311,8 @@ int session_place_make(struct session *s, struct writ_err *err)
 
 /*
  * Homes of sessions that died hard: whoever has one of its own has a directory in @run as
- * long as it lives, made before and removed after it. Who has that of another keeps it away.
+ * long as it lives, made before and removed after it. Who makes it instead keeps a session of
+ * the same name away meanwhile.
  */
 static void sweep_homes(struct sv state, int run, const char *name)
 {
