@@ -139,7 +139,8 @@ int find_facts(struct arena *a, struct sv state, const char *name, struct host_f
 		      facts_parse(src.text, ret, &none) == 0))
 		return r;
 	r = host_probe(ret, err);
-	if (r == 0) {
+	/* What failed for want of memory or descriptors is not what this machine is. */
+	if (r == 0 && !ret->shaky) {
 		buf_fmt(&b, "# " SV_FMT "\n", SV_ARG(buf_view(&hex)));
 		facts_print(ret, &b);
 		/* Not being able to keep them costs time and nothing else. */

@@ -5,8 +5,8 @@
  * Writes: nothing
  * Next:   plan/ decides from facts and capabilities alone
  *
- * A plain value: printable, recordable, replayable. The table in facts.c lists
- * every member once; printer, parser, JSON and documentation read that table.
+ * A plain value: printable, recordable, replayable. The table in facts.c lists every
+ * member but `shaky` once; printer, parser, JSON and documentation read that table.
  * Zero means "cannot", so an empty record promises nothing.
  */
 #ifndef WRIT_HOST_FACTS_H
@@ -32,6 +32,7 @@ struct host_facts {
 	bool root;		/* effective uid 0 */
 	bool caps_sys_admin;	/* has CAP_SYS_ADMIN in its own user namespace */
 	bool groups_extra;	/* supplementary groups besides the primary one */
+	bool shaky;		/* no fact: something failed that may work the next time */
 	uint64_t where;		/* enum fact_where */
 	char container[FACT_STR]; /* docker podman lxc nspawn k8s ... or "" */
 	bool sandboxed;		/* already in a sandbox (seccomp filter or Landlock domain) */

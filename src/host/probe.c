@@ -63,6 +63,8 @@ static void probe_all(struct probe *p, struct host_facts *f)
 	probe_cgroup_start(p, f, &cgroup);
 	if (trial_start(p, try_user, 0, &t) == 0)
 		(void)trial_finish(&t, &user);
+	else
+		f->shaky = true;
 	f->ns_user = p->userns = user.sys == 0;
 	trials_run(p, outside, ARRAY_LEN(outside), f);
 	/* Without either, nothing of the second table can work. */
@@ -79,8 +81,8 @@ static void probe_all(struct probe *p, struct host_facts *f)
 int host_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
-	struct probe p = { .deadline_ms = monotonic_ms() + PROBE_TOTAL_MS };
 	struct host_facts f = { 0 };
+	struct probe p = { .deadline_ms = monotonic_ms() + PROBE_TOTAL_MS, .shaky = &f.shaky };
 	struct sigaction caller;
 	struct keeper keeper;
 	bool can;

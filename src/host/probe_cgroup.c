@@ -80,6 +80,14 @@ static int subject_start(struct subject *ret_s)
 	return 0;
 }
 
+static bool begin(struct subject *ret_s, struct report *r)
+{
+	const int e = subject_start(ret_s);
+
+	r->shaky |= is_passing(e);
+	return e == 0;
+}
+
 static void subject_end(const struct subject *s)
 {
 	(void)kill(s->pid, SIGKILL);
@@ -111,12 +119,14 @@ static void remove_cgroup(const char *parent, const char *name)
 }
 
 /* Makes @name below @parent; the directory, or -1. */
-static int make_cgroup(const char *parent, const char *name)
+static int make_cgroup(const char *parent, const char *name, struct report *r)
 {
 	scoped_fd fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || mkdirat(fd, name, 0755) < 0)
+	if (fd < 0 || mkdirat(fd, name, 0755) < 0) {
+		r->shaky |= is_passing(errno);
 		return -1;
+	}
 	return openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -143,9 +153,10 @@ static bool set_limit(int dir, int which, bool v2)
 	return false;
 }
 
-static uint64_t try_v1_one(const char *parent, const char *name, int which, const struct subject *s)
+static uint64_t try_v1_one(const char *parent, const char *name, int which, const struct subject *s,
+			   struct report *r)
 {
-	scoped_fd dir = make_cgroup(parent, name);
+	scoped_fd dir = make_cgroup(parent, name, r);
 
 	if (dir < 0 || !set_limit(dir, which, false) || !move_into(dir, s->pid))
 		return 0;
@@ -200,7 +211,7 @@ static uint64_t try_v2_control(int dir, const struct subject *s)
  * need switching on are switched on for the trial if @own: another's switches
  * are not ours to touch.
  */
-static uint64_t try_v2(const char *parent, const char *name, bool own)
+static uint64_t try_v2(const char *parent, const char *name, bool own, struct report *r)
 {
 	static const char *const on[LIMITS] = { "+memory", "+pids", "+cpu" };
 	static const char *const off[LIMITS] = { "-memory", "-pids", "-cpu" };
@@ -209,10 +220,10 @@ static uint64_t try_v2(const char *parent, const char *name, bool own)
 	struct subject s;
 	uint64_t can = 0;
 
-	if (above < 0 || subject_start(&s) != 0)
+	if (above < 0 || !begin(&s, r))
 		return 0;
 
-	scoped_fd dir = make_cgroup(parent, name);
+	scoped_fd dir = make_cgroup(parent, name, r);
 
 	if (dir >= 0 && move_into(dir, s.pid)) {
 		for (int i = 0; i < LIMITS; i++) {
@@ -238,16 +249,16 @@ static uint64_t try_v2(const char *parent, const char *name, bool own)
 	return can;
 }
 
-static uint64_t try_v1(const struct cgroup_trial *c, const char *name)
+static uint64_t try_v1(const struct cgroup_trial *c, const char *name, struct report *r)
 {
 	struct subject s;
 	uint64_t can = 0;
 
-	if (subject_start(&s) != 0)
+	if (!begin(&s, r))
 		return 0;
 	for (int i = 0; i < LIMITS; i++)
 		if (c->places.v1[i][0])
-			can |= try_v1_one(c->places.v1[i], name, i, &s);
+			can |= try_v1_one(c->places.v1[i], name, i, &s, r);
 	subject_end(&s);
 	for (int i = 0; i < LIMITS; i++)
 		if (c->places.v1[i][0])
@@ -262,11 +273,11 @@ static int try_cgroup(const struct probe *p, int arg, struct report *r)
 
 	(void)arg;
 	if (c->places.own[0])
-		r->v[0] |= try_v2(c->places.own, p->cgroup_name, true);
+		r->v[0] |= try_v2(c->places.own, p->cgroup_name, true, r);
 	if (c->places.parent[0] && (r->v[0] & CAN_MEMORY) == 0)
-		r->v[0] |= try_v2(c->places.parent, p->cgroup_name, false);
+		r->v[0] |= try_v2(c->places.parent, p->cgroup_name, false, r);
 	if ((r->v[0] & (CAN_MEMORY | CAN_PIDS | CAN_CPU)) == 0)
-		r->v[0] |= try_v1(c, p->cgroup_name);
+		r->v[0] |= try_v1(c, p->cgroup_name, r);
 	return 0;
 }
 
@@ -282,6 +293,7 @@ void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_tri
 	f->cgroup = ret_c->places.version;
 	p->cgroup = ret_c;
 	ret_c->started = trial_start(p, try_cgroup, 0, &ret_c->t) == 0;
+	f->shaky |= !ret_c->started;
 	/* Moving a process waits for all processors: a busy machine needs its time. */
 	ret_c->t.deadline_ms = p->deadline_ms;
 }

@@ -32,13 +32,13 @@ int try_landlock(const struct probe *p, int arg, struct report *r)
 {
 	const uint64_t attr = FS_MAKE_BLOCK;
 	const long abi = ask(ASK_VERSION);
-	const long errata = ask(ASK_ERRATA);
-	long set;
+	long errata, set;
 	uint64_t n = 0;
 
 	(void)p, (void)arg;
 	if (abi <= 0)
 		return abi < 0 ? errno : ENOSYS;
+	errata = ask(ASK_ERRATA);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return errno;
 	set = syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0);
@@ -46,7 +46,7 @@ int try_landlock(const struct probe *p, int arg, struct report *r)
 		return errno;
 	while (n < LAYERS_OLD && syscall(NR_RESTRICT_SELF, (int)set, 0) == 0)
 		n++;
-	if (n == 0 && errno != E2BIG)
+	if (n < LAYERS_OLD && errno != E2BIG)
 		return errno;
 	r->v[0] = (uint64_t)abi;
 	r->v[1] = errata > 0 ? (uint64_t)errata : 0;

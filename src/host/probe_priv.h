@@ -23,6 +23,7 @@ enum { PROBE_CHILD_MS = 6000, PROBE_TOTAL_MS = 20000 };
 struct report {
 	uint32_t magic;
 	int32_t sys;
+	bool shaky; /* something failed that may work the next time; an errno says so itself */
 	uint64_t v[4];
 };
 
@@ -35,6 +36,7 @@ struct probe {
 	char dir[512];	      /* private temporary directory, "" if none could be made */
 	char cgroup_name[32]; /* of the child cgroup */
 	const struct cgroup_trial *cgroup;
+	bool *shaky; /* set if a trial was; NULL: nobody asks */
 };
 
 typedef int trial_decl(const struct probe *p, int arg, struct report *r);
@@ -45,7 +47,11 @@ struct trial {
 	pid_t pid;
 	int fd;
 	int64_t deadline_ms;
+	bool *shaky;
 };
+
+/* Does @sys tell more about the moment than about the machine? */
+bool is_passing(int sys);
 
 must_check int trial_start(const struct probe *p, trial_fn fn, int arg, struct trial *ret_t);
 /* Waits, kills if late, reaps. Returns 0 or an errno; *@ret_r is always filled. */

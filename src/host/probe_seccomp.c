@@ -140,11 +140,13 @@ int try_notify(const struct probe *p, int arg, struct report *r)
 	pid = grandchild_fork();
 	if (pid == 0)
 		_exit(target());
-	if (pid > 0 && serve((int)listener))
+	if (pid < 0)
+		return errno;
+	if (serve((int)listener))
 		r->v[0] |= HAS_NOTIFY;
 	/* Without a listener the target's call fails, so it ends in any case. */
 	(void)close((int)listener);
-	got = pid > 0 ? grandchild_wait(pid) : -1;
+	got = grandchild_wait(pid);
 	if (got > 0 && got & 1)
 		r->v[0] |= HAS_ADDFD;
 	if (got > 0 && got & 2)

@@ -17,33 +17,73 @@
 
 #include "base/banned.h"
 
+/* As much of *@text as fits now. 1: something went, 0: nothing did, -1: nothing ever will. */
+static int tell_some(struct sv *text)
+{
+	struct stat st;
+	const bool stalls =
+		fstat(STDERR_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+	struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
+	const size_t part = text->n < PIPE_BUF ? text->n : PIPE_BUF;
+	struct iovec v = { .iov_len = part };
+	ssize_t n;
+
+	memcpy(&v.iov_base, &text->p, sizeof(text->p)); /* it is only read */
+	if (poll(&p, 1, 0) != 1)
+		return 0;
+	if (!(p.revents & POLLOUT))
+		return -1;
+	n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
+	/* Kernels before 6.4 do not know that of pipes: this much fits, if nobody is faster. */
+	if (!stalls || (n < 0 && errno == EOPNOTSUPP))
+		n = write(STDERR_FILENO, text->p, part);
+	if (n <= 0)
+		return n == 0 || errno == EAGAIN || errno == EINTR ? 0 : -1;
+	*text = sv_skip(*text, (size_t)n);
+	return 1;
+}
+
 /*
  * SECURITY: the agent may share this pipe, and fill it: whoever keeps its time never waits for
  * somebody to read. What does not fit is not said; it is on record.
  */
 static void tell_now(struct sv text)
 {
-	struct stat st;
-	const bool stalls =
-		fstat(STDERR_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+	while (text.n && tell_some(&text) > 0)
+		;
+}
 
-	while (text.n) {
-		struct pollfd p = { STDERR_FILENO, POLLOUT, 0 };
-		const size_t part = text.n < PIPE_BUF ? text.n : PIPE_BUF;
-		struct iovec v = { .iov_len = part };
-		ssize_t n;
+/*
+ * The session is over, so that whoever reads this may take their time. But the limit of the
+ * session, and who wants it to end, are heard: then only somebody who goes on reading is waited
+ * for.
+ */
+static void tell_last(const struct session *s, struct sv text)
+{
+	const struct timespec step = { .tv_nsec = 50000000 };
+	const uint64_t length = s->opt->policy->set.limits[LIMIT_SESSION] * 1000;
+	bool hurried = s->hurried;
+	uint64_t read_ms = clock_ms();
+	sigset_t ends;
 
-		memcpy(&v.iov_base, &text.p, sizeof(text.p)); /* it is only read */
-		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGHUP);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGQUIT);
+	while (text.n && clock_ms() < read_ms + GRACE_MS) {
+		const int r = tell_some(&text);
+
+		if (r < 0)
 			return;
-		n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
-		/* Kernels before 6.4 do not know that of pipes: this much fits, if nobody is
-		 * faster. */
-		if (!stalls || (n < 0 && errno == EOPNOTSUPP))
-			n = write(STDERR_FILENO, text.p, part);
-		if (n <= 0)
-			return;
-		text = sv_skip(text, (size_t)n);
+		if (r > 0) {
+			read_ms = clock_ms();
+			continue;
+		}
+		hurried |= sigtimedwait(&ends, NULL, &step) > 0 ||
+			   (length && clock_ms() >= s->started_ms + length);
+		if (!hurried)
+			read_ms = clock_ms();
 	}
 }
 
@@ -176,7 +216,6 @@ void denial_explain_all(const struct session *s)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	struct buf b = BUF_INIT(4 << 20);
-	struct writ_err err = { 0 };
 
 	buf_fmt(&b, "writ: %zu %s refused%s\n", s->denials.n,
 		s->denials.n == 1 ? "thing was" : "things were",
@@ -209,7 +248,7 @@ void denial_explain_all(const struct session *s)
 	}
 	if (s->denials.n == DENIALS_MAX)
 		buf_fmt(&b, "writ: there were more, in " SV_FMT "\n", SV_ARG(s->paths.record));
-	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
+	tell_last(s, buf_view(&b));
 	buf_clear(&b);
 }
 
@@ -283,143 +322,6 @@ static void record_event(struct session *s, const struct mediate_event *e, bool 
 	record_end(s, &entry);
 }
 
-/* --- files that a command line names and that are not there inside --- */
-
-/* Why the policy does not let the session read @path; NULL: it does. */
-static const char *why_unread(struct session *s, struct sv path)
-{
-	const struct cap_set *set = &s->opt->policy->set;
-	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	struct writ_err err = { 0 };
-	struct cap req;
-	const char *why = NULL;
-
-	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(s->opt->realm));
-	if (cap_put_path(&b, path, &err) == 0 && !b.failed &&
-	    cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) == 0) {
-		const struct cap_verdict v = cap_set_decide(set, &req);
-		const char *hop = v.rule == RULE_NONE ? cap_set_says(set, &v) : NULL;
-
-		if (v.answer != CAP_ALLOW)
-			why = hop ? hop : "no rule allows it";
-	}
-	buf_clear(&b);
-	return why;
-}
-
-/* Places that every session has for itself, whatever lies there outside. */
-static bool is_own_place(const struct session *s, struct sv path)
-{
-	static const char *const own[] = { "/proc", "/dev", "/tmp", "/var/tmp", NULL };
-
-	/* Who wants everything explained is told of a file in the other /tmp, too. */
-	for (size_t i = 0; own[i] && !(s->opt->explain && i > 1); i++)
-		if (sv_starts(path, sv_from(own[i])))
-			return true;
-	return false;
-}
-
-/*
- * Is there something by that name inside? All processes there have one root; the first that
- * names a file shows where it is, and may be gone when others do.
- */
-static bool is_visible(struct session *s, int pid, struct sv path)
-{
-	char at[PATH_MAX];
-	int n;
-
-	if (s->inside < 0) {
-		(void)snprintf(at, sizeof(at), "/proc/%d/root", pid);
-		s->inside = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	n = snprintf(at, sizeof(at), "." SV_FMT, SV_ARG(path));
-	return s->inside >= 0 && n > 0 && (size_t)n < sizeof(at) &&
-	       faccessat(s->inside, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static void note_denial(struct session *s, const struct mediate_event *e, bool named);
-
-/* By the kernel: whoever makes links can make them take long to follow. */
-static bool resolve(const char *path, char real[static PATH_MAX])
-{
-	char link[32];
-	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
-	ssize_t n;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, real, PATH_MAX);
-	if (n <= 0 || n == PATH_MAX)
-		return false;
-	real[n] = 0;
-	return true;
-}
-
-/*
- * Reads are free, so nobody sees one fail. But a command that was given the name
- * of a file of this machine, and cannot have it, should be told why.
- */
-static void look_at_argument(struct session *s, const struct mediate_event *e, struct sv arg)
-{
-	scoped_arena a = ARENA_INIT(1 << 16);
-	struct mediate_event d = {
-		.op = MEDIATE_READ,
-		.denied = true,
-		.rule = RULE_NONE,
-		.pid = e->pid,
-	};
-	const struct sv home = s->view.home;
-	const char *path, *why;
-	char real[PATH_MAX];
-	bool moved = false;
-
-	/* --file=/x, of=/x */
-	if (arg.n && arg.p[0] != '/')
-		(void)sv_cut(&arg, '=');
-	if (arg.n < 2 || arg.p[0] != '/')
-		return;
-	path = arena_str(&a, arg);
-	/* ~ inside is a home of its own: what was meant is the one outside. */
-	if (s->view.own_mounts && s->opt->home.n && sv_starts(arg, home) && arg.n > home.n + 1) {
-		const char *kept = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->paths.home),
-					     SV_ARG(sv_skip(arg, home.n)));
-
-		moved = kept && access(kept, F_OK) < 0;
-		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
-				 SV_ARG(sv_skip(arg, home.n)));
-	}
-	if (is_visible(s, e->pid, arg) || !path || !resolve(path, real) ||
-	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)))
-		return;
-	why = why_unread(s, sv_from(real));
-	if (!why)
-		return;
-	(void)snprintf(d.extra, sizeof(d.extra), "%s", why);
-	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
-	/* The thread is still the shell when it asks; the program is what people know. */
-	path = strrchr(e->object, '/');
-	path = path ? path + 1 : e->object;
-	memset(d.comm, 0, sizeof(d.comm));
-	memcpy(d.comm, path,
-	       sv_from(path).n < sizeof(d.comm) ? sv_from(path).n : sizeof(d.comm) - 1);
-	if (d.object[0])
-		note_denial(s, &d, true);
-}
-
-static void look_at_arguments(struct session *s, const struct mediate_event *e)
-{
-	struct sv rest = sv_from(e->extra);
-
-	/* What a shell is told with -c names files without using them itself. */
-	if ((s->opt->quiet && !s->opt->explain) || s->denials.n > DENIALS_MAX / 2 ||
-	    strstr(e->extra, " -c "))
-		return;
-	(void)sv_cut(&rest, ' ');
-	/* SECURITY: a hint for people is not worth a limit that acts late. */
-	for (int i = 0; rest.n && i < 64 && (!s->look_ms || cpu_ms() < s->look_ms); i++)
-		look_at_argument(s, e, sv_cut(&rest, ' '));
-}
-
 static void fill_first(const struct session *s, struct mediate_event *e)
 {
 	size_t n = 0;
@@ -450,7 +352,7 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 			fill_first(s, &known);
 		s->seen_exec = true;
 		record_event(s, &known, false);
-		look_at_arguments(s, &known);
+		look_at(s, &known);
 		return;
 	}
 	for (size_t i = 0; i < s->denials.n; i++)
@@ -485,4 +387,9 @@ static void note_denial(struct session *s, const struct mediate_event *e, bool n
 void denial_note(struct session *s, const struct mediate_event *e)
 {
 	note_denial(s, e, false);
+}
+
+void denial_note_named(struct session *s, const struct mediate_event *e)
+{
+	note_denial(s, e, true);
 }

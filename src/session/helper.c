@@ -1,7 +1,10 @@
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "session/session_priv.h"
@@ -19,6 +22,16 @@ void helper_begin(pid_t parent)
 		_exit(1);
 	(void)setsid();
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void helper_end(pid_t pid, int ms)
+{
+	scoped_fd fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	(void)kill(pid, SIGKILL);
+	(void)poll(&p, 1, ms);
+	(void)waitpid(pid, NULL, WNOHANG);
 }
 
 int helper_pair(int ret_ends[static 2], struct writ_err *err)

@@ -11,6 +11,7 @@ enum {
 	POLL_JAIL,
 	POLL_KEEPER,
 	POLL_MEDIATOR,
+	POLL_LOOK,
 	POLL_EGRESS,
 	POLL_READER,
 	POLL_GIT,
@@ -65,6 +66,7 @@ static void fill(struct session *s, struct polled *w, bool rest, bool quiet)
 			      s->jail.session,
 			      s->jail.keeper,
 			      quiet ? -1 : s->mediator,
+			      s->look,
 			      rest ? -1 : s->egress,
 			      rest ? -1 : s->reader,
 			      s->git,
@@ -133,7 +135,7 @@ static int wait_for(struct session *s, struct polled *w, int ms)
 
 void session_step(struct session *s)
 {
-	const int due = pulse_timeout(s), rest = net_rest(s, due);
+	const int due = look_timeout(s, pulse_timeout(s)), rest = net_rest(s, due);
 	const int most = rest > 0 ? rest : due, quiet = watch_quiet(s, most);
 	struct polled w;
 
@@ -164,6 +166,8 @@ void session_step(struct session *s)
 	/* What came before something else is written down before it. */
 	if (w.p[POLL_MEDIATOR].revents || (quiet > 0 && s->mediator >= 0))
 		watch_event(s);
+	if (w.p[POLL_LOOK].revents)
+		look_event(s);
 	if (w.p[POLL_EGRESS].revents)
 		net_event(s);
 	if (w.p[POLL_READER].revents)

@@ -135,11 +135,11 @@ static bool is_running(struct sv state, struct sv id)
 }
 
 /* Whoever writes it holds it locked, from its first line to its last. */
-static bool is_held(FILE *f)
+static bool is_held(int fd)
 {
-	if (flock(fileno(f), LOCK_SH | LOCK_NB) < 0)
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK;
-	(void)flock(fileno(f), LOCK_UN);
+	(void)flock(fd, LOCK_UN);
 	return false;
 }
 
@@ -158,7 +158,7 @@ static void read_lines(FILE *f, bool follow, bool (*each)(void *ctx, struct sv l
 		if (!more)
 			break;
 		/* Asked before the last look, so that nothing is missed. */
-		more = is_held(f);
+		more = is_held(fileno(f));
 		if (more)
 			(void)usleep(100000);
 		clearerr(f);
@@ -225,7 +225,7 @@ static int newest_first(const void *a, const void *b)
 	return x->time > y->time ? -1 : x->time < y->time;
 }
 
-/* A session makes its directory before its record, and removes it last. */
+/* A session may have its record before its directory, and removes that last. */
 static bool has_place(int run, const char *name)
 {
 	return run >= 0 && faccessat(run, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -264,6 +264,10 @@ static size_t remove_old(int dir, const struct kept *v, size_t n, int64_t before
 		if (v[i].time >= before && i < keep)
 			continue;
 		(void)snprintf(name, sizeof(name), "%s.jsonl", v[i].name);
+		scoped_fd fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0 || is_held(fd))
+			continue;
 		removed += unlinkat(dir, name, 0) == 0;
 	}
 	return removed;

@@ -190,15 +190,41 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	return r;
 }
 
+/* Still there by its name: who locks a directory is the only one to remove it. */
+static bool is_linked(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/*
+ * The directory at @path, locked; -1 if that failed. Nobody is waited for: who sweeps may
+ * take a new one for one that was left behind, and then it is made again.
+ */
+static int make_locked(const char *path)
+{
+	bool made = mkdir(path, 0700) == 0;
+
+	for (int i = 0; made && i < 100; i++) {
+		scoped_fd fd = open(path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_linked(fd))
+			return take_fd(&fd);
+		(void)usleep(1000);
+		made = mkdir(path, 0700) == 0 || errno == EEXIST;
+	}
+	return -1;
+}
+
 /*
  * The session's own directory is locked as long as we live: who can lock it has
- * found a session that died hard. While one is made, nobody looks for such.
+ * found a session that died hard.
  */
 int session_place_run(struct session *s, struct writ_err *err)
 {
 	struct sv all;
 	const char *path = arena_fmt(s->a, SV_FMT "/run/%s", SV_ARG(s->opt->state), s->id);
-	scoped_fd top = -1;
 	int r;
 
 	if (s->paths.run_fd >= 0)
@@ -208,13 +234,10 @@ int session_place_run(struct session *s, struct writ_err *err)
 	r = below(s, &all, err, "run", SV(""));
 	if (r < 0)
 		return r;
-	top = open(all.p, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	if (top < 0 || flock(top, LOCK_SH) < 0 || mkdir(path, 0700) < 0)
+	s->paths.run_fd = make_locked(path);
+	if (s->paths.run_fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	s->paths.run = sv_from(path);
-	s->paths.run_fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	if (s->paths.run_fd < 0 || flock(s->paths.run_fd, LOCK_EX | LOCK_NB) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	return 0;
 }
 
@@ -288,7 +311,8 @@ int session_place_make(struct session *s, struct writ_err *err)
 
 /*
  * Homes of sessions that died hard: whoever has one of its own has a directory in @run as
- * long as it lives, made before and removed after it.
+ * long as it lives, made before and removed after it. Who makes it instead keeps a session of
+ * the same name away meanwhile.
  */
 static void sweep_homes(struct sv state, int run, const char *name)
 {
@@ -300,11 +324,12 @@ static void sweep_homes(struct sv state, int run, const char *name)
 
 	while (d && (e = readdir(d))) {
 		const struct sv id = sv_skip(sv_from(e->d_name), sizeof(prefix) - 1);
-		struct stat st;
 
-		if (sv_starts(sv_from(e->d_name), sv_from(prefix)) && id.n == SESSION_ID &&
-		    fstatat(run, id.p, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-			remove_tree(dirfd(d), e->d_name);
+		if (!sv_starts(sv_from(e->d_name), sv_from(prefix)) || id.n != SESSION_ID ||
+		    mkdirat(run, id.p, 0700) < 0)
+			continue;
+		remove_tree(dirfd(d), e->d_name);
+		(void)unlinkat(run, id.p, AT_REMOVEDIR);
 	}
 	if (d)
 		closedir(d);
@@ -317,7 +342,7 @@ void session_sweep(struct sv state)
 	DIR *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
-	/* Somebody is just making one: another time. */
+	/* Somebody else is at it. */
 	if (d && flock(dirfd(d), LOCK_EX | LOCK_NB) < 0) {
 		closedir(d);
 		return;
@@ -328,7 +353,7 @@ void session_sweep(struct sv state)
 		if (strlen(e->d_name) != SESSION_ID)
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_linked(fd))
 			continue;
 		remove_below(fd);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);

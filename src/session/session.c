@@ -143,14 +143,13 @@ static void finish(struct session *s)
 			break;
 		watch_event(s);
 	}
+	look_finish(s);
 	/* The terminal is given back first: its keys may end what is still to come. */
 	relay_free(s->relay);
 	s->relay = NULL;
 	net_finish(s);
 	out_of_memory = note_hits(s);
-	if (s->opt->explain && !s->failed)
-		denial_explain_all(s);
-	else if (s->interactive)
+	if (s->interactive && (s->failed || !s->opt->explain))
 		denial_show_all(s);
 	if (s->ended_by && s->exit_code == SESSION_TIMEOUT)
 		say(s, "the %s limit was reached%s", s->ended_by,
@@ -186,11 +185,13 @@ static void clear(struct session *s)
 	if (!leave)
 		jail_close(&s->jail);
 	scope_close(&s->listener);
+	look_end(s);
 	if (s->mediator_pid > 0) {
 		scope_close(&s->mediator);
-		kill(s->mediator_pid, SIGKILL);
-		while (!leave && waitpid(s->mediator_pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		if (leave)
+			kill(s->mediator_pid, SIGKILL);
+		else
+			helper_end(s->mediator_pid, GRACE_MS);
 	}
 	probe_clear(s);
 	seal_clear(s);
@@ -243,6 +244,7 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 			     .control = -1,
 			     .mounts = -1,
 			     .inside = -1,
+			     .look = -1,
 			     .spawn = -1,
 			     .shared_fd = -1,
 			     .front = FRONT_INIT,
@@ -271,6 +273,8 @@ int session_run(struct arena *a, const struct session_options *opt, int *ret_exi
 	if (r == 0)
 		finish(&s);
 	clear(&s);
+	if (r == 0 && s.opt->explain && !s.failed)
+		denial_explain_all(&s);
 	if (r == 0 && s.failed && s.failed_step != STEP_EXEC) {
 		*err = s.err;
 		return s.err.code == WRIT_E_UNENFORCEABLE ? WRIT_E_UNENFORCEABLE : WRIT_E_SYS;

@@ -200,10 +200,13 @@ struct session {
 	int listener;		     /* of the first command, while there is no mediator; else -1 */
 	bool first;		     /* its first program was let through */
 	uint64_t execs_ms, quiet_ms; /* since when @execs is counted; until then it is not heard */
-	uint64_t look_ms; /* of our time on a processor, until arguments are not looked at; 0:
-			     always */
 	uint32_t execs;
 	int inside; /* the root of the jail, as its first program saw it; -1: not asked for yet */
+	pid_t look_pid;
+	int look;	  /* socket of the process that looks at arguments; -1: none */
+	uint32_t looks;	  /* what it has not answered */
+	uint64_t look_ms; /* when it was last heard, if it is to answer */
+	bool look_lost;	  /* it did not, and was left behind */
 	pid_t egress_pid, resolver_pid, reader_pid;
 	int reader;			 /* socket of the process that reads requests; -1: none */
 	bool reads;			 /* there is to be one */
@@ -304,6 +307,8 @@ must_check int helper_start(struct session *s, helper_main *run, const char *nam
 must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
 /* In the child: it ends with @parent, has no terminal, and no signal is held back. */
 void helper_begin(pid_t parent);
+/* Kills it. One that a dead file system holds stays, and is not waited for longer than @ms. */
+void helper_end(pid_t pid, int ms);
 
 /* record.c: one event. Members are written between begin and end. */
 void record_begin(struct session *s, struct entry *e, const char *event);
@@ -498,9 +503,18 @@ void secrets_wipe(struct session *s);
 
 /* denial.c */
 void denial_note(struct session *s, const struct mediate_event *e);
+void denial_note_named(struct session *s, const struct mediate_event *e); /* nobody saw it fail */
 void denial_show_all(struct session *s);
-void denial_explain_all(const struct session *s);
+void denial_explain_all(const struct session *s); /* once it is over */
 void say(const struct session *s, const char *fmt, ...) printf_like(2, 3);
+
+/* look.c: files that a command line names and that are not there inside */
+void look_at(struct session *s, const struct mediate_event *e); /* an exec */
+void look_event(struct session *s);
+/* Leaves behind who does not answer; milliseconds until it is late, at most @least. */
+int look_timeout(struct session *s, int least);
+void look_finish(struct session *s); /* what it still has to say, if nobody is in a hurry */
+void look_end(struct session *s);
 
 /* control.c */
 must_check int control_open(struct session *s, struct writ_err *err);

@@ -22,7 +22,7 @@ enum { REST_MS = 1000 };
  * now and then: to wake for each costs more than to write it down. What the mediator has said
  * waits in the socket, where it outlives it. All of it fits.
  */
-enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 4, HEAR_MAX = 128, HEAR_MS = 20, LOOK_MS = 5 };
+enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 4, HEAR_MAX = 128, HEAR_MS = 20 };
 enum watch_type { WATCH_LISTENER = 1, WATCH_GRANT, WATCH_REVOKE };
 
 struct watch_message {
@@ -300,13 +300,11 @@ void watch_event(struct session *s)
 	uint32_t n = 0;
 
 	record_gather(s);
-	s->look_ms = s->state < SESSION_ENDING ? cpu_ms() + LOOK_MS : 1;
 	while (n < HEAR_MAX && s->mediator >= 0 && hear_one(s, &exec)) {
 		n++;
 		if (clock_ms() >= now + HEAR_MS)
 			break;
 	}
-	s->look_ms = 0;
 	record_flush(s);
 	if (now - s->execs_ms > BUSY_MS) {
 		s->execs_ms = now;

@@ -1,7 +1,9 @@
 """denials.py - what was refused, why, and what to type: at the end of a run, and from outside."""
+import ctypes
 import json
 import os
 import re
+import struct
 import time
 
 from host import Terminal, test, wait_for
@@ -123,3 +125,60 @@ def _(w):
     file = w.state / f"sessions/{name}.jsonl"
     file.write_bytes(file.read_bytes() + b'{"event":"denied","op":\n{"event":"denied"}\n\xff\n')
     w.exits(w.writ("session", "denials", name), 0, "a damaged record is read as far as it goes")
+
+
+class DeadMount:
+    """A file system whose server takes what it is asked, and does not answer."""
+
+    def __init__(self, at):
+        self.at, self.libc = str(at), ctypes.CDLL(None, use_errno=True)
+        self.dev = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        options = f"fd={self.dev},rootmode=40000,user_id=0,group_id=0,allow_other"
+        if self.libc.mount(b"dead", os.fsencode(self.at), b"fuse", 0, options.encode()) < 0:
+            os.close(self.dev)
+            raise OSError(ctypes.get_errno(), "mount")
+        hello = os.read(self.dev, 1 << 20)
+        body = struct.pack("<IIIIHHIIHHI28x", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0, 0)
+        os.write(self.dev, struct.pack("<IiQ", 16 + len(body), 0, struct.unpack_from("<IIQ", hello)[2]) + body)
+        os.set_blocking(self.dev, False)
+        self.asked = 0
+
+    def __enter__(self):
+        return self
+
+    def swallow(self):
+        """True once somebody has asked: from then on not even SIGKILL ends who waits."""
+        try:
+            self.asked += bool(os.read(self.dev, 1 << 20))
+        except BlockingIOError:
+            pass
+        return self.asked
+
+    def __exit__(self, *_):
+        os.close(self.dev)
+        self.libc.umount2(os.fsencode(self.at), 2)
+
+
+@test("a file system that nobody answers for", needs_root=True)
+def _(w):
+    (w.dir / "dead").mkdir()
+    try:
+        mount = DeadMount(w.dir / "dead")
+    except OSError as e:
+        w.ok(True, f"not run # SKIP no FUSE here: {e}")
+        return
+    with mount:
+        proc, sid = w.background('cat "$1"; sleep 30', "sh", str(w.dir / "dead/x"), opts=("--limit", "session=2s"))
+        begin = time.monotonic()
+        w.ok(wait_for(mount.swallow, 2), "somebody looks at what was named")
+        r = w.writ("ps", "--json", timeout=2)
+        w.ok(r.code == 0 and sid in r.text, "the session can be spoken to", r)
+        out, err = proc.communicate(timeout=20)
+        w.same(proc.returncode, 124, "its limit ends it", err)
+        w.ok(time.monotonic() - begin < 4, "in time", err)
+        w.ok(w.events("end"), "and its record has an end")
+        r = w.run("cat", str(w.dir / "dead/y"), timeout=20)
+        w.ok(r.code == 1 and r.seconds < 5, "one that has ended does not stay for an answer", r)
+        r = w.run("ls", "-d", str(w.ws / "link"), "/etc/issue", timeout=20)
+        w.ok("denied read /etc/issue" in r.said, "control: others are looked at", r)
+    w.clean("and whoever was held is gone with the mount", seconds=3)

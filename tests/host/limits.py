@@ -1,4 +1,5 @@
 """limits.py - at most so much, and a record of what happened."""
+import fcntl
 import json
 import os
 import re
@@ -111,6 +112,47 @@ def _(w):
         finally:
             os.close(r)
             (w.ws / "done").unlink(missing_ok=True)
+    w.clean(seconds=2)
+
+
+@test("who does not read what is explained")
+def _(w):
+    script = "exec 2>/dev/null; for i in $(seq 40); do echo x > /usr/x$i; done; true"
+
+    def explain():
+        back, front = os.pipe()
+        fcntl.fcntl(front, fcntl.F_SETPIPE_SZ, 4096)
+        proc = w.start([w.program, "run", "--explain-denials", "-q", "--", "sh", "-c", script], stderr=front)
+        os.close(front)
+        return proc, open(back, "rb")
+
+    proc, err = explain()
+    w.ok(wait_for(lambda: (w.state / "sessions").is_dir() and w.events("end"), 10), "its record ends")
+    w.ok(wait_for(lambda: not w.leftovers() or not any("run/" in l for l in w.leftovers()), 3), "and so does the session", w.leftovers())
+    w.exits(w.writ("audit", "verify"), 0, "which is sealed")
+    w.same(proc.poll(), None, "who reads may take their time")
+    time.sleep(2.2)
+    text = err.read()
+    w.ok(proc.wait(5) is not None and text.count(b"denied write /usr/x") == 40, "and gets everything", text[-500:])
+    err.close()
+    proc, err = explain()
+    wait_for(lambda: len(w.records()) == 2 and w.events("end"))
+    proc.terminate()
+    begin = time.monotonic()
+    proc.wait(10)
+    w.ok(time.monotonic() - begin < 4, "SIGTERM is heard")
+    err.close()
+
+
+@test("somebody else sweeps")
+def _(w):
+    w.sh("true")
+    lock = os.open(w.state / "run", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    proc = w.start([w.program, "run", "--limit", "session=2s", "--", "sleep", "20"])
+    w.ok(wait_for(w.ids, 1.5), "a session can be spoken to at once")
+    w.ok(wait_for(lambda: proc.poll() is not None, 4) and proc.returncode == 124, "and its limit acts", proc.returncode)
+    os.close(lock)
     w.clean(seconds=2)
 
 

@@ -1,7 +1,10 @@
 """tier_b.py - without namespaces: the same basics, and honest about the rest."""
+import ctypes
+import errno
 import json
 import os
 import signal
+import struct
 from pathlib import Path
 
 from host import OTHER_USER, PYTHON, ROOT, Terminal, children, processes, test, wait_for
@@ -26,6 +29,29 @@ def _(w):
     w.same((r.code, r.out), (0, b"new\nd\n"), "the workspace is worked in as usual", r)
     w.same(w.run("pwd", opts=B).text.strip(), str(w.ws), "here")
     w.clean()
+
+
+def failing(number, error):
+    """For preexec_fn: that call fails with that error from now on."""
+    code = b"".join(struct.pack("<HBBI", *row) for row in
+                    ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7FFF0000)))
+    room = ctypes.create_string_buffer(code)
+    prog = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(room)))
+    libc = ctypes.CDLL(None)
+    return lambda: libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog, room)
+
+
+@test("a failure of the moment is not kept as what the machine is")
+def _(w):
+    kept = w.state / "facts"
+    unshare = {"x86_64": 272, "aarch64": 97}[os.uname().machine]
+    for error, keeps in ((errno.ENOMEM, False), (errno.EPERM, True)):
+        w.run("true", preexec_fn=failing(unshare, error))
+        w.same(kept.exists(), keeps, f"no namespace: {errno.errorcode[error]}")
+    w.run("true")
+    before = kept.read_bytes()
+    w.run("true", preexec_fn=failing(444, errno.EMFILE))
+    w.same(kept.read_bytes(), before, "what is kept stays")
 
 
 @test("what is inside")

@@ -432,6 +432,62 @@ static void test_landlocked(const struct host_facts *free)
 	   "Landlock refuses mounts, so nothing that mounts is promised");
 }
 
+/* ---- what says more about the moment than about the machine ---- */
+
+static uint32_t failing_call;
+static int failing_errno;
+
+static int fail_call(void)
+{
+	struct sock_filter code[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, failing_call, 0, 1),
+		RET(SECCOMP_RET_ERRNO | (uint32_t)failing_errno),
+		RET(SECCOMP_RET_ALLOW),
+	};
+
+	return filter(code, ARRAY_LEN(code), 0) < 0 ? -1 : 0;
+}
+
+static bool is_shaky(int (*before)(void))
+{
+	struct writ_err err = { 0 };
+	struct host_facts f;
+	int status = -1;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(before() < 0 || host_probe(&f, &err) < 0 ? 2 : f.shaky);
+	return waitpid(pid, &status, 0) == pid && status == 1 << 8;
+}
+
+static void test_shaky(const struct host_facts *free)
+{
+	static const struct {
+		uint32_t call;
+		int sys;
+		bool shaky;
+	} rows[] = {
+		{ SYS_unshare, ENOMEM, true },	 { SYS_unshare, ENOSPC, true },
+		{ SYS_unshare, EPERM, false },	 { 444, EMFILE, true },
+		{ 444, ENOSYS, false },		 { SYS_seccomp, ENOMEM, true },
+		{ SYS_mount, EAGAIN, true },
+	};
+
+	ok(!free->shaky && !is_shaky(nothing), "nothing fails for want of memory here");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		failing_call = rows[i].call;
+		failing_errno = rows[i].sys;
+		if (rows[i].call == SYS_mount && !free->ns_mount)
+			continue;
+		ok(is_shaky(fail_call) == rows[i].shaky, "call %u fails with %s: %s",
+		   rows[i].call, strerrorname_np(rows[i].sys),
+		   rows[i].shaky ? "may be otherwise the next time" : "it is so");
+	}
+}
+
 static int no_more_userns(void)
 {
 	const struct probe p = { .uid = geteuid(), .gid = getegid(), .userns = true };
@@ -497,6 +553,7 @@ static void test_inside_userns(const struct host_facts *free)
 		is_str(f.container, "other", "a foreign user namespace is somebody's container");
 		ok(f.where == WHERE_CONTAINER || f.where == WHERE_WSL2, "and we are in it");
 	}
+	ok(!is_shaky(no_more_userns), "and that will be so the next time");
 	if (free->proc_mount && ok(probe_after(masked_proc, &f), "probe where /proc is masked"))
 		ok(f.ns_user && f.ns_pid && f.pivot_root && !f.proc_mount,
 		   "namespaces work, a fresh /proc does not");
@@ -759,6 +816,7 @@ int main(int argc, char **argv)
 		test_clean();
 		test_ended();
 		test_callers(&f);
+		test_shaky(&f);
 		test_no_userns(&f);
 		test_killed();
 		test_listener(&f);
