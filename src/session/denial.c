@@ -141,20 +141,37 @@ static bool is_expected(const struct session *s, const struct denial *d)
 	return !s->opt->verbose && d->rule < set->rules.n && set->rules.v[d->rule].shipped;
 }
 
+/* SECURITY: the agent chose it, and with blanks it could read like the rest of the line. */
+static void put_object(struct buf *b, const char *object)
+{
+	if (!strpbrk(object, " \"\xc2\xe2\xe3")) {
+		buf_str(b, object);
+		return;
+	}
+	buf_ch(b, '"');
+	for (; *object; object++) {
+		if (*object == '"' || *object == '\\')
+			buf_ch(b, '\\');
+		buf_ch(b, *object);
+	}
+	buf_ch(b, '"');
+}
+
 static void show(const struct session *s, size_t i)
 {
 	const struct denial *d = &s->denials.v[i];
+	scoped_buf object = BUF_INIT(4 * MEDIATE_TEXT);
+	const char *again = d->count > 1 ? ", more than once" : "";
 
-	if (is_expected(s, d))
+	put_object(&object, d->object);
+	if (is_expected(s, d) || object.failed)
 		return;
 	if (d->rule != RULE_NONE || d->why[0])
-		say(s, "denied %s %s (%s): %s%s", verb(d->op), d->object, d->comm,
-		    d->why[0] ? d->why : "a rule denies it",
-		    d->count > 1 ? ", more than once" : "");
+		say(s, "denied %s %s (%s): %s%s", verb(d->op), object.n ? object.p : "", d->comm,
+		    d->why[0] ? d->why : "a rule denies it", again);
 	else
 		say(s, "denied %s %s (%s): no rule allows it%s   once: writ allow %s#%zu",
-		    verb(d->op), d->object, d->comm, d->count > 1 ? ", more than once" : "", s->id,
-		    i + 1);
+		    verb(d->op), object.n ? object.p : "", d->comm, again, s->id, i + 1);
 }
 
 void denial_show_all(struct session *s)
