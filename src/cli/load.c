@@ -222,7 +222,7 @@ void show_refused(const struct plan *p)
 			continue;
 		note(SV_FMT ": %s here: %s", SV_ARG(p->set->rules.v[r->rule].text),
 		     level_name(r->hold.level), r->hold.by);
-		if (!r->lacking)
+		if (!r->lacking && !sv_starts(sv_from(r->hold.by), SV("not in this version")))
 			note("`accept %s=%s` in a policy takes it as it is",
 			     guarantee_name(r->guarantee), level_name(r->hold.level));
 	}

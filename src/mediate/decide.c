@@ -312,13 +312,13 @@ void link_climb(struct sv *dir, struct sv *text)
 	}
 }
 
-/* Does a link in @dir that says @text lead nowhere but below @top, whatever else is a link? */
-static bool stays_below(struct sv top, struct sv dir, struct sv text)
+/* Does a link in @from that says @text lead nowhere but below @top, whatever else is a link? */
+static bool stays_below(struct sv top, struct sv from, struct sv text)
 {
 	if (sv_starts(text, SV("/")))
 		return is_below(text, top) && !sv_has_word(text, '/', SV(".."));
-	link_climb(&dir, &text);
-	return is_below(dir, top) && !sv_has_word(text, '/', SV(".."));
+	link_climb(&from, &text);
+	return is_below(from, top) && !sv_has_word(text, '/', SV(".."));
 }
 
 uint32_t denied_behind(const struct mediator *m, struct sv path, struct sv text)
