@@ -97,20 +97,27 @@ int pool_take(struct writ_policy *p, struct writ_pool *pool, struct super *ret,
 	return r;
 }
 
+static int fill(struct writ_pool *pool, struct writ_err *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	for (size_t i = 0; r == 0 && i < pool->n; i++)
+		if (pool->v[i].s.pid <= 0) {
+			pool->v[i] = (struct warm){ .s = SUPER_INIT };
+			r = start(pool->policy, &pool->v[i].s, err);
+		}
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+/* One that cannot be started now is started by the next who asks. */
 void pool_refill(struct writ_pool *pool)
 {
 	struct writ_err none = { 0 };
 
-	if (!pool)
-		return;
-	pthread_mutex_lock(&pool->lock);
-	/* One that cannot be started now is started by the next who asks. */
-	for (size_t i = 0; i < pool->n; i++)
-		if (pool->v[i].s.pid <= 0) {
-			pool->v[i] = (struct warm){ .s = SUPER_INIT };
-			(void)!start(pool->policy, &pool->v[i].s, &none);
-		}
-	pthread_mutex_unlock(&pool->lock);
+	if (pool)
+		(void)!fill(pool, &none);
 }
 
 int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret, struct writ_error *err)
@@ -168,8 +175,9 @@ int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct wr
 	if (n > pool->n)
 		n = pool->n;
 	for (;;) {
-		pool_refill(pool);
-		ready = count_ready(pool, &why);
+		ready = fill(pool, &why);
+		if (ready == 0)
+			ready = count_ready(pool, &why);
 		if (ready < 0)
 			return lib_error(err, &why);
 		if ((uint32_t)ready >= n || ms_until(end) == 0)

@@ -44,15 +44,20 @@ static pid_t supervisor_of(int fd)
 /* Who is stopped answers nobody. */
 static int is_silent(int fd, const char *id, struct writ_err *err)
 {
-	return writ_fail(
-		err, WRIT_E_SYS, ETIMEDOUT,
-		"session %s does not answer; its supervisor is process %d: if that is stopped, "
-		"`kill -CONT` lets it go on and `kill -KILL` ends the session",
-		id, (int)supervisor_of(fd));
+	const int pid = (int)supervisor_of(fd);
+
+	/* Too many wait to be heard: then nobody says who it is. */
+	if (pid <= 0)
+		return writ_fail(err, WRIT_E_SYS, ETIMEDOUT,
+				 "session %s does not answer; its supervisor may be stopped", id);
+	return writ_fail(err, WRIT_E_SYS, ETIMEDOUT,
+			 "session %s does not answer: if it is stopped, `kill -CONT %d` lets it "
+			 "go on, -KILL ends it",
+			 id, pid);
 }
 
 /* A connected socket to the session @id, whose name is whole. */
-static int connect_to(int run, const char *id, struct writ_err *err)
+static int connect_to(int run, const char *id, time_t patience, struct writ_err *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	scoped_fd dir = openat(run, id, O_DIRECTORY | O_PATH | O_CLOEXEC);
@@ -61,9 +66,12 @@ static int connect_to(int run, const char *id, struct writ_err *err)
 	if (dir < 0 || fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "session %s", id);
 	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/control", dir);
-	if (set_patience(fd, ANSWER_SECONDS) < 0 ||
-	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || set_patience(fd, 0) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "session %s does not answer", id);
+	if (set_patience(fd, patience) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "session %s", id);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return errno == EAGAIN ? is_silent(fd, id, err)
+				       : writ_fail(err, WRIT_E_SYS, errno,
+						   "session %s does not answer", id);
 	return take_fd(&fd);
 }
 
@@ -71,12 +79,12 @@ static int ask(int run, const char *id, struct sv request, struct buf *ret, stru
 {
 	const time_t patience = sv_is(request, "status") ? STATUS_SECONDS : ANSWER_SECONDS;
 	char text[ANSWER_MAX];
-	scoped_fd fd = connect_to(run, id, err);
+	scoped_fd fd = connect_to(run, id, patience, err);
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	if (set_patience(fd, patience) < 0 || send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
+	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "session %s", id);
 	do {
 		n = recv(fd, text, sizeof(text), 0);
@@ -125,8 +133,11 @@ int client_open(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1
 	scoped_arena a = ARENA_INIT(1 << 20);
 	scoped_fd run = run_dir(state, &a, err);
 	const int r = run < 0 ? run : find(run, id, ret_id, err);
+	scoped_fd fd = r < 0 ? r : connect_to(run, ret_id, ANSWER_SECONDS, err);
 
-	return r < 0 ? r : connect_to(run, ret_id, err);
+	if (fd >= 0 && set_patience(fd, 0) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "session %s", ret_id);
+	return fd < 0 ? fd : take_fd(&fd);
 }
 
 int session_ask(struct sv state, struct sv id, struct sv request, struct buf *ret_answer,

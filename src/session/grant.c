@@ -59,22 +59,16 @@ static void record_grant(struct session *s, const struct grant *g, const char *e
 	record_end(s, &entry);
 }
 
-static bool is_in(struct sv path, struct sv dir)
-{
-	return dir.n && (sv_is(dir, "/") ||
-			 (sv_starts(path, dir) && (path.n == dir.n || path.p[dir.n] == '/')));
-}
-
 /* Why a path is not granted to anybody, or NULL. */
 static const char *cannot_grant(const struct session *s, struct sv path)
 {
 	static const char *const never[] = { "/proc", "/sys", "/dev", NULL };
 
 	for (size_t i = 0; never[i]; i++)
-		if (is_in(path, sv_from(never[i])))
+		if (sv_below(path, sv_from(never[i])))
 			return "that is the kernel's: it is not granted";
-	if (is_in(path, s->opt->state) || is_in(s->opt->state, path) ||
-	    is_in(path, s->opt->config) || is_in(s->opt->config, path))
+	if (sv_below(path, s->opt->state) || sv_below(s->opt->state, path) ||
+	    sv_below(path, s->opt->config) || sv_below(s->opt->config, path))
 		return "writ keeps its own files there: grant something below it";
 	return NULL;
 }
@@ -177,7 +171,7 @@ static bool is_entangled(const struct grant *g, const struct grant *other)
 {
 	const struct sv a = sv_from(g->path), b = sv_from(other->path);
 
-	return !g->net && !other->net && (is_in(a, b) || is_in(b, a));
+	return !g->net && !other->net && (sv_below(a, b) || sv_below(b, a));
 }
 
 /* A grant that leaves no room for this one, or NULL. */
@@ -217,7 +211,7 @@ static void grant_path(struct session *s, size_t client, struct sv rule)
 	for (size_t i = 0; i < s->view.private_dirs.n; i++) {
 		const struct sv own = s->view.private_dirs.v[i];
 
-		if (is_in(rest, own)) {
+		if (sv_below(rest, own)) {
 			control_answer(s, client,
 				       "error " SV_FMT
 				       " is the session's own: nothing can be granted below it",

@@ -251,9 +251,12 @@ static bool is_watched(void)
  */
 static bool kill_below(struct init *in)
 {
-	const int64_t pause[2] = { 0, 100000 }, end = seconds() + ENDING_S;
+	const int64_t end = seconds() + ENDING_S;
 
 	while (seconds() < end || !is_watched()) {
+		/* Who is still there then cannot be killed now. */
+		const int64_t pause[2] = { 0, seconds() < end ? 100000 : 10000000 };
+
 		if (!kill_children() && reap(in))
 			return true;
 		(void)sys(nanosleep, pause, 0);
