@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -55,7 +56,7 @@ enum {
 /* A thread of the sandbox. @proc is bound to it: a later thread of the same number has another. */
 struct task {
 	pid_t tid;
-	int proc, status;
+	int proc, status, pidfd;
 	bool known; /* the rest was read and is still true */
 	unsigned mask;
 	pid_t tgid;
@@ -133,6 +134,8 @@ struct mediator {
 	struct bound bound[BOUND];
 	size_t bound_n;
 	struct seccomp_notif req;
+	pid_t near; /* who asked last, while we are bound to its processor; else 0 */
+	cpu_set_t anywhere;
 	bool ran; /* an exec was let through */
 	unsigned serial;
 	atomic_int *workers; /* shared with them */
@@ -164,6 +167,9 @@ int notify_recv(struct mediator *m, int listener); /* 0, -errno */
 bool notify_valid(int listener, uint64_t id);
 void notify_answer(int listener, uint64_t id, int64_t value, int error, bool go_on);
 int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags); /* number or -errno */
+/* The same with call.fd, quicker. We are bound to this processor then, until notify_roam(). */
+int notify_addfd_near(struct call *c);
+void notify_roam(struct mediator *m);
 
 /* --- task.c: the target's memory and /proc --- */
 

@@ -74,7 +74,7 @@ static struct mediator *alloc(const struct mediate_options *opt)
 	m->self = m->proc = m->root = m->inotify = m->order = -1;
 	m->is_root = geteuid() == 0;
 	for (size_t i = 0; i < TASKS; i++)
-		m->tasks[i].proc = m->tasks[i].status = -1;
+		m->tasks[i].proc = m->tasks[i].status = m->tasks[i].pidfd = -1;
 	m->workers = malloc(sizeof(*m->workers));
 	if (m->workers)
 		atomic_init(m->workers, 1);
@@ -181,13 +181,13 @@ void mediate_revoke(struct mediator *m, const struct cap_entry *e)
 
 static int64_t answer(struct call *c, int r)
 {
-	if (r == ANSWER_FD) {
-		const int n = notify_addfd(c->listener, c->id, c->fd, c->fd_flags);
+	int n;
 
-		scope_close(&c->fd);
-		return n;
-	}
-	return r;
+	if (r != ANSWER_FD)
+		return r;
+	n = notify_addfd_near(c);
+	scope_close(&c->fd);
+	return n;
 }
 
 /* Events name the errno that was really sent. */
@@ -237,6 +237,8 @@ static void serve(struct mediator *m, int listener)
 		return;
 	c.id = m->req.id;
 	c.tid = (pid_t)m->req.pid;
+	if (c.tid != m->near)
+		notify_roam(m);
 	c.nr = m->req.data.nr;
 	c.arg = m->req.data.args;
 	m->has_event = false;

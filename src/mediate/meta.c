@@ -246,6 +246,31 @@ static int do_times(struct call *c, struct meta *t, int found, const struct time
 	return utimensat(AT_FDCWD, self_path(t, path), ts, 0) < 0 ? -errno : 0;
 }
 
+/*
+ * Who holds a file open for writing was asked when it was opened, and may say when it was
+ * written: most programs that unpack files do. -EAGAIN if this is no such descriptor.
+ */
+static int writer_times(struct call *c, int fd, const struct timespec *ts)
+{
+	scoped_fd got = fd < 0 ? -1 : task_take_fd(c, fd);
+	scoped_as as = { 0 };
+	struct stat st;
+	int r, flags;
+
+	if (got < 0)
+		return got == ANSWER_GONE ? ANSWER_GONE : -EAGAIN;
+	flags = fcntl(got, F_GETFL);
+	if (flags < 0 || (flags & O_PATH))
+		return -EBADF;
+	if ((flags & O_ACCMODE) == O_RDONLY || fstat(got, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !device_is_plain(c->m, got, st.st_dev))
+		return -EAGAIN;
+	r = as_begin(c, &as);
+	if (r < 0 || only_watching(c))
+		return r;
+	return futimens(got, ts) < 0 ? -errno : 0;
+}
+
 int op_utime(struct call *c)
 {
 	scoped_meta t = { .obj = -1 };
@@ -292,14 +317,20 @@ int op_utimensat(struct call *c)
 {
 	scoped_meta t = { .obj = -1 };
 	struct timespec ts[2];
-	int found;
+	int r, found;
 
 	if (c->arg[2] && task_read(c, c->arg[2], ts, sizeof(ts)) < 0)
 		return -EFAULT;
-	if (c->arg[1] == 0)
-		found = c->arg[3] ? -EINVAL : meta_fd(c, reg(c->arg[0]), &t);
-	else
+	if (c->arg[1] == 0 && c->arg[3])
+		return -EINVAL;
+	if (c->arg[1] == 0) {
+		r = writer_times(c, reg(c->arg[0]), c->arg[2] ? ts : NULL);
+		if (r != -EAGAIN)
+			return r;
+		found = meta_fd(c, reg(c->arg[0]), &t);
+	} else {
 		found = meta_at(c, reg(c->arg[0]), 1, c->arg[3], &t);
+	}
 	return do_times(c, &t, found, c->arg[2] ? ts : NULL);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/audit.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -50,7 +51,10 @@ void notify_answer(int listener, uint64_t id, int64_t value, int error, bool go_
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 }
 
-/* Not with ADDFD_FLAG_SEND: that one does not wake the target on this processor. */
+/*
+ * Not with ADDFD_FLAG_SEND: who is interrupted in that, as when the machine goes to sleep,
+ * leaves the call answered with descriptor 0.
+ */
 int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags)
 {
 	struct seccomp_notif_addfd add = { .id = id,
@@ -59,4 +63,48 @@ int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags)
 	const int n = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
 	return n < 0 ? -errno : n;
+}
+
+/*
+ * A target that is woken to take a descriptor is put on any processor that sleeps, and so
+ * are we when it has: in a virtual machine that takes longer than everything else. So both
+ * are held on this one meanwhile. The target runs nothing of its own before it is let go;
+ * we stay until somebody else asks, since who unpacks files asks again at once. That
+ * holding may fail changes nothing but the time it takes.
+ */
+static bool hold(pid_t tid, size_t here, cpu_set_t *ret_was)
+{
+	cpu_set_t only;
+
+	if (sched_getaffinity(tid, sizeof(*ret_was), ret_was) < 0 || !CPU_ISSET(here, ret_was) ||
+	    CPU_COUNT(ret_was) == 1)
+		return false;
+	CPU_ZERO(&only);
+	CPU_SET(here, &only);
+	return sched_setaffinity(tid, sizeof(only), &only) == 0;
+}
+
+int notify_addfd_near(struct call *c)
+{
+	const int cpu = sched_getcpu();
+	const bool known = cpu >= 0 && cpu < CPU_SETSIZE;
+	const size_t here = known ? (size_t)cpu : 0;
+	cpu_set_t its;
+	bool held;
+	int n;
+
+	if (!c->m->near && known && hold(0, here, &c->m->anywhere))
+		c->m->near = c->tid;
+	held = known && hold(c->tid, here, &its);
+	n = notify_addfd(c->listener, c->id, c->fd, c->fd_flags);
+	if (held)
+		(void)sched_setaffinity(c->tid, sizeof(its), &its);
+	return n;
+}
+
+void notify_roam(struct mediator *m)
+{
+	if (m->near)
+		(void)sched_setaffinity(0, sizeof(m->anywhere), &m->anywhere);
+	m->near = 0;
 }

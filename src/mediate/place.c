@@ -311,24 +311,32 @@ static int find_here(struct call *c, int base, const char *path, struct place *r
 	return place_path(c, ret);
 }
 
+/* A directory that the target holds open. */
+static int take_dir(struct call *c, int number)
+{
+	int fd = task_take_fd(c, number);
+	struct stat st;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)))
+		return fd;
+	scope_close(&fd);
+	return -ENOTDIR;
+}
+
 /*
  * The last look at the target's own state: everything later is ours. SECURITY: if
  * it waits still, all we read was its own and no successor's.
  */
 static int base_of(struct call *c, int dirfd, const char *path)
 {
-	char name[32] = "cwd";
 	int base;
 
-	if (path[0] == '/') {
+	if (path[0] == '/')
 		base = task_root(c);
-	} else {
-		if (dirfd != AT_FDCWD)
-			(void)snprintf(name, sizeof(name), "fd/%d", dirfd);
-		base = dirfd < 0 && dirfd != AT_FDCWD ? -EBADF : task_open(c, name, O_DIRECTORY);
-		if (base == -ENOENT)
-			base = dirfd == AT_FDCWD ? -ENOENT : -EBADF;
-	}
+	else if (dirfd == AT_FDCWD)
+		base = task_open(c, "cwd", O_DIRECTORY);
+	else
+		base = dirfd < 0 ? -EBADF : take_dir(c, dirfd);
 	/* As root the walk is done without the rights that opening /proc needs. */
 	if (base >= 0 && c->m->is_root && (task_root(c) < 0 || task_status(c) < 0)) {
 		if (path[0] != '/')

@@ -31,8 +31,9 @@ void task_drop(struct task *t)
 	if (t->tid) {
 		scope_close(&t->proc);
 		scope_close(&t->status);
+		scope_close(&t->pidfd);
 	}
-	*t = (struct task){ .proc = -1, .status = -1 };
+	*t = (struct task){ .proc = -1, .status = -1, .pidfd = -1 };
 }
 
 static int task_new(struct call *c)
@@ -55,17 +56,19 @@ static bool is_gone(int error)
 	return error == ESRCH || error == ENOENT;
 }
 
+static int task_find(struct call *c)
+{
+	c->task = &c->m->tasks[(unsigned)c->tid % TASKS];
+	return c->task->tid == c->tid ? 0 : task_new(c);
+}
+
 /* Opens below /proc/TID. A remembered directory of a dead thread shows by failing. */
 static int open_below(struct call *c, const char *name, int flags)
 {
-	int fd, r;
+	int fd, r = task_find(c);
 
-	c->task = &c->m->tasks[(unsigned)c->tid % TASKS];
-	if (c->task->tid != c->tid) {
-		r = task_new(c);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	fd = openat(c->task->proc, name, flags | O_CLOEXEC);
 	if (fd < 0 && is_gone(errno) && !c->fresh) {
 		r = task_new(c);
@@ -259,27 +262,55 @@ int op_umask(struct call *c)
 	return ANSWER_CONTINUE;
 }
 
+static int get_fd(int pidfd, int fd)
+{
+	const int got = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+	return got < 0 ? -errno : got;
+}
+
+/* The thread's own, kept, or that of its group, whose descriptors it shares. */
+static int take_fd_of(struct call *c, int fd)
+{
+	struct task *t = c->task;
+	scoped_fd group = -1;
+	int r;
+
+	if (t->pidfd < 0)
+		t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
+	if (t->pidfd < 0 && errno == EINVAL)
+		t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
+	if (t->pidfd >= 0) {
+		r = get_fd(t->pidfd, fd);
+		c->fresh = c->fresh || r >= 0;
+		return r;
+	}
+	r = task_status(c);
+	if (r < 0)
+		return r;
+	group = (int)syscall(SYS_pidfd_open, c->task->tgid, 0);
+	return group < 0 ? -errno : get_fd(group, fd);
+}
+
 int task_take_fd(struct call *c, int fd)
 {
-	scoped_fd pidfd = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
-	int got, r;
+	int got, r = task_find(c);
 
-	if (pidfd < 0 && errno == EINVAL)
-		pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
-	if (pidfd < 0) {
-		/* Not the leader of its group, whose descriptors it shares. */
-		r = task_status(c);
+	if (r < 0)
+		return r;
+	got = take_fd_of(c, fd);
+	if (got == -ESRCH && !c->fresh) {
+		r = task_new(c);
 		if (r < 0)
 			return r;
-		pidfd = (int)syscall(SYS_pidfd_open, c->task->tgid, 0);
+		got = take_fd_of(c, fd);
 	}
-	if (pidfd < 0)
-		return -EACCES;
-	got = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (got < 0)
-		return errno == EBADF ? -EBADF : -EACCES;
+		return got == -EBADF ? -EBADF : -EACCES;
+	/* SECURITY: what is remembered may be in part about a successor. */
 	if (!notify_valid(c->listener, c->id)) {
 		scope_close(&got);
+		task_drop(c->task);
 		return ANSWER_GONE;
 	}
 	return got;

@@ -239,10 +239,19 @@ static bool is_lifted(const struct protect_name *n, const struct sv *opens, size
 static void look_here(struct sv path, bool top, bool fold, const struct protect_open *open,
 		      struct protect_hit *hit)
 {
+	struct sv rest = path;
+	const struct sv name = sv_cut(&rest, '/');
+	/* A short name, or one in another script, may stand for any. */
+	const bool any = fold && ((unsigned char)path.p[0] >= 0x80 || sv_find(name, '~') != SIZE_MAX);
+
+	/* What counts at any depth begins with a dot. */
+	if (!top && !any && path.p[0] != '.')
+		return;
 	for (const struct protect_name *n = protect_names; n->name; n++) {
 		enum protect_rel rel;
 
-		if ((n->where == PROTECT_TOP && !top) || (!fold && n->name[0] != path.p[0]))
+		if ((n->where == PROTECT_TOP && !top) ||
+		    (!any && lower(n->name[0]) != lower(path.p[0])))
 			continue;
 		rel = match_here(sv_from(n->name), path, fold);
 		if (rel > hit->rel && !is_lifted(n, open->v, open->n))
@@ -256,9 +265,7 @@ struct protect_hit protect_match(struct sv path, bool fold, const struct protect
 	bool top = true;
 
 	while (path.n) {
-		/* Names that count at any depth begin with a dot; a short name does not. */
-		if (top || fold || path.p[0] == '.')
-			look_here(path, top, fold, open, &hit);
+		look_here(path, top, fold, open, &hit);
 		(void)sv_cut(&path, '/');
 		top = false;
 	}

@@ -97,6 +97,46 @@ static int meta(void)
 	return 0;
 }
 
+/* Opens are not trapped here: what was opened before is what counts. */
+static int times_of_open(void)
+{
+	const struct timespec ts[2] = { { 1000, 0 }, { 3000, 0 } };
+	char path[256];
+
+	if (chdir(ws) < 0)
+		return 1;
+	snprintf(path, sizeof(path), "%s/f", out);
+	results[0] = ERR(futimens(open("f", O_WRONLY), ts));
+	results[1] = ERR(futimens(open(path, O_RDONLY), ts));
+	results[2] = ERR(futimens(open(".git/hooks/x", O_RDONLY), ts));
+	results[3] = ERR(futimens(open(path, O_PATH), ts));
+	results[4] = ERR(futimens(open("f", O_PATH), ts));
+	results[5] = ERR(futimens(-1, ts));
+	results[6] = ERR(futimens(99, ts));
+	results[7] = ERR((int)syscall(SYS_utimensat, open("f", O_WRONLY), NULL, ts, 1));
+	snprintf(path, sizeof(path), "%s/written", out);
+	results[8] = ERR(futimens(open(path, O_WRONLY), ts));
+	return 0;
+}
+
+static void test_times_of_open(void)
+{
+	struct box b = make_box(BOX_META);
+
+	run_host("echo x >%s/written", out);
+	ok(box_run(&b, times_of_open) == 0, "the program runs");
+	ok(results[0] == 0 && stat_of(ws, "f").st_mtime == 3000, "who may write says when");
+	ok(results[1] == EACCES && results[2] == EACCES, "who may read does not (%d %d)",
+	   results[1], results[2]);
+	ok(results[3] == EBADF && results[4] == EBADF, "nor who only has a path (%d %d)",
+	   results[3], results[4]);
+	ok(results[5] == EBADF && results[6] == EBADF && results[7] == EINVAL,
+	   "errors as the kernel has them (%d %d %d)", results[5], results[6], results[7]);
+	ok(stat_of(out, "f").st_mtime != 3000 && stat_of(ws, ".git/hooks/x").st_mtime != 3000,
+	   "nothing was changed there");
+	ok(results[8] == 0, "a file that was given open to write to is one (%d)", results[8]);
+}
+
 static void test_meta(void)
 {
 	static const int inside[] = { 0, 2, 3, 5, 6, 9, 13, 14, 15, 16, 19 };
@@ -554,6 +594,7 @@ int main(void)
 	snprintf(text, sizeof(text), "fs.write:r:%s/**", ws);
 	box_cap(&set, CAP_GRANT, text);
 	test_meta();
+	test_times_of_open();
 	test_net();
 	test_whose(false);
 	test_whose(true);
