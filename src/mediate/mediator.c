@@ -111,6 +111,7 @@ void mediate_free(struct mediator *m)
 {
 	if (!m)
 		return;
+	notify_roam(m);
 	for (size_t i = 0; i < SHADOWS; i++)
 		shadow_drop(m, &m->shadows[i]);
 	for (size_t i = 0; i < TASKS; i++)
