@@ -385,7 +385,7 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 
 static void shadow_done(struct mediator *m, struct shadow *s)
 {
-	struct call c = { .m = m, .tid = s->pid, .op = MEDIATE_WRITE, .fd = -1, .root = -1 };
+	struct call c = { .m = m, .tid = s->pid, .op = MEDIATE_WRITE, .fd = -1 };
 	struct place p = { .dir = s->dir };
 	char bytes[GITFILE_MAX];
 	const ssize_t n = pread(s->bytes, bytes, sizeof(bytes), 0);

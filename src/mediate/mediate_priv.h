@@ -34,6 +34,8 @@
 
 enum {
 	TASKS = 64,  /* remembered, by thread id */
+	COMMS = 8,
+	STREAK = 16,
 	SHADOWS = 8, /* .git files being written */
 	LISTENERS = 32,
 	DEVICES = 32,	/* file systems known to hold files */
@@ -62,6 +64,12 @@ struct task {
 	pid_t tgid;
 	uid_t uid;
 	gid_t gid;
+};
+
+/* /proc/TID/comm, open. */
+struct comm {
+	pid_t tid; /* 0: none */
+	int fd;
 };
 
 /* A .git file under construction: the target writes to memory, we check and install. */
@@ -120,12 +128,14 @@ struct mediator {
 	bool read_nots; /* something is hidden from reading by a rule */
 	bool put_nots;
 	int self, proc, root; /* /proc/self/fd, /proc, / */
+	int jail;	      /* the one root of all who ask, where it is not ours; -1: not known */
 	int order;	      /* see mediate_options.order */
 	pid_t pid;	      /* whose /proc/self that is */
 	bool is_root;
 	int inotify;
 	struct shadow shadows[SHADOWS];
 	struct task tasks[TASKS];
+	struct comm comms[COMMS];
 	uint64_t umask_seen; /* when a umask() was last on its way, in ms */
 	struct listener listeners[LISTENERS];
 	size_t listeners_n;
@@ -134,7 +144,9 @@ struct mediator {
 	struct bound bound[BOUND];
 	size_t bound_n;
 	struct seccomp_notif req;
-	pid_t near; /* who asked last, while we are bound to its processor; else 0 */
+	pid_t last;	 /* who was given a descriptor last */
+	unsigned streak; /* so often before, and nobody else between */
+	bool near;	 /* we are bound to a processor, and else may run anywhere */
 	cpu_set_t anywhere;
 	bool ran; /* an exec was let through */
 	unsigned serial;
@@ -155,7 +167,6 @@ struct call {
 	int fd;	    /* for ANSWER_FD; owned */
 	unsigned fd_flags;
 	enum mediate_op op;
-	int root; /* the target's root once asked for; owned unless it is ours */
 	char text[2][PATH_MAX];
 };
 
@@ -187,6 +198,7 @@ int task_status(struct call *c);	  /* fills call.task; 0 or -errno */
 int task_take_fd(struct call *c, int fd); /* the descriptor itself */
 void task_comm(struct call *c, char to[16]);
 void task_drop(struct task *t);
+void comm_drop(struct comm *k);
 
 /* --- place.c --- */
 

@@ -71,7 +71,7 @@ static struct mediator *alloc(const struct mediate_options *opt)
 	m->keep = (struct arena)ARENA_INIT(KEEP_MAX);
 	m->scratch = (struct arena)ARENA_INIT(SCRATCH_MAX);
 	m->text = (struct buf)BUF_INIT(CAP_TEXT_MAX);
-	m->self = m->proc = m->root = m->inotify = m->order = -1;
+	m->self = m->proc = m->root = m->jail = m->inotify = m->order = -1;
 	m->is_root = geteuid() == 0;
 	for (size_t i = 0; i < TASKS; i++)
 		m->tasks[i].proc = m->tasks[i].status = m->tasks[i].pidfd = -1;
@@ -116,6 +116,8 @@ void mediate_free(struct mediator *m)
 		shadow_drop(m, &m->shadows[i]);
 	for (size_t i = 0; i < TASKS; i++)
 		task_drop(&m->tasks[i]);
+	for (size_t i = 0; i < COMMS; i++)
+		comm_drop(&m->comms[i]);
 	bound_clear(m);
 	for (size_t i = 0; i < m->listeners_n; i++)
 		scope_close(&m->listeners[i].fd);
@@ -126,6 +128,7 @@ void mediate_free(struct mediator *m)
 	scope_close(&m->self);
 	scope_close(&m->proc);
 	scope_close(&m->root);
+	scope_close(&m->jail);
 	scope_close(&m->inotify);
 	scope_close(&m->order);
 	arena_clear(&m->keep);
@@ -230,7 +233,7 @@ static int run_op(struct call *c)
 
 static void serve(struct mediator *m, int listener)
 {
-	struct call c = { .m = m, .listener = listener, .fd = -1, .root = -1 };
+	struct call c = { .m = m, .listener = listener, .fd = -1 };
 	const int got = notify_recv(m, listener);
 	int r = -ENOSYS;
 
@@ -238,14 +241,13 @@ static void serve(struct mediator *m, int listener)
 		return;
 	c.id = m->req.id;
 	c.tid = (pid_t)m->req.pid;
-	if (c.tid != m->near)
+	if (c.tid != m->last)
 		notify_roam(m);
 	c.nr = m->req.data.nr;
 	c.arg = m->req.data.args;
 	m->has_event = false;
 	if (notify_is_ours(&m->req) && c.tid > 0)
 		r = run_op(&c);
-	scope_close(&c.root);
 	finish(&c, r);
 }
 

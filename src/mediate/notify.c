@@ -68,9 +68,9 @@ int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags)
 /*
  * A target that is woken to take a descriptor is put on any processor that sleeps, and so
  * are we when it has: in a virtual machine that takes longer than everything else. So both
- * are held on this one meanwhile. The target runs nothing of its own before it is let go;
- * we stay until somebody else asks, since who unpacks files asks again at once. That
- * holding may fail changes nothing but the time it takes.
+ * are held on this one meanwhile. The target runs nothing of its own before it is let go.
+ * We stay if it asks again and again, as who unpacks files does, until somebody else asks.
+ * That holding may fail changes nothing but the time it takes.
  */
 static bool hold(pid_t tid, size_t here, cpu_set_t *ret_was)
 {
@@ -93,12 +93,16 @@ int notify_addfd_near(struct call *c)
 	bool held;
 	int n;
 
-	if (!c->m->near && known && hold(0, here, &c->m->anywhere))
-		c->m->near = c->tid;
+	c->m->streak = c->tid == c->m->last ? c->m->streak + 1 : 0;
+	c->m->last = c->tid;
+	if (!c->m->near && known)
+		c->m->near = hold(0, here, &c->m->anywhere);
 	held = known && hold(c->tid, here, &its);
 	n = notify_addfd(c->listener, c->id, c->fd, c->fd_flags);
 	if (held)
 		(void)sched_setaffinity(c->tid, sizeof(its), &its);
+	if (c->m->streak < STREAK)
+		notify_roam(c->m);
 	return n;
 }
 
@@ -106,5 +110,5 @@ void notify_roam(struct mediator *m)
 {
 	if (m->near)
 		(void)sched_setaffinity(0, sizeof(m->anywhere), &m->anywhere);
-	m->near = 0;
+	m->near = false;
 }

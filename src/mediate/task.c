@@ -36,6 +36,13 @@ void task_drop(struct task *t)
 	*t = (struct task){ .proc = -1, .status = -1, .pidfd = -1 };
 }
 
+void comm_drop(struct comm *k)
+{
+	if (k->tid)
+		scope_close(&k->fd);
+	*k = (struct comm){ .fd = -1 };
+}
+
 static int task_new(struct call *c)
 {
 	struct task *t = c->task;
@@ -101,11 +108,21 @@ int task_fd(struct call *c, int fd)
 
 int task_root(struct call *c)
 {
+	int fd;
+
 	if (!c->m->opt.own_mounts)
 		return c->m->root;
-	if (c->root < 0)
-		c->root = task_open(c, "root", O_DIRECTORY);
-	return c->root;
+	if (c->m->jail >= 0)
+		return c->m->jail;
+	fd = task_open(c, "root", O_DIRECTORY);
+	/* SECURITY: a successor's would be taken for that of everybody who asks from now on. */
+	if (fd >= 0 && !notify_valid(c->listener, c->id)) {
+		scope_close(&fd);
+		return ANSWER_GONE;
+	}
+	if (fd >= 0)
+		c->m->jail = fd;
+	return fd;
 }
 
 int task_read(struct call *c, uint64_t at, void *to, size_t n)
@@ -316,18 +333,24 @@ int task_take_fd(struct call *c, int fd)
 	return got;
 }
 
+/*
+ * Who runs one program, or looks for it in one directory after the other, has a name of its
+ * own each time. Finding the file is what takes long, so it stays open for a while; a thread
+ * that is gone shows by an empty read.
+ */
 void task_comm(struct call *c, char to[16])
 {
-	const bool known = c->m->tasks[(unsigned)c->tid % TASKS].tid == c->tid;
-	scoped_fd fd = -1;
+	struct comm *k = &c->m->comms[(unsigned)c->tid % COMMS];
+	ssize_t n = k->tid == c->tid ? pread(k->fd, to, 15, 0) : 0;
 	char name[32];
-	ssize_t n;
 
-	/* Who asks for the first time often asks for nothing else: its directory is not kept. */
-	(void)snprintf(name, sizeof(name), "%d/comm", c->tid);
-	fd = known ? open_below(c, "comm", O_RDONLY)
-		   : openat(c->m->proc, name, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, to, 15);
+	if (n <= 0) {
+		comm_drop(k);
+		(void)snprintf(name, sizeof(name), "%d/comm", c->tid);
+		k->fd = openat(c->m->proc, name, O_RDONLY | O_CLOEXEC);
+		k->tid = k->fd < 0 ? 0 : c->tid;
+		n = k->fd < 0 ? 0 : pread(k->fd, to, 15, 0);
+	}
 	if (n < 0)
 		n = 0;
 	if (n > 0 && to[n - 1] == '\n')

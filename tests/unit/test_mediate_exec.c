@@ -30,7 +30,7 @@ static char *two_pages(void)
 
 static void run(const char *const *argv)
 {
-	(void)syscall(SYS_execve, "/nowhere", argv, NULL);
+	(void)syscall(SYS_execve, "/dev/null", argv, NULL);
 }
 
 static int plain(void)
@@ -85,7 +85,7 @@ static void test_plain(void)
 
 	ok(box_run(&b, plain) == 0, "programs are run");
 	ok(b.events_n == 6, "and seen (%zu)", b.events_n);
-	is_str(b.events[0].object, "/nowhere", "which");
+	is_str(b.events[0].object, "/dev/null", "which");
 	is_str(b.events[0].extra, "a  c", "an empty argument is one");
 	is_str(b.events[1].extra, "", "none");
 	is_str(b.events[2].extra, "", "nor a list of them");
@@ -112,6 +112,41 @@ static void test_borders(void)
 	is_str(b.events[2].extra, "one two", "an address in two parts");
 	is_str(b.events[3].extra, "one two ", "up to what cannot be read");
 	is_str(b.events[4].extra, "one two", "up to where the list cannot");
+}
+
+static int missing(void)
+{
+	static const char *const none[] = { NULL };
+	char longer[MEDIATE_TEXT + 64];
+	struct stat st;
+
+	/* Who looked is remembered. */
+	(void)stat("/nowhere", &st);
+	results[0] = syscall(SYS_execve, "/nowhere", none, NULL) < 0 ? errno : 0;
+	results[1] = syscall(SYS_execve, "nowhere", none, NULL) < 0 ? errno : 0;
+	results[2] = syscall(SYS_execve, "/dev/null/x", none, NULL) < 0 ? errno : 0;
+	results[3] = syscall(SYS_execve, "/proc/self/fd/99", none, NULL) < 0 ? errno : 0;
+	memset(longer, 'x', sizeof(longer));
+	longer[0] = longer[8] = '/';
+	memcpy(longer + 1, "nowhere", 7);
+	for (size_t i = 200; i < sizeof(longer); i += 200)
+		longer[i] = '/';
+	longer[sizeof(longer) - 1] = 0;
+	results[4] = syscall(SYS_execve, longer, none, NULL) < 0 ? errno : 0;
+	return 0;
+}
+
+static void test_missing(void)
+{
+	struct box b = make_box();
+
+	ok(box_run(&b, missing) == 0, "programs are looked for");
+	ok(results[0] == ENOENT && results[1] == ENOENT && results[2] == ENOTDIR &&
+		   results[3] == ENOENT && results[4] == ENOENT,
+	   "errors like the kernel's (%d %d %d %d %d)", results[0], results[1], results[2],
+	   results[3], results[4]);
+	ok(b.events_n == 4, "what is known not to be there is no start (%zu)", b.events_n);
+	is_str(b.events[0].object, "nowhere", "anything else is seen");
 }
 
 static void test_bytes(void)
@@ -155,6 +190,7 @@ int main(void)
 {
 	test_plain();
 	test_borders();
+	test_missing();
 	test_bytes();
 	return tap_done();
 }
