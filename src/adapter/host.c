@@ -77,6 +77,11 @@ static int find_traps(struct compile *c)
 	c->mediate = f->seccomp_notify && !f->seccomp_listener_exists && f->seccomp_addfd &&
 		     f->landlock_abi && !cap_set_kernel(c->set, "io_uring") &&
 		     !cap_set_kernel(c->set, "nested-userns");
+	if (!c->mediate && c->shows_ours)
+		return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0,
+				 "writ's own files could be read and cannot be hidden here: name "
+				 "directories beside " SV_FMT,
+				 SV_ARG(c->place->own[0]));
 	if (!c->mediate)
 		return 0;
 	for (size_t i = 0; i < c->roots.n; i++) {

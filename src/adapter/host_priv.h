@@ -39,6 +39,7 @@ struct compile {
 	struct host_view *view;
 	bool a_tier; /* own mounts */
 	bool mediate, read_traps;
+	bool shows_ours; /* a tree that may be read holds writ's own files */
 	bool exec_list; /* only named programs run */
 	bool no_exec;	/* while rules are written: without the right to run */
 	uint32_t layer; /* while rules are written: of which ruleset; 0: the jail's own */
@@ -59,7 +60,9 @@ must_check int skeleton_known(struct compile *c); /* its directories are there a
 must_check int skeleton_own(struct compile *c);
 must_check int skeleton_dirs(struct compile *c, struct sv path); /* its parents, not itself */
 bool skeleton_made(struct sv path);				 /* is a file of ours there? */
-bool skeleton_holds(struct sv path); /* does a part of the skeleton lie at or below it? */
+/* Does a part of the skeleton lie at or below it? Is it such a part, and nothing else? */
+bool skeleton_holds(const struct compile *c, struct sv path);
+bool skeleton_is(const struct compile *c, struct sv path);
 
 /* host.c */
 bool host_shows(const struct compile *c, struct sv path); /* is it in a tree that is shown whole? */

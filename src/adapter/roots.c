@@ -68,7 +68,7 @@ static int add_root(struct compile *c, const struct root *root)
 /* Is there something of ours at @path or below it? */
 static bool is_split(const struct compile *c, struct sv path)
 {
-	return skeleton_holds(path) || trust_holds(c, path);
+	return skeleton_holds(c, path) || trust_holds(c, path);
 }
 
 /*
@@ -100,10 +100,8 @@ static int add_entries(struct compile *c, const struct root *root)
 		one.path = sv_from(name);
 		one.optional = true;
 		/* A link is shown as a link; where it leads has to be granted itself. */
-		if (r == 0 && e->d_type != DT_LNK)
+		if (r == 0 && e->d_type != DT_LNK && !skeleton_is(c, one.path))
 			r = is_split(c, one.path) ? add_entries(c, &one) : add_root(c, &one);
-		else if (r == 0)
-			r = 0;
 	}
 	closedir(d);
 	return r;
@@ -196,6 +194,24 @@ static int mark_denied(struct compile *c)
 	return 0;
 }
 
+/*
+ * SECURITY: nothing can be laid over writ's own files where there are no mounts. So whoever
+ * may read a tree that holds them asks the mediator for each file of it.
+ */
+static void mark_ours(struct compile *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
+		for (size_t k = 0; c->place->own[i].n && k < c->roots.n; k++) {
+			struct root *root = &c->roots.v[k];
+
+			if (!root->whole || !path_below(c->place->own[i], root->path))
+				continue;
+			root->hides |= !root->by_name;
+			root->by_name = true;
+			c->shows_ours = true;
+		}
+}
+
 int host_roots_find(struct compile *c)
 {
 	int r = 0;
@@ -204,6 +220,8 @@ int host_roots_find(struct compile *c)
 		r = from_cap(c, &c->set->caps.v[i]);
 	if (r == 0)
 		r = mark_denied(c);
+	if (r == 0 && !c->a_tier)
+		mark_ours(c);
 	if (r == 0 && c->roots.n)
 		qsort(c->roots.v, c->roots.n, sizeof(c->roots.v[0]), by_path);
 	return r;

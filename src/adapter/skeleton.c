@@ -8,14 +8,35 @@
 
 #include "base/banned.h"
 
-/* Parts of the new root that are ours whatever the policy opens. */
-static const char *const ours[] = { "/dev", "/etc",	  "/proc",    "/run/user", "/run/writ",
-				    "/tmp", "/var/agent", "/var/tmp", NULL };
+/*
+ * Parts of the root that are the session's own whatever the policy opens: in both tiers, then
+ * where it has a root of its own. In /etc some files are ours and the others the host's.
+ */
+static const char *const ours[] = { "/dev", "/proc", "/sys", NULL };
+static const char *const ours_in_a[] = { "/run/user",  "/run/writ", "/tmp",
+					 "/var/agent", "/var/tmp",  NULL };
 
-bool skeleton_holds(struct sv path)
+static bool any_below(const char *const *list, struct sv path)
+{
+	for (; *list; list++)
+		if (path_below(sv_from(*list), path))
+			return true;
+	return false;
+}
+
+bool skeleton_holds(const struct compile *c, struct sv path)
+{
+	return any_below(ours, path) ||
+	       (c->a_tier && (any_below(ours_in_a, path) || path_below(SV("/etc"), path)));
+}
+
+bool skeleton_is(const struct compile *c, struct sv path)
 {
 	for (size_t i = 0; ours[i]; i++)
-		if (path_below(sv_from(ours[i]), path))
+		if (sv_is(path, ours[i]))
+			return true;
+	for (size_t i = 0; c->a_tier && ours_in_a[i]; i++)
+		if (sv_is(path, ours_in_a[i]))
 			return true;
 	return false;
 }

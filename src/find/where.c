@@ -63,6 +63,25 @@ static struct sv own_dir(struct arena *a, const char *given, struct sv xdg, stru
 	return home.n ? sv_from(arena_fmt(a, SV_FMT "/%s/writ", SV_ARG(home), fallback)) : SV("");
 }
 
+/* Where @path leads, as far as it is there: links in it must mean the same inside and outside. */
+static struct sv physical(struct arena *a, struct sv path)
+{
+	size_t cut = path.n;
+	char real[PATH_MAX];
+
+	while (cut > 1) {
+		const char *head = arena_str(a, sv_sub(path, 0, cut));
+
+		if (!head || realpath(head, real))
+			return head ? sv_from(arena_fmt(a, "%s" SV_FMT, real[1] ? real : "",
+							SV_ARG(sv_skip(path, cut))))
+				    : SV("");
+		while (--cut && path.p[cut] != '/')
+			;
+	}
+	return path;
+}
+
 int find_keep(struct arena *a, const char *path, struct sv text, struct writ_err *err)
 {
 	const size_t slash = sv_rfind(sv_from(path), '/');
@@ -177,6 +196,8 @@ int find_where(struct arena *a, const struct find_options *opt, struct find_wher
 			  ".local/state");
 	if ((w.config.n && w.config.p[0] != '/') || (w.state.n && w.state.p[0] != '/'))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "directories of writ are named from /");
+	w.config = physical(a, w.config);
+	w.state = physical(a, w.state);
 	r = find_realm(a, opt->make_realm, &w, err);
 	if (r == 0)
 		*ret = w;

@@ -22,12 +22,14 @@ static bool may_read(struct call *c, struct sv path)
 	struct mediator *m = c->m;
 	struct cap_verdict v;
 
-	if (m->opt.own_mounts || path.n == 0 || is_private(m, path) ||
+	if (m->opt.own_mounts || path.n == 0 || is_private(m, path) || is_read_fixed(m, path) ||
 	    sv_starts(path, SV("/memfd:")))
 		return true;
-	for (size_t i = 0; i < m->opt.read_fixed_n; i++)
-		if (is_below(path, m->opt.read_fixed[i]))
-			return true;
+	/* SECURITY: no rule for files is about these, also not one for all files. */
+	if (is_below(path, SV("/sys")))
+		return false;
+	if (is_below(path, SV("/dev")))
+		return may_read_device(m, path);
 	return may(m, WANT_READ, path, &v);
 }
 

@@ -38,6 +38,11 @@ bool is_private(const struct mediator *m, struct sv path)
 	return in_any(path, m->opt.private_dirs, m->opt.private_dirs_n);
 }
 
+bool is_read_fixed(const struct mediator *m, struct sv path)
+{
+	return in_any(path, m->opt.read_fixed, m->opt.read_fixed_n);
+}
+
 /* Is @path at or below what the literal segments of @seq name? */
 static bool starts_with(const struct cap_seq *seq, struct sv path)
 {
@@ -109,7 +114,7 @@ int deny_row(struct call *c, struct sv object, const struct protect_name *row)
 /* --- Asking the policy --- */
 
 static bool request(struct mediator *m, const char *action, struct sv resource, bool path,
-		    struct cap *ret)
+		    const char *params, struct cap *ret)
 {
 	struct writ_err err = { 0 };
 
@@ -126,6 +131,7 @@ static bool request(struct mediator *m, const char *action, struct sv resource, 
 		return false;
 	if (!path)
 		buf_sv(&m->text, resource);
+	buf_str(&m->text, params);
 	return !m->text.failed &&
 	       cap_parse(&m->scratch, CAP_REQUEST, buf_view(&m->text), ret, &err) == 0;
 }
@@ -163,9 +169,22 @@ struct cap_verdict decide_text(struct mediator *m, const char *action, struct sv
 	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
 	struct cap req;
 
-	if (request(m, action, resource, resource.n && resource.p[0] == '/', &req))
+	if (request(m, action, resource, resource.n && resource.p[0] == '/', "", &req))
 		v = ask(m, &req);
 	return v;
+}
+
+bool may_read_device(struct mediator *m, struct sv path)
+{
+	struct cap req;
+
+	return request(m, "dev.use", path, true, ";o=r", &req) && ask(m, &req).answer == CAP_ALLOW;
+}
+
+/* SECURITY: keys and records of writ itself are out of reach, whatever a rule says. */
+static bool is_ours(const struct mediator *m, struct sv path)
+{
+	return in_any(path, m->opt.closed_dirs, m->opt.closed_dirs_n);
 }
 
 bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict *ret_v)
@@ -174,6 +193,10 @@ bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict 
 		[WANT_WRITE] = "fs.write", [WANT_PUT] = "fs.put", [WANT_READ] = "fs.read"
 	};
 
+	if (is_ours(m, path)) {
+		*ret_v = (struct cap_verdict){ CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
+		return false;
+	}
 	*ret_v = decide_text(m, actions[want], path);
 	if (ret_v->answer != CAP_ALLOW)
 		return false;
@@ -198,9 +221,11 @@ int decide_path(struct call *c, enum want want, struct sv path)
 {
 	struct cap_verdict v;
 
-	if (is_private(c->m, path) || is_shared(c->m, path) || may(c->m, want, path, &v))
+	if (is_private(c->m, path) || is_shared(c->m, path) ||
+	    (want == WANT_READ && is_read_fixed(c->m, path)) || may(c->m, want, path, &v))
 		return 0;
-	return deny(c, path, v.rule, reason(c->m, &v));
+	return deny(c, path, v.rule,
+		    is_ours(c->m, path) ? "writ keeps its own files there" : reason(c->m, &v));
 }
 
 /* --- Writable trees and the names that hold in them --- */
@@ -412,7 +437,7 @@ struct protect_hit protected_at(struct mediator *m, int dir, struct sv path)
 	 * The outer tree may be a grant that does not reach this far, and some names count
 	 * at the top of a tree only: ask those that do.
 	 */
-	if (!request(m, "fs.put", path, true, &req))
+	if (!request(m, "fs.put", path, true, "", &req))
 		return hit;
 	hit = (struct protect_hit){ PROTECT_CLEAR, NULL };
 	for (size_t i = 0; i < m->roots_n; i++) {

@@ -229,12 +229,14 @@ enum want { WANT_WRITE = 0, WANT_PUT, WANT_READ };
 
 bool is_private(const struct mediator *m, struct sv path);
 bool is_shared(const struct mediator *m, struct sv path); /* see mediate_options.shared_dirs */
+bool is_read_fixed(const struct mediator *m, struct sv path); /* by every session */
 bool is_below(struct sv path, struct sv dir);
 /* Landlock alone decides there: private directories, /proc. */
 bool is_left_to_kernel(const struct mediator *m, const struct place *p);
 /* 0, or -EACCES with an event. */
 int decide_path(struct call *c, enum want want, struct sv path);
 bool may(struct mediator *m, enum want want, struct sv path, struct cap_verdict *ret_v);
+bool may_read_device(struct mediator *m, struct sv path);
 struct protect_hit protected_at(struct mediator *m, int dir, struct sv path);
 bool device_is_plain(struct mediator *m, int fd, dev_t dev);
 int deny(struct call *c, struct sv object, uint32_t rule, const char *why);

@@ -242,7 +242,8 @@ static void look_here(struct sv path, bool top, bool fold, const struct protect_
 	struct sv rest = path;
 	const struct sv name = sv_cut(&rest, '/');
 	/* A short name, or one in another script, may stand for any. */
-	const bool any = fold && ((unsigned char)path.p[0] >= 0x80 || sv_find(name, '~') != SIZE_MAX);
+	const bool any =
+		fold && ((unsigned char)path.p[0] >= 0x80 || sv_find(name, '~') != SIZE_MAX);
 
 	/* What counts at any depth begins with a dot. */
 	if (!top && !any && path.p[0] != '.')

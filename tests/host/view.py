@@ -48,6 +48,46 @@ def _(w):
     w.ok(r.code == 0 and "/usr/bin" in r.text, "without PATH there is a default", r)
 
 
+@test("writ's own files")
+def _(w):
+    (w.home / "note").write_text("a note\n")
+    w.exits(w.run("true"), 0, "there are some")
+    keys = w.state / "keys"
+    w.ok(any("PRIVATE KEY" in f.read_text() for f in keys.iterdir()), "keys among them", keys)
+    script = (f"cat {w.home}/note; cat $WRIT_POLICY | head -1; echo kept >$HOME/x; cat $HOME/x; cat {w.state}/*/* {keys}/*;"
+              f" ls {w.state} {keys}; cd {w.state.parent} && cat writ/keys/* </dev/null; head -1 writ/realm; ln {w.state}/realm r; cp {w.state}/realm c; cat c r")
+    names = [*(f.name for f in keys.iterdir()), "homes", "sessions"]
+    for tier in "AB":
+        r = w.sh(script, opts=("--tier", tier, "--allow", f"read:{w.home}"))
+        w.ok(r.text.startswith("a note\n# ") and "kept\n" in r.text, f"tier {tier}: the home around them, the policy and a home of its own", r)
+        w.ok("PRIVATE" not in r.text and "l-" not in r.text and not any(n in r.text.split() for n in names), f"tier {tier}: none of them", r)
+
+
+@test("where writ keeps its files may be a link")
+def _(w):
+    (w.dir / "real").mkdir()
+    (w.dir / "link").symlink_to("real")
+    os.chown(w.dir / "real", *(os.stat(w.ws).st_uid, os.stat(w.ws).st_gid))
+    env = {**w.env, "XDG_STATE_HOME": str(w.dir / "link")}
+    for tier in "AB":
+        r = w.sh(f"echo ok; cat {w.dir}/real/writ/keys/* {w.dir}/link/writ/keys/*", env=env, opts=("--tier", tier, "--allow", f"read:{w.dir}/real"))
+        w.ok(r.text == "ok\n", f"tier {tier}: it starts, and hides them", r)
+    w.ok((w.dir / "real/writ/keys").is_dir(), "control: there they are")
+
+
+@test("a rule for all files")
+def _(w):
+    for tier in "AB":
+        opts = ("--tier", tier)
+        w.ok("Permission" in (r := w.sh("ls /var/log", opts=opts)).said or "No such" in r.said, f"tier {tier}: control: /var/log is not shown", r)
+        r = w.sh("ls / /var/log /usr | wc -l; echo x >/dev/null && echo y >$TMPDIR/y && echo written; cat /proc/self/comm;"
+                 " head -c 1 /dev/zero | wc -c; echo z >z && cat z", opts=(*opts, "--allow", "read:/", "--allow", "write:."))
+        lines = r.text.split()
+        w.ok(int(lines[0]) > 20 and lines[1:] == ["written", "cat", "1", "z"], f"tier {tier}: everything can be seen, and a session's own is its own", r)
+        r = w.sh("ls /sys/kernel; ls /dev | grep -x mem; head -c 1 /dev/kmsg; cat /dev/mem; touch /var/lib/w /etc/w /w", opts=(*opts, "--allow", "read:/", "--allow", "write:."))
+        w.ok(not r.text, f"tier {tier}: but no devices, and nothing is written", r)
+
+
 @test("/etc")
 def _(w):
     r = w.sh("id -un; getent passwd $(id -u) | cut -d: -f6; cat /etc/hostname; grep -c . /etc/passwd; cat /etc/shadow")

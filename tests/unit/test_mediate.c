@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -219,65 +218,6 @@ static void test_open(void)
 		   b.events[0].comm[0] && strstr(b.events[0].extra, "no rule"),
 	   "with who and why");
 	ok(b.events_n == 4, "and only denials (%zu)", b.events_n);
-}
-
-/* --- Processors --- */
-
-static bool runs_on(const cpu_set_t *want)
-{
-	cpu_set_t is;
-
-	return sched_getaffinity(0, sizeof(is), &is) == 0 && CPU_EQUAL(&is, want);
-}
-
-static void *other_thread(void *arg)
-{
-	for (int i = 0; i < 200; i++)
-		*(int *)arg |= open_close("old", O_RDWR);
-	return NULL;
-}
-
-/* While a descriptor is handed over, who waits for it is kept on one processor. */
-static int processors(void)
-{
-	cpu_set_t all, one;
-	pthread_t t;
-	int found = 0;
-
-	if (chdir(ws) < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
-		return 1;
-	results[0] = open_close("old", O_RDWR);
-	results[1] = runs_on(&all);
-	results[2] = pthread_create(&t, NULL, other_thread, &found);
-	results[3] = 0;
-	for (int i = 0; i < 200; i++)
-		results[3] |= open_close("old", O_RDWR);
-	results[2] |= pthread_join(t, NULL);
-	results[4] = found;
-	results[5] = runs_on(&all);
-	CPU_ZERO(&one);
-	for (size_t i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &all)) {
-			CPU_SET(i, &one);
-			break;
-		}
-	if (sched_setaffinity(0, sizeof(one), &one) < 0)
-		return 2;
-	results[6] = open_close("old", O_RDWR);
-	results[7] = runs_on(&one);
-	return 0;
-}
-
-static void test_processors(void)
-{
-	struct box b = make_box(BOX_WRITE);
-
-	fresh();
-	ok(box_run(&b, processors) == 0, "the program runs");
-	ok(results[0] == 0 && results[1] == 1, "who was given a file may run where it could before");
-	ok(results[2] == 0 && results[3] == 0 && results[4] == 0 && results[5] == 1,
-	   "so may threads that ask in turn (%d %d %d)", results[2], results[3], results[4]);
-	ok(results[6] == 0 && results[7] == 1, "or who chose one processor itself");
 }
 
 /* --- Links and other tricks --- */
@@ -992,7 +932,6 @@ int main(void)
 	cap(&set, CAP_GRANT, "fs.read", "", "/**");
 	cap(&set, CAP_GRANT, "fs.write", ws, "/**");
 	test_open();
-	test_processors();
 	test_tricks();
 	test_pipes();
 	test_names();

@@ -1,0 +1,114 @@
+#include "tap.h"
+
+#include "mediated.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+/* Where threads run that are given files, and the mediator that gives them. */
+
+static char ws[64];
+static struct cap_set set;
+
+static struct box make_box(unsigned traps)
+{
+	return (struct box){ .traps = traps,
+			     .opt = { .set = &set, .realm = SV("r"), .workspace = sv_from(ws) } };
+}
+
+static int open_close(const char *path, int flags)
+{
+	const int fd = open(path, flags | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static bool runs_on(const cpu_set_t *want)
+{
+	cpu_set_t is;
+
+	return sched_getaffinity(0, sizeof(is), &is) == 0 && CPU_EQUAL(&is, want);
+}
+
+static void *other_thread(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		*(int *)arg |= open_close("old", O_RDWR);
+	return NULL;
+}
+
+/* While a descriptor is handed over, who waits for it is kept on one processor. */
+static int processors(void)
+{
+	cpu_set_t all, one;
+	pthread_t t;
+	int found = 0;
+
+	if (chdir(ws) < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
+		return 1;
+	results[0] = open_close("old", O_RDWR);
+	results[1] = runs_on(&all);
+	results[2] = pthread_create(&t, NULL, other_thread, &found);
+	results[3] = 0;
+	for (int i = 0; i < 200; i++)
+		results[3] |= open_close("old", O_RDWR);
+	results[2] |= pthread_join(t, NULL);
+	results[4] = found;
+	results[5] = runs_on(&all);
+	CPU_ZERO(&one);
+	for (size_t i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all)) {
+			CPU_SET(i, &one);
+			break;
+		}
+	if (sched_setaffinity(0, sizeof(one), &one) < 0)
+		return 2;
+	results[6] = open_close("old", O_RDWR);
+	results[7] = runs_on(&one);
+	return 0;
+}
+
+static void test_processors(void)
+{
+	struct box b = make_box(BOX_WRITE);
+
+	ok(box_run(&b, processors) == 0, "the program runs");
+	ok(results[0] == 0 && results[1] == 1, "who was given a file runs where it could before");
+	ok(results[2] == 0 && results[3] == 0 && results[4] == 0 && results[5] == 1,
+	   "so may threads that ask in turn (%d %d %d)", results[2], results[3], results[4]);
+	ok(results[6] == 0 && results[7] == 1, "or who chose one processor itself");
+}
+
+/* From outside: whoever served such calls may run where it could before, too. */
+static void test_mediator(void)
+{
+	struct box b = make_box(BOX_WRITE);
+	cpu_set_t all;
+
+	ok(sched_getaffinity(0, sizeof(all), &all) == 0 && box_run(&b, processors) == 0 &&
+		   runs_on(&all),
+	   "and so does the mediator");
+}
+
+int main(void)
+{
+	char text[128], file[96];
+
+	snprintf(ws, sizeof(ws), "/tmp/writ-mediate-XXXXXX");
+	if (!mkdtemp(ws))
+		return 1;
+	snprintf(text, sizeof(text), "fs.write:r:%s/**", ws);
+	box_cap(&set, CAP_GRANT, text);
+	box_cap(&set, CAP_GRANT, "fs.read:r:/**");
+	snprintf(file, sizeof(file), "%s/old", ws);
+	ok(mknod(file, S_IFREG | 0644, 0) == 0, "a file");
+	test_processors();
+	test_mediator();
+	(void)unlink(file);
+	(void)rmdir(ws);
+	arena_clear(&box_arena);
+	return tap_done();
+}
