@@ -180,6 +180,14 @@ static int set_view(struct compile *c)
 	v->tmp = c->place->tmp;
 	v->info = c->place->info;
 	v->state = c->place->state;
+	/* Names in /dev/shm would be everybody's: the mediator gives its own. */
+	if (c->mediate && c->place->shm.n) {
+		struct sv *shm = vec_push(c->a, &v->shared_dirs);
+
+		if (!shm)
+			return writ_nomem(c->err);
+		*shm = v->shm = c->place->shm;
+	}
 	return add_private(c, v->home) && add_private(c, v->tmp) ? 0 : writ_nomem(c->err);
 }
 

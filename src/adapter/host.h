@@ -20,6 +20,7 @@
 struct host_place {
 	struct sv home;	 /* the private HOME, kept per workspace */
 	struct sv tmp;	 /* tier B: the session's own temporary directory; else empty */
+	struct sv shm;	 /* tier B: stands for /dev/shm, by the mediator */
 	struct sv info;	 /* tier B: what /run/writ is in tier A; else empty */
 	struct sv rules; /* text for the agent: what it may do */
 	struct sv spawn; /* socket that agents are asked for over; with a NUL; empty: none */
@@ -77,6 +78,7 @@ struct host_view {
 	 * tell these apart, so the mediator writes there.
 	 */
 	VEC(struct sv) shared_dirs, host_roots;
+	struct sv shm; /* one of those, and what /dev/shm means; empty: that is a directory */
 	size_t mounted; /* of host_roots, the first: those that are there */
 	VEC(struct sv) read_roots; /* every open is mediated */
 	bool read_all; /* and Landlock lets read there: no open for reading is let through */

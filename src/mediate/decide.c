@@ -60,6 +60,8 @@ static bool starts_with(const struct cap_seq *seq, struct sv path)
 /* The session's own, though it cannot be left to the kernel. */
 bool is_shared(const struct mediator *m, struct sv path)
 {
+	if (m->opt.shm.n && is_below(path, m->opt.shm))
+		return true;
 	if (!in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) ||
 	    in_any(path, m->opt.host_roots, m->opt.host_roots_n))
 		return false;

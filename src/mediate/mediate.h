@@ -34,6 +34,7 @@ struct mediate_options {
 	 */
 	const struct sv *shared_dirs, *host_roots;
 	size_t shared_dirs_n, host_roots_n;
+	struct sv shm; /* what /dev/shm stands for in calls that come here; empty: itself */
 	const struct sv *closed_dirs; /* where writ keeps its own files, physical */
 	size_t closed_dirs_n;
 	bool own_mounts;   /* tier A: the target's root is not ours */

@@ -402,6 +402,28 @@ static int below_own_fd(const char *path, const char **ret_rest)
 	return -1;
 }
 
+/*
+ * Semaphores and shared memory have names in a directory of the whole machine. Where the
+ * session has no mounts, they get them in one of its own.
+ */
+static int lead_shm(const struct mediator *m, char text[static PATH_MAX])
+{
+	static const struct sv dir = SV_INIT("/dev/shm/");
+	char name[NAME_MAX + 1];
+	struct sv rest = sv_from(text);
+	int n;
+
+	if (m->opt.shm.n == 0 || !sv_starts(rest, dir))
+		return 0;
+	rest = sv_skip(rest, dir.n);
+	if (rest.n == 0 || rest.n > NAME_MAX || sv_find(rest, '/') != SIZE_MAX || sv_is(rest, ".."))
+		return 0;
+	memcpy(name, rest.p, rest.n);
+	name[rest.n] = 0;
+	n = snprintf(text, PATH_MAX, SV_FMT "/%s", SV_ARG(m->opt.shm), name);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
 int place_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 {
 	const char *rest;
@@ -413,6 +435,8 @@ int place_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 
 		return r == -EBADF ? -ENOENT : r;
 	}
+	if (lead_shm(c->m, c->text[buf]) < 0)
+		return -ENAMETOOLONG;
 	/* What /proc/self is depends on who looks, so we do not. */
 	if (sv_starts(sv_from(c->text[buf]), SV("/proc/")))
 		return ANSWER_CONTINUE;

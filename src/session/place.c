@@ -247,16 +247,18 @@ static int make_shown(struct session *s, struct writ_err *err)
 	int r = session_place_run(s, err);
 	const char *info = r < 0 ? "" : arena_fmt(s->a, SV_FMT "/info", SV_ARG(s->paths.run));
 	const char *tmp = r < 0 ? "" : arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(s->paths.run));
+	const char *shm = r < 0 ? "" : arena_fmt(s->a, SV_FMT "/shm", SV_ARG(s->paths.run));
 
 	if (r < 0)
 		return r;
-	if (!info || !tmp)
+	if (!info || !tmp || !shm)
 		return writ_nomem(err);
 	s->paths.info = sv_from(info);
 	s->paths.tmp = sv_from(tmp);
+	s->paths.shm = sv_from(shm);
 	if (mkdir(info, 0755) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", info);
-	if (mkdir(tmp, 0700) < 0)
+	if (mkdir(tmp, 0700) < 0 || mkdir(shm, 0700) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "make a temporary directory");
 	r = info_file(s, "policy", s->paths.rules, NULL, err);
 	return r < 0 ? r : info_file(s, "denials.jsonl", SV(""), &s->feed, err);

@@ -117,7 +117,7 @@ struct screen {
 };
 
 struct paths {
-	struct sv home, tmp, run, info, state, record; /* on the host */
+	struct sv home, tmp, shm, run, info, state, record; /* on the host */
 	struct sv trust;			       /* certificates; empty: none */
 	struct sv rules;			       /* what the agent may do, as text */
 	struct sv spawn;			       /* the socket of agents; empty: none */

@@ -266,6 +266,7 @@ static int compile(struct session *s, int *ret_program, struct writ_err *err)
 		      s->opt->plan->tier == TIER_A ? SV("") : s->opt->workspace, &s->identity);
 	place = (struct host_place){ .home = s->paths.home,
 				     .tmp = s->paths.tmp,
+				     .shm = s->paths.shm,
 				     .info = s->paths.info,
 				     .rules = s->paths.rules,
 				     .spawn = s->paths.spawn,

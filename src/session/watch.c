@@ -96,6 +96,7 @@ _Noreturn static void watch_main(struct session *s, int socket)
 		.read_all = s->view.read_all,
 		.read_fixed = s->view.read_fixed.v,
 		.read_fixed_n = s->view.read_fixed.n,
+		.shm = s->view.shm,
 		.own_mounts = s->view.own_mounts,
 		.route = s->route[1] > 0 ? 1 : 0,
 		.umask_trapped = true,

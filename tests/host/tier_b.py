@@ -72,6 +72,53 @@ print(json.dumps({**{k: s[k].strip() for k in ('CapInh', 'CapPrm', 'CapEff', 'Ca
     w.clean()
 
 
+@test("shared memory and semaphores")
+def _(w):
+    script = w.ws / "shm.py"
+    script.write_text("""
+import errno, multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import shared_memory
+
+def square(x):
+    return x * x
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    with ProcessPoolExecutor(2) as pool:
+        print(sum(pool.map(square, range(5))))
+    mine = shared_memory.SharedMemory(create=True, size=64)
+    mine.buf[0] = 9
+    again = shared_memory.SharedMemory(name=mine.name)
+    print(again.buf[0], os.path.exists("/dev/shm/" + mine.name))
+    again.close()
+    mine.close()
+    mine.unlink()
+    shared_memory.SharedMemory(name=os.path.basename(sys.argv[2]) + "-left", create=True, size=64)
+    for path, flags in ((sys.argv[2], os.O_RDWR), (sys.argv[2], os.O_RDONLY), ("/dev/shm/../shm/" + os.path.basename(sys.argv[2]), os.O_RDWR),
+                        ("/dev/shm/./" + os.path.basename(sys.argv[2]), os.O_RDWR | os.O_CREAT)):
+        try:
+            print(os.read(os.open(path, flags), 9))
+        except OSError as e:
+            print(errno.errorcode[e.errno])
+    sys.stdout.flush()
+    os._exit(0)  # nobody tidies up
+""")
+    theirs = Path("/dev/shm") / w.mark
+    theirs.write_text("theirs")
+    try:
+        for how in ("fork", "spawn"):
+            r = w.run(PYTHON, script, how, theirs, opts=("--tier", "B"))
+            w.ok(r.text.startswith("30\n9 False\n"), f"{how}: a pool of processes, and memory by name", r)
+            w.same(r.text.split()[3:], ["ENOENT", "EACCES", "EACCES", "EACCES"], f"{how}: what is somebody else's is not there", r)
+        w.same(theirs.read_text(), "theirs", "nothing happened to it")
+        w.same([n for n in os.listdir("/dev/shm") if n.startswith(w.mark)], [w.mark], "nothing of the session is beside it")
+    finally:
+        theirs.unlink()
+    left = [p for p in (w.state / "run").rglob("*") if "-left" in p.name]
+    w.same(left, [], "and nothing is left of it")
+
+
 @test("what is outside")
 def _(w):
     secret = w.dir / "secret"
