@@ -107,8 +107,7 @@ static void note_args(struct call *c, uint64_t argv, struct mediate_event *e)
 static int look_for(int root, const char *path, uint64_t resolve)
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS |
-						 resolve };
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | resolve };
 	scoped_fd fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : 0;
@@ -117,14 +116,16 @@ static int look_for(int root, const char *path, uint64_t resolve)
 /*
  * Who looks for a program in one directory after the other asks for many that are not there.
  * Only what the kernel remembers counts, and what our own skeleton does not have: a file
- * system that nobody answers for must not hold us.
+ * system that nobody answers for must not hold us. Nor does what lies behind a link: in
+ * /proc it is another one for everybody who looks.
  */
 static bool is_missing(struct call *c, const char *path)
 {
 	const int root = path[0] == '/' ? task_root(c) : -1;
+	scoped_as as = { 0 };
 	int r;
 
-	if (root < 0)
+	if (root < 0 || as_begin(c, &as) < 0)
 		return false;
 	r = look_for(root, path, RESOLVE_CACHED);
 	if (r == -EAGAIN && c->m->opt.own_mounts)
@@ -143,8 +144,9 @@ static int exec_seen(struct call *c, int dirfd, unsigned i)
 	*e = (struct mediate_event){ .op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = c->tid };
 	got = task_some(c, c->arg[i], e->object, sizeof(e->object));
 	named = got > 0;
-	/* Not what was cut. */
-	if (named && (size_t)got < sizeof(e->object) - 1 && is_missing(c, e->object))
+	/* Not what was cut, nor where flags say something else. */
+	if (named && (size_t)got < sizeof(e->object) - 1 && (i == 0 || c->arg[4] == 0) &&
+	    is_missing(c, e->object))
 		return -ENOENT;
 	if (!named && i == 1) {
 		scoped_fd fd = task_fd(c, dirfd);

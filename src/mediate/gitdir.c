@@ -386,14 +386,13 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 static void shadow_done(struct mediator *m, struct shadow *s)
 {
 	struct call c = { .m = m, .tid = s->pid, .op = MEDIATE_WRITE, .fd = -1 };
-	struct place p = { .dir = s->dir };
+	scoped_place p = PLACE_NONE;
 	char bytes[GITFILE_MAX];
 	const ssize_t n = pread(s->bytes, bytes, sizeof(bytes), 0);
 	const char *wrong = "too large to be checked";
 	struct as as;
 
-	memcpy(p.name, s->name, sizeof(s->name));
-	if (place_path(&c, &p) < 0)
+	if (place_in(&c, s->dir, s->name, &p) < 0)
 		return;
 	if (n >= 0 && n < GITFILE_MAX)
 		wrong = pointer_wrong(m, s->root, dir_of(&p), s->name,
@@ -409,7 +408,7 @@ static void shadow_done(struct mediator *m, struct shadow *s)
 		(void)deny(&c, place_sv(&p), RULE_NONE,
 			   "its directory became a repository meanwhile");
 	else if (guard_complete(&c, &p) == 0)
-		(void)install(m, s->dir, s->name, (struct sv){ bytes, (size_t)n }, s->mode, true);
+		(void)install(m, p.dir, p.name, (struct sv){ bytes, (size_t)n }, s->mode, true);
 	as_end(&as);
 }
 

@@ -197,20 +197,19 @@ static bool is_directory(int dir, const char *name)
 /* The settings beside @p: none, or checked and in a file that nobody holds open. */
 static int settle_config(struct call *c, const struct place *p, const char *name)
 {
-	struct place config = { .dir = p->dir };
+	scoped_place config = PLACE_NONE;
 	int r;
 
 	if (!has(p->dir, name))
 		return 0;
-	memcpy(config.name, name, strlen(name) + 1);
-	r = place_path(c, &config);
+	r = place_in(c, p->dir, name, &config);
 	return r < 0 ? r : git_renew(c, &config, false);
 }
 
 int guard_complete(struct call *c, const struct place *p)
 {
 	struct marks k;
-	struct place config = { .dir = p->dir, .name = "config" };
+	scoped_place config = PLACE_NONE;
 	int r;
 
 	if (strcmp(p->name, "objects") != 0 && strcmp(p->name, "refs") != 0 &&
@@ -228,7 +227,7 @@ int guard_complete(struct call *c, const struct place *p)
 	if (!is_open(c->m, &bare_remotes) &&
 	    (!holds_only(p->dir, "remotes", SV("")) || !holds_only(p->dir, "branches", SV(""))))
 		return deny_row(c, place_sv(p), &bare_remotes);
-	r = place_path(c, &config);
+	r = place_in(c, p->dir, "config", &config);
 	if (r < 0)
 		return r;
 	/* In a .git they were guarded from the start. */

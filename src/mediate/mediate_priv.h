@@ -196,6 +196,7 @@ int task_fd(struct call *c, int fd);	  /* what its descriptor is: O_PATH */
 int task_root(struct call *c);		  /* borrowed */
 int task_status(struct call *c);	  /* fills call.task; 0 or -errno */
 int task_take_fd(struct call *c, int fd); /* the descriptor itself */
+int task_own_fd(struct call *c, int fd);  /* the same; -ENOSYS: cannot be had for this thread */
 void task_comm(struct call *c, char to[16]);
 void task_drop(struct task *t);
 void comm_drop(struct comm *k);
@@ -215,7 +216,8 @@ struct sv place_folder(const struct place *p);
 int place_follow(struct call *c, struct place *p, int *links);
 /* An O_PATH descriptor of the object itself; links are followed if @follow. */
 int place_object(struct call *c, struct place *p, bool follow, struct stat *ret_st);
-int place_path(struct call *c, struct place *p); /* fills path from dir and name */
+/* @name in @dir, which stays the caller's. 0 or -errno. */
+int place_in(struct call *c, int dir, const char *name, struct place *ret);
 /* Since the start something was mounted or taken away: what is in no tree may have any path. */
 bool mounts_changed(const struct mediator *m);
 bool path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);

@@ -107,6 +107,15 @@ int mediate_new(const struct mediate_options *opt, struct mediator **ret_m, stru
 	return 0;
 }
 
+/* What is only kept to save time. */
+static void forget(struct mediator *m)
+{
+	for (size_t i = 0; i < TASKS; i++)
+		task_drop(&m->tasks[i]);
+	for (size_t i = 0; i < COMMS; i++)
+		comm_drop(&m->comms[i]);
+}
+
 void mediate_free(struct mediator *m)
 {
 	if (!m)
@@ -114,10 +123,7 @@ void mediate_free(struct mediator *m)
 	notify_roam(m);
 	for (size_t i = 0; i < SHADOWS; i++)
 		shadow_drop(m, &m->shadows[i]);
-	for (size_t i = 0; i < TASKS; i++)
-		task_drop(&m->tasks[i]);
-	for (size_t i = 0; i < COMMS; i++)
-		comm_drop(&m->comms[i]);
+	forget(m);
 	bound_clear(m);
 	for (size_t i = 0; i < m->listeners_n; i++)
 		scope_close(&m->listeners[i].fd);
@@ -226,6 +232,9 @@ static int run_op(struct call *c)
 	if (r < 0)
 		return r;
 	r = fn(c);
+	/* What is kept open may be what the next one needs. */
+	if (r == -EMFILE)
+		forget(c->m);
 	if (ordered)
 		order_end(c->m);
 	return r;

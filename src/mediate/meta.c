@@ -252,7 +252,7 @@ static int do_times(struct call *c, struct meta *t, int found, const struct time
  */
 static int writer_times(struct call *c, int fd, const struct timespec *ts)
 {
-	scoped_fd got = fd < 0 ? -1 : task_take_fd(c, fd);
+	scoped_fd got = fd < 0 ? -1 : task_own_fd(c, fd);
 	scoped_as as = { 0 };
 	struct stat st;
 	int r, flags;
@@ -320,6 +320,8 @@ int op_utimensat(struct call *c)
 	int r, found;
 
 	if (c->arg[2] && task_read(c, c->arg[2], ts, sizeof(ts)) < 0)
+		return -EFAULT;
+	if (c->arg[1] == 0 && reg(c->arg[0]) == AT_FDCWD)
 		return -EFAULT;
 	if (c->arg[1] == 0 && c->arg[3])
 		return -EINVAL;

@@ -72,35 +72,43 @@ int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags)
  * We stay if it asks again and again, as who unpacks files does, until somebody else asks.
  * That holding may fail changes nothing but the time it takes.
  */
-static bool hold(pid_t tid, size_t here, cpu_set_t *ret_was)
+static bool hold(pid_t tid, const cpu_set_t *here, cpu_set_t *ret_was)
 {
-	cpu_set_t only;
+	cpu_set_t both;
 
-	if (sched_getaffinity(tid, sizeof(*ret_was), ret_was) < 0 || !CPU_ISSET(here, ret_was) ||
-	    CPU_COUNT(ret_was) == 1)
+	if (sched_getaffinity(tid, sizeof(*ret_was), ret_was) < 0 || CPU_COUNT(ret_was) == 1)
 		return false;
-	CPU_ZERO(&only);
-	CPU_SET(here, &only);
-	return sched_setaffinity(tid, sizeof(only), &only) == 0;
+	CPU_AND(&both, here, ret_was);
+	return CPU_COUNT(&both) == 1 && sched_setaffinity(tid, sizeof(*here), here) == 0;
+}
+
+/* Unless somebody chose another place for it meanwhile. */
+static void let_go(pid_t tid, const cpu_set_t *here, const cpu_set_t *was)
+{
+	cpu_set_t is;
+
+	if (sched_getaffinity(tid, sizeof(is), &is) == 0 && CPU_EQUAL(&is, here))
+		(void)sched_setaffinity(tid, sizeof(*was), was);
 }
 
 int notify_addfd_near(struct call *c)
 {
 	const int cpu = sched_getcpu();
-	const bool known = cpu >= 0 && cpu < CPU_SETSIZE;
-	const size_t here = known ? (size_t)cpu : 0;
-	cpu_set_t its;
+	cpu_set_t here, its;
 	bool held;
 	int n;
 
+	CPU_ZERO(&here);
+	if (cpu >= 0 && cpu < CPU_SETSIZE)
+		CPU_SET((size_t)cpu, &here);
 	c->m->streak = c->tid == c->m->last ? c->m->streak + 1 : 0;
 	c->m->last = c->tid;
-	if (!c->m->near && known)
-		c->m->near = hold(0, here, &c->m->anywhere);
-	held = known && hold(c->tid, here, &its);
+	if (!c->m->near)
+		c->m->near = hold(0, &here, &c->m->anywhere);
+	held = hold(c->tid, &here, &its);
 	n = notify_addfd(c->listener, c->id, c->fd, c->fd_flags);
 	if (held)
-		(void)sched_setaffinity(c->tid, sizeof(its), &its);
+		let_go(c->tid, &here, &its);
 	if (c->m->streak < STREAK)
 		notify_roam(c->m);
 	return n;

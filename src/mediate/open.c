@@ -241,12 +241,12 @@ static int create(struct call *c, const struct place *p, const struct want_open 
 static int open_tmpfile(struct call *c, struct place *p, int obj, const struct stat *st,
 			const struct want_open *w, struct as *as)
 {
-	struct place inside = { .dir = obj, .name = "#unnamed" };
+	scoped_place inside = PLACE_NONE;
 	int r, fd;
 
 	if (!S_ISDIR(st->st_mode))
 		return -ENOTDIR;
-	r = place_path(c, &inside);
+	r = place_in(c, obj, "#unnamed", &inside);
 	if (r == 0)
 		r = may_create(c, &inside, w);
 	if (r == 0)

@@ -74,7 +74,8 @@ bool mounts_changed(const struct mediator *m)
 	return m->revoked || m->set.caps.n > m->policy_caps;
 }
 
-int place_path(struct call *c, struct place *p)
+/* Fills path from dir and name; dir may become another one. */
+static int place_path(struct call *c, struct place *p)
 {
 	const size_t name_n = strlen(p->name);
 
@@ -91,6 +92,22 @@ int place_path(struct call *c, struct place *p)
 	memcpy(p->path + p->n, p->name, name_n + 1);
 	p->n += name_n;
 	return 0;
+}
+
+int place_in(struct call *c, int dir, const char *name, struct place *ret)
+{
+	const size_t n = strlen(name);
+	int r;
+
+	ret->slash = ret->dotdot = false;
+	ret->dir = n > NAME_MAX ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	if (ret->dir < 0)
+		return n > NAME_MAX ? -ENAMETOOLONG : -errno;
+	memcpy(ret->name, name, n + 1);
+	r = place_path(c, ret);
+	if (r < 0)
+		place_clear(ret);
+	return r;
 }
 
 static int open_how(int dir, const char *path, uint64_t resolve)
@@ -314,9 +331,15 @@ static int find_here(struct call *c, int base, const char *path, struct place *r
 /* A directory that the target holds open. */
 static int take_dir(struct call *c, int number)
 {
-	int fd = task_take_fd(c, number);
+	int fd = task_own_fd(c, number);
 	struct stat st;
+	char name[32];
 
+	if (fd == -ENOSYS) {
+		(void)snprintf(name, sizeof(name), "fd/%d", number);
+		fd = task_open(c, name, O_DIRECTORY);
+		return fd == -ENOENT ? -EBADF : fd;
+	}
 	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)))
 		return fd;
 	scope_close(&fd);

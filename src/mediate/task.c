@@ -286,51 +286,72 @@ static int get_fd(int pidfd, int fd)
 	return got < 0 ? -errno : got;
 }
 
-/* The thread's own, kept, or that of its group, whose descriptors it shares. */
-static int take_fd_of(struct call *c, int fd)
+/*
+ * The thread's own descriptor, by a pidfd that is kept; -ENOSYS where kernels have none for a
+ * thread. SECURITY: what is remembered is one thread's, so a new pidfd comes with a new rest.
+ */
+static int own_fd(struct call *c, int fd)
 {
-	struct task *t = c->task;
-	scoped_fd group = -1;
-	int r;
+	struct task *t;
+	int r = task_find(c);
 
-	if (t->pidfd < 0)
-		t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
-	if (t->pidfd < 0 && errno == EINVAL)
-		t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
-	if (t->pidfd >= 0) {
-		r = get_fd(t->pidfd, fd);
-		c->fresh = c->fresh || r >= 0;
-		return r;
-	}
-	r = task_status(c);
 	if (r < 0)
 		return r;
-	group = (int)syscall(SYS_pidfd_open, c->task->tgid, 0);
-	return group < 0 ? -errno : get_fd(group, fd);
+	t = c->task;
+	if (t->pidfd < 0) {
+		r = c->fresh ? 0 : task_new(c);
+		if (r < 0)
+			return r;
+		t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
+		if (t->pidfd < 0 && errno == EINVAL)
+			t->pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
+	}
+	if (t->pidfd < 0)
+		return errno == EINVAL ? -ENOSYS : -errno;
+	r = get_fd(t->pidfd, fd);
+	c->fresh = c->fresh || r >= 0;
+	return r;
+}
+
+/* SECURITY: if it waits still, all that was looked at was its own, and no successor's. */
+static int if_waiting(struct call *c, int fd)
+{
+	if (notify_valid(c->listener, c->id))
+		return fd;
+	if (fd >= 0)
+		scope_close(&fd);
+	if (c->task)
+		task_drop(c->task);
+	return ANSWER_GONE;
+}
+
+int task_own_fd(struct call *c, int fd)
+{
+	int got = own_fd(c, fd);
+
+	if (got == -ESRCH && !c->fresh) {
+		if (c->task)
+			task_drop(c->task);
+		got = own_fd(c, fd);
+	}
+	got = if_waiting(c, got);
+	return got >= 0 || got == -EBADF || got == -ENOSYS || got == ANSWER_GONE ? got : -EACCES;
 }
 
 int task_take_fd(struct call *c, int fd)
 {
-	int got, r = task_find(c);
+	scoped_fd group = -1;
+	int r = task_own_fd(c, fd);
 
+	if (r != -ENOSYS)
+		return r;
+	/* Its group's: the same, unless it has a table of its own. */
+	r = task_status(c);
 	if (r < 0)
 		return r;
-	got = take_fd_of(c, fd);
-	if (got == -ESRCH && !c->fresh) {
-		r = task_new(c);
-		if (r < 0)
-			return r;
-		got = take_fd_of(c, fd);
-	}
-	if (got < 0)
-		return got == -EBADF ? -EBADF : -EACCES;
-	/* SECURITY: what is remembered may be in part about a successor. */
-	if (!notify_valid(c->listener, c->id)) {
-		scope_close(&got);
-		task_drop(c->task);
-		return ANSWER_GONE;
-	}
-	return got;
+	group = (int)syscall(SYS_pidfd_open, c->task->tgid, 0);
+	r = if_waiting(c, group < 0 ? -EACCES : get_fd(group, fd));
+	return r >= 0 || r == -EBADF || r == ANSWER_GONE ? r : -EACCES;
 }
 
 /*

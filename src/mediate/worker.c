@@ -150,7 +150,8 @@ int job_start(struct call *c, struct job *j)
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attr, STACK);
 	(void)atomic_fetch_add(c->m->workers, 1);
-	/* Signals are for the supervisor's own thread. */
+	/* It may run anywhere. Signals are for the supervisor's own thread. */
+	notify_roam(c->m);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&thread, &attr, work, j);

@@ -176,6 +176,14 @@ static bool folds_to(struct sv p, struct sv s)
 	return at >> p.n & 1;
 }
 
+static bool is_hex(struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((s.p[i] < '0' || s.p[i] > '9') && (lower(s.p[i]) < 'a' || lower(s.p[i]) > 'f'))
+			return false;
+	return true;
+}
+
 /* "GIT~1" is what a FAT volume calls ".git". */
 static bool is_short_for(struct sv p, struct sv s)
 {
@@ -186,7 +194,10 @@ static bool is_short_for(struct sv p, struct sv s)
 		return false;
 	while (p.n && p.p[0] == '.')
 		p = sv_skip(p, 1);
-	return head.n > 0 && folds_to(sv_sub(p, 0, head.n), head);
+	/* After some that are alike it is two letters and a number: "GI1A2B~1". */
+	return (head.n > 0 && folds_to(sv_sub(p, 0, head.n), head)) ||
+	       (head.n == 6 && is_hex(sv_skip(head, 2)) &&
+		folds_to(sv_sub(p, 0, 2), sv_sub(head, 0, 2)));
 }
 
 static bool name_matches(struct sv p, struct sv s, bool fold)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -146,6 +147,8 @@ _Noreturn static void watch_main(struct session *s, int socket)
 /* Everything but the socket goes: terminal, jail, record. */
 _Noreturn static void watch_child(struct session *s, int socket)
 {
+	struct rlimit files;
+
 	if (s->route[1] > 0) {
 		socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
 		if (dup2(s->route[1], 1) < 0 || fcntl(1, F_SETFD, FD_CLOEXEC) < 0)
@@ -155,6 +158,11 @@ _Noreturn static void watch_child(struct session *s, int socket)
 	    fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0);
+	/* Few files for a shell need not be few for who opens them for all of its commands. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	watch_main(s, 0);
 }
 

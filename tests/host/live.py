@@ -494,6 +494,24 @@ def _(w):
     w.clean(seconds=2)
 
 
+@test("git goes on after a grant")
+def _(w):
+    d = outside(w)
+    w.call(["git", "init", "-q", "."])
+    sid = w.session().text.strip()
+    git = ("session", "exec", sid, "--", "git", "-c", "user.name=a", "-c", "user.email=a@b")
+    w.exits(w.writ(*git, "commit", "-q", "--allow-empty", "-m", "x"), 0, "a commit")
+    w.exits(w.writ("allow", sid, f"read:{d}"), 0, "allow")
+    # Each writes a file that leads git elsewhere: it is checked when it is closed, and put in its place then.
+    for i in range(12):
+        w.exits(w.writ(*git, "worktree", "add", "-q", f"tree{i}"), 0, f"worktree {i}")
+        w.ok((w.ws / f"tree{i}/.git").is_file(), f"its .git is there ({i})")
+        r = w.writ("session", "exec", sid, "--", "sh", "-c", "mkdir -p bad; echo gitdir: /etc >bad/.git; mkdir kid .vscode; rmdir kid && echo fine")
+        w.ok(r.text == "fine\n" and not (w.ws / "bad/.git").exists(), f"one that leads away is not, and other calls are as before ({i})", r)
+    w.writ("stop", sid)
+    w.clean(seconds=2)
+
+
 @test("exec with a terminal")
 def _(w):
     sid = w.session().text.strip()

@@ -75,6 +75,17 @@ def _(w):
     w.ok((w.dir / "real/writ/keys").is_dir(), "control: there they are")
 
 
+@test("programs by other names")
+def _(w):
+    for tier in "AB":
+        r = w.sh("for p in /proc/self/exe /proc/thread-self/exe /dev/fd/9 /proc/self/fd/9 /proc/self/root/usr/bin/env; do"
+                 " python3 -c 'import os, sys; os.execv(sys.argv[1], [\"env\", \"-c\" if \"exe\" in sys.argv[1] else \"true\", \"0\"])' $p 9</usr/bin/env || echo $p; done; echo done",
+                 opts=("--tier", tier))
+        w.same(r.text, "done\n", f"tier {tier}: links in /proc lead where they lead outside", r)
+        r = w.sh("/nowhere/x; /usr/bin/nothing; nothing; echo $?; printf '#!/bin/sh\necho made' >made; chmod +x made; ./made; $PWD/made; rm made; $PWD/made", opts=("--tier", tier))
+        w.ok(r.text == "127\nmade\nmade\n" and r.said.count("not found") == 4, f"tier {tier}: what is missing is missing, and what is made is there", r)
+
+
 @test("a rule for all files")
 def _(w):
     for tier in "AB":

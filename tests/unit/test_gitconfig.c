@@ -210,6 +210,7 @@ static void test_protect(void)
 					      ".Git/Config",
 					      ".claude. ",
 					      "GIT~1/config",
+					      "GI1A2B~1/config",
 					      ".g\xe2\x80\x8cit/hooks",
 					      ".git/hoo\xe2\x84\xaas",
 					      ".VSCODE" };

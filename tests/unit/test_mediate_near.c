@@ -82,6 +82,72 @@ static void test_processors(void)
 	ok(results[6] == 0 && results[7] == 1, "or who chose one processor itself");
 }
 
+/* --- Numbers that are used again --- */
+
+static int last_pid = -1; /* decides what the next process is called */
+
+/* A process of that number, which was another's before: 0 in it, and -1 if there is none. */
+static pid_t fork_as(pid_t want)
+{
+	for (int i = 0; i < 100; i++) {
+		pid_t pid;
+
+		if (lseek(last_pid, 0, SEEK_SET) < 0 || dprintf(last_pid, "%d", want - 1) < 0)
+			return -1;
+		pid = fork();
+		if (pid == 0 && getpid() != want)
+			_exit(0);
+		if (pid == 0 || pid == want)
+			return pid;
+		(void)waitpid(pid, NULL, 0);
+	}
+	return -1;
+}
+
+/* The first opens by its directory, the second by a descriptor, and has another umask. */
+static int reused(void)
+{
+	int dir, status = 1;
+	pid_t first, second;
+
+	if (chdir(ws) < 0)
+		return 1;
+	dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	first = fork();
+	if (first == 0)
+		_exit(open_close("old", O_RDWR) | open_close("old", O_RDWR | O_CREAT));
+	if (first < 0 || waitpid(first, &status, 0) < 0 || status)
+		return 2;
+	second = fork_as(first);
+	if (second < 0)
+		return 3;
+	if (second == 0) {
+		umask(077);
+		results[0] = openat(dir, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0666) < 0 ? errno : 0;
+		_exit(0);
+	}
+	return waitpid(second, &status, 0) < 0 || status ? 4 : 0;
+}
+
+static void test_reused(void)
+{
+	struct box b = make_box(BOX_WRITE);
+	struct stat st = { 0 };
+	char file[96];
+
+	snprintf(file, sizeof(file), "%s/new", ws);
+	last_pid = geteuid() ? -1 : open("/proc/sys/kernel/ns_last_pid", O_RDWR | O_CLOEXEC);
+	if (last_pid < 0) {
+		ok(true, "a number is used again # SKIP only root chooses them");
+		return;
+	}
+	ok(box_run(&b, reused) == 0, "a number is used again (%d)", b.status);
+	ok(results[0] == 0 && stat(file, &st) == 0 && (st.st_mode & 0777) == 0600,
+	   "and who has it now is itself (%d %o)", results[0], st.st_mode & 0777);
+	(void)unlink(file);
+	close(last_pid);
+}
+
 /* From outside: whoever served such calls may run where it could before, too. */
 static void test_mediator(void)
 {
@@ -107,6 +173,7 @@ int main(void)
 	ok(mknod(file, S_IFREG | 0644, 0) == 0, "a file");
 	test_processors();
 	test_mediator();
+	test_reused();
 	(void)unlink(file);
 	(void)rmdir(ws);
 	arena_clear(&box_arena);
