@@ -26,7 +26,7 @@ fi
 . /jobs/config # MARK, DELEGATE
 for applet in $(busybox --list); do
 	[ -e "/usr/bin/$applet" ] || [ -e "/usr/sbin/$applet" ] ||
-		ln -s busybox "/usr/bin/$applet"
+		busybox ln -s busybox "/usr/bin/$applet"
 done
 mount -t proc -o nosuid,nodev,noexec proc /proc
 mount -t sysfs -o nosuid,nodev,noexec sys /sys
@@ -103,7 +103,8 @@ job() {
 		if [ "$2" = user ]; then
 			export HOME=/home/user XDG_RUNTIME_DIR=/run/user/1000
 			cd /home/user || exit 97
-			exec setsid timeout -k 3 "$3" su user -c "exec sh /jobs/$1"
+			exec setsid timeout -k 3 "$3" env HOME=/home/user USER=user LOGNAME=user SHELL=/bin/sh \
+				setpriv --reuid=1000 --regid=1000 --init-groups sh "/jobs/$1"
 		fi
 		export HOME=/root
 		cd /root || exit 97
