@@ -239,7 +239,7 @@ static bool put_copy(struct compile *c, const struct root *root)
 
 	if (root->whole || root->write || root->device || root->socket || root->by_name ||
 	    !path_below(root->path, SV("/etc")) || lstat(root->path.p, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || st.st_size >= COPY_MAX || skeleton_made(root->path))
+	    !S_ISREG(st.st_mode) || st.st_size >= COPY_MAX || host_makes(root->path))
 		return false;
 	if (skeleton_dirs(c, root->path) == 0 && fd_read_file(root->path.p, &b, &err) == 0)
 		done = jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(&b), root->path, 0444, 0);

@@ -94,6 +94,9 @@ struct host_view {
 	bool own_mounts;
 };
 
+/* Tier A: is a file of ours there, whatever the policy says? */
+bool host_makes(struct sv path);
+
 /*
  * What every root has on this machine, whatever the policy: a program that writ-init
  * may carry out while the policy is still read. host_compile() then leaves it out.

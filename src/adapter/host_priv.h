@@ -59,7 +59,6 @@ must_check int skeleton_put(struct compile *c);
 must_check int skeleton_known(struct compile *c); /* its directories are there already */
 must_check int skeleton_own(struct compile *c);
 must_check int skeleton_dirs(struct compile *c, struct sv path); /* its parents, not itself */
-bool skeleton_made(struct sv path);				 /* is a file of ours there? */
 /* Does a part of the skeleton lie at or below it? Is it such a part, and nothing else? */
 bool skeleton_holds(const struct compile *c, struct sv path);
 bool skeleton_is(const struct compile *c, struct sv path);

@@ -149,6 +149,11 @@ static int from_cap(struct compile *c, const struct cap_entry *e)
 	r = literal_path(c, &cap->path, &root.path, &star);
 	if (r < 0)
 		return r;
+	if (c->a_tier && root.write && !root.socket && skeleton_is(c, root.path))
+		return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0,
+				 "every session has a " SV_FMT " of its own, which it may write: "
+				 "name a directory in it, or use --tier B",
+				 SV_ARG(root.path));
 	root.of_base = rule->built_in && !path_below(root.path, c->place->workspace);
 	root.whole = cap->path.tail || star;
 	root.by_name = star || cap->action == CAP_FS_PUT || cap->approve_n || cap->n || cap->rate_n;

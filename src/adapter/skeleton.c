@@ -280,11 +280,14 @@ static int put_users(struct compile *c)
 	if (uid)
 		buf_str(&b, "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n");
 	buf_fmt(&b, SV_FMT ":x:%u:%u::/var/agent/home:/bin/sh\n", SV_ARG(c->place->user), uid, gid);
+	/* Whoever root is called, files are made root's by that name. */
+	if (!uid && !sv_is(c->place->user, "root"))
+		buf_fmt(&b, "root:x:0:%u:root:/var/agent/home:/bin/sh\n", gid);
 	buf_str(&b, "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
 	r = put_file(c, "/etc/passwd", &b, 0444);
 	if (r < 0)
 		return r;
-	if (gid)
+	if (gid || !sv_is(c->place->user, "root"))
 		buf_str(&b, "root:x:0:\n");
 	buf_fmt(&b, SV_FMT ":x:%u:\n", SV_ARG(c->place->user), gid);
 	buf_str(&b, "nogroup:x:65534:\n");
@@ -303,7 +306,7 @@ static const struct { const char *path, *text; } etc_files[] = {
 };
 /* clang-format on */
 
-bool skeleton_made(struct sv path)
+bool host_makes(struct sv path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(etc_files); i++)
 		if (sv_is(path, etc_files[i].path))

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,18 @@ static int fail_start(const struct writ_err *err, const char *what)
 	return code;
 }
 
+/* Root is nobody special inside: without capabilities its rights are those of any user. */
+static void warn_foreign(struct sv workspace)
+{
+	struct stat st;
+
+	if (geteuid() == 0 && workspace.n && stat(workspace.p, &st) == 0 && st.st_uid != 0 &&
+	    !(st.st_mode & S_IWOTH) && !(st.st_gid == 0 && st.st_mode & S_IWGRP))
+		note("this directory belongs to user %u: inside, root can write only what is "
+		     "root's own; run writ as that user",
+		     (unsigned)st.st_uid);
+}
+
 static int run_session(struct args *a, const struct loaded *l, struct plan *p, struct jail *early,
 		       struct session_begun *begun, const struct wish *wish)
 {
@@ -142,6 +155,8 @@ static int run_session(struct args *a, const struct loaded *l, struct plan *p, s
 						.why = &why };
 		opt.token = &token;
 	}
+	if (!opt.quiet)
+		warn_foreign(opt.workspace);
 	r = session_run(a->arena, &opt, &code, &err);
 	if (r < 0 && why.code != TOKEN_E_NONE)
 		return token_refused(&why, EXIT_POLICY);

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -401,6 +403,45 @@ int peer_for_send(struct call *c, struct job *j, uint64_t at, uint32_t n)
 
 /* --- bind --- */
 
+/* Is @path, for us too, a name in the directory @dir? */
+static bool leads_to(const char *path, int dir)
+{
+	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				      .resolve = RESOLVE_NO_SYMLINKS };
+	char above[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
+	const size_t n = sv_rfind(sv_from(path), '/');
+	struct stat a, b;
+	scoped_fd fd = -1;
+
+	if (n == SIZE_MAX || n >= sizeof(above))
+		return false;
+	memcpy(above, path, n);
+	above[n] = 0;
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, n ? above : "/", &how, sizeof(how));
+	return fd >= 0 && fstat(fd, &a) == 0 && fstat(dir, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/*
+ * What a socket is bound to is what everybody reads as its address, so it should be the
+ * name that the target knows: @text, if that leads where we have looked; else one of ours.
+ */
+static int name_socket(struct peer *p, const char *text, const struct place *at)
+{
+	const bool whole = text[0] == '/' && sv_is(place_sv(at), text) && leads_to(text, at->dir);
+	int n;
+
+	if (whole || (!strchr(text, '/') && fchdir(at->dir) == 0))
+		n = snprintf(p->a.un.sun_path, sizeof(p->a.un.sun_path), "%s", text);
+	else
+		n = snprintf(p->a.un.sun_path, sizeof(p->a.un.sun_path), "/proc/self/fd/%d/%s",
+			     at->dir, at->name);
+	if (n < 0 || (size_t)n >= sizeof(p->a.un.sun_path))
+		return -ENAMETOOLONG;
+	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	return 0;
+}
+
 /* The socket's file is made in the directory we hold, with the target's umask. */
 static int bind_unix(struct call *c, struct peer *p)
 {
@@ -409,7 +450,7 @@ static int bind_unix(struct call *c, struct peer *p)
 	scoped_as as = { 0 };
 	scoped_fd sock = -1;
 	struct guarded g;
-	int r, n;
+	int r;
 
 	if (!unix_text(p, text)) {
 		if (c->m->opt.own_mounts)
@@ -435,18 +476,18 @@ static int bind_unix(struct call *c, struct peer *p)
 	sock = task_take_fd(c, reg(c->arg[0]));
 	if (sock < 0)
 		return sock;
-	n = snprintf(p->a.un.sun_path, sizeof(p->a.un.sun_path), "/proc/self/fd/%d/%s", at.dir,
-		     at.name);
-	if (n < 0 || (size_t)n >= sizeof(p->a.un.sun_path))
-		return -ENAMETOOLONG;
 	r = as_begin(c, &as);
 	if (r == 0)
 		r = as_mask(c, &as);
+	if (r == 0)
+		r = name_socket(p, text, &at);
+	if (r == 0 && bind(sock, &p->a.sa, p->n) < 0)
+		r = -errno;
+	/* Where we stand holds a file system: back to where nobody minds. */
+	if (!strchr(text, '/') && chdir("/") < 0 && r == 0)
+		r = -EACCES;
 	if (r < 0)
 		return r;
-	p->n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	if (bind(sock, &p->a.sa, p->n) < 0)
-		return -errno;
 	/* If it cannot be remembered nobody reaches it, which is all that is lost. */
 	(void)bound_add(c->m, at.dir, at.name);
 	return 0;

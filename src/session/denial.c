@@ -169,9 +169,15 @@ static void show(const struct session *s, size_t i)
 	if (d->rule != RULE_NONE || d->why[0])
 		say(s, "denied %s %s (%s): %s%s", verb(d->op), object.n ? object.p : "", d->comm,
 		    d->why[0] ? d->why : "a rule denies it", again);
-	else
+	else if (s->state < SESSION_ENDING)
 		say(s, "denied %s %s (%s): no rule allows it%s   once: writ allow %s#%zu",
 		    verb(d->op), object.n ? object.p : "", d->comm, again, s->id, i + 1);
+	else if ((d->op == MEDIATE_READ || d->op == MEDIATE_WRITE) && object.p[0] == '/')
+		say(s, "denied %s %s (%s): no rule allows it%s   next time: --allow %s:%s",
+		    verb(d->op), object.p, d->comm, again, verb(d->op), object.p);
+	else
+		say(s, "denied %s %s (%s): no rule allows it%s", verb(d->op),
+		    object.n ? object.p : "", d->comm, again);
 }
 
 void denial_show_all(struct session *s)

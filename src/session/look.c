@@ -81,12 +81,14 @@ static bool is_own_place(const struct session *s, struct sv path)
 	return false;
 }
 
-/* Is there something by that name inside? */
+/* Is there something by that name inside? Whether or not we could look, files that we made are. */
 static bool is_visible(const struct session *s, struct sv path)
 {
 	char at[PATH_MAX];
 	const int n = snprintf(at, sizeof(at), "." SV_FMT, SV_ARG(path));
 
+	if (s->view.own_mounts && host_makes(path))
+		return true;
 	return s->inside >= 0 && n > 0 && (size_t)n < sizeof(at) &&
 	       faccessat(s->inside, at, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }

@@ -167,8 +167,9 @@ static struct sv user_of(char *const *envp)
 {
 	const struct sv user = environ_get(envp, SV("USER"));
 
-	return user.n == 0 || !sv_is_graph(user) || sv_find(user, ':') != SIZE_MAX ? SV("agent")
-										   : user;
+	if (user.n && sv_is_graph(user) && sv_find(user, ':') == SIZE_MAX)
+		return user;
+	return geteuid() ? SV("agent") : SV("root");
 }
 
 /* A jail that waits to be told where its pid 1 is to begin. */

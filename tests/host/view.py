@@ -86,6 +86,25 @@ def _(w):
         w.ok(r.text == "127\nmade\nmade\n" and r.said.count("not found") == 4, f"tier {tier}: what is missing is missing, and what is made is there", r)
 
 
+@test("sockets have the names that they were given")
+def _(w):
+    script = ("import socket\nfor n in ('x.sock', os.getcwd() + '/y.sock'):\n"
+              "    s, c = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)\n    s.bind(n)\n    s.listen()\n    c.connect(n)\n"
+              "    assert s.getsockname() == c.getpeername() == n, (n, s.getsockname(), c.getpeername())\nprint(json.dumps('same'))")
+    for tier in "AB":
+        w.same(w.python(script, opts=("--tier", tier)), "same", f"tier {tier}: by name and by path")
+        w.ok((w.ws / "x.sock").is_socket() and (w.ws / "y.sock").is_socket(), f"tier {tier}: and lie there")
+        (w.ws / "x.sock").unlink()
+        (w.ws / "y.sock").unlink()
+
+
+@test("a place of the session's own is not written outside")
+def _(w):
+    r = w.run("true", opts=("--tier", "A", "--allow", "write:/tmp"))
+    w.ok(r.code == 122 and "of its own" in r.said, "a rule that would write elsewhere is refused", r)
+    w.exits(w.run("true", opts=("--tier", "B", "--allow", "write:/tmp")), 0, "tier B writes there")
+
+
 @test("a rule for all files")
 def _(w):
     for tier in "AB":
@@ -106,6 +125,12 @@ def _(w):
     w.same(lines[:3], ["tester", "/var/agent/home", "agent"], "the user has a name and a home", r)
     w.ok(int(lines[3]) <= 3, "and there are few others", r)
     w.ok("shadow" in r.said, "no shadow file", r)
+    w.same(w.sh("getent passwd root | cut -d: -f3; getent group root | cut -d: -f3").text, "0\n0\n", "root among them")
+    # Whether they are there was not always seen, and then they were called denied.
+    for _ in range(6):
+        r = w.run("wc", "-l", "/etc/passwd", "/etc/hosts", "/etc/group", "/etc/hostname")
+        if not w.ok(r.code == 0 and "denied" not in r.said, "what can be read is not called denied", r):
+            break
     r = w.sh("cat /etc/machine-id /etc/resolv.conf; ls /etc/ssh; ls /etc")
     ours = open("/etc/machine-id").read().strip() if os.path.exists("/etc/machine-id") else "-"
     w.ok(ours == "" or ours not in r.text, "the machine's id is not this machine's", r)

@@ -7,6 +7,8 @@
 
 /* Where threads run that are given files, and the mediator that gives them. */
 
+#define ERR(call) ((call) < 0 ? errno : 0)
+
 static char ws[64];
 static struct cap_set set;
 
@@ -123,7 +125,7 @@ static int reused(void)
 		return 3;
 	if (second == 0) {
 		umask(077);
-		results[0] = openat(dir, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0666) < 0 ? errno : 0;
+		results[0] = ERR(openat(dir, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 		_exit(0);
 	}
 	return waitpid(second, &status, 0) < 0 || status ? 4 : 0;
