@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mediate/gitattributes.h"
 #include "mediate/gitconfig.h"
 
 #include "base/banned.h"
@@ -18,7 +19,7 @@
  * a file of our own and renamed into place, since the target may hold its own open.
  */
 
-enum { GITFILE_MAX = 8192 };
+enum { GITFILE_MAX = 32768 };
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
@@ -155,6 +156,17 @@ static bool is_real_dir(struct mediator *m, int root, struct sv path)
 	       sv_eq((struct sv){ got, n }, sv_sub(path, 0, good));
 }
 
+/* What a checked file may not say; 0 or -errno. */
+static int check_attributes(struct call *c, const struct place *to, struct sv bytes)
+{
+	char found[GITATTRIBUTES_WHY], why[GITATTRIBUTES_WHY + 64];
+
+	if (gitattributes_check(bytes, found))
+		return 0;
+	(void)snprintf(why, sizeof(why), ".gitattributes is protected: %s", found);
+	return deny(c, place_sv(to), RULE_NONE, why);
+}
+
 /* @dir and @name: what the file is called. */
 static const char *pointer_wrong(struct mediator *m, int root, struct sv dir, const char *name,
 				 struct sv bytes)
@@ -274,12 +286,22 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 	return 0;
 }
 
+static int check_pointer(struct call *c, int root, const struct place *to, const struct guarded *g,
+			 struct sv bytes)
+{
+	const char *wrong;
+
+	if (sv_is(sv_from(g->row->name), ".gitattributes"))
+		return check_attributes(c, to, bytes);
+	wrong = pointer_wrong(c->m, root, dir_of(to), to->name, bytes);
+	return wrong ? deny(c, place_sv(to), RULE_NONE, wrong) : 0;
+}
+
 int git_install(struct call *c, int from, const struct place *to, const struct guarded *g,
 		bool replace)
 {
 	scoped_buf b = BUF_INIT(GITCONFIG_MAX);
 	struct writ_err err = { 0 };
-	const char *wrong;
 	struct stat st;
 	int r;
 
@@ -287,17 +309,10 @@ int git_install(struct call *c, int from, const struct place *to, const struct g
 		return guard_refuse(c, to, g);
 	if (fd_read_all(from, &b, &err) < 0)
 		return deny(c, place_sv(to), RULE_NONE, "too large to be checked");
-	if (g->kind == GUARD_CONFIG) {
-		r = check_config(c, to, buf_view(&b), g->module, replace);
-		if (r < 0)
-			return r;
-	} else {
-		wrong = pointer_wrong(c->m, task_root(c), dir_of(to), to->name, buf_view(&b));
-		if (wrong)
-			return deny(c, place_sv(to), RULE_NONE, wrong);
-	}
-	if (only_watching(c))
-		return 0;
+	r = g->kind == GUARD_CONFIG ? check_config(c, to, buf_view(&b), g->module, replace)
+				    : check_pointer(c, task_root(c), to, g, buf_view(&b));
+	if (r < 0 || only_watching(c))
+		return r;
 	return install(c->m, to->dir, to->name, buf_view(&b), st.st_mode & 0777, replace);
 }
 
@@ -389,26 +404,21 @@ static void shadow_done(struct mediator *m, struct shadow *s)
 	scoped_place p = PLACE_NONE;
 	char bytes[GITFILE_MAX];
 	const ssize_t n = pread(s->bytes, bytes, sizeof(bytes), 0);
-	const char *wrong = "too large to be checked";
+	const struct sv text = { bytes, n < 0 ? 0 : (size_t)n };
+	struct guarded g;
 	struct as as;
 
-	if (place_in(&c, s->dir, s->name, &p) < 0)
-		return;
-	if (n >= 0 && n < GITFILE_MAX)
-		wrong = pointer_wrong(m, s->root, dir_of(&p), s->name,
-				      (struct sv){ bytes, (size_t)n });
-	if (wrong) {
-		(void)deny(&c, place_sv(&p), RULE_NONE, wrong);
-		return;
-	}
-	if (!as_ids(m, s->uid, s->gid, &as))
+	if (place_in(&c, s->dir, s->name, &p) < 0 || !as_ids(m, s->uid, s->gid, &as))
 		return;
 	/* SECURITY: since it was opened, what lies around it may have become a repository. */
-	if (guard_look(&c, &p).kind != GUARD_POINTER)
+	g = guard_look(&c, &p);
+	if (g.kind != GUARD_POINTER)
 		(void)deny(&c, place_sv(&p), RULE_NONE,
 			   "its directory became a repository meanwhile");
-	else if (guard_complete(&c, &p) == 0)
-		(void)install(m, p.dir, p.name, (struct sv){ bytes, (size_t)n }, s->mode, true);
+	else if (n < 0 || n >= GITFILE_MAX)
+		(void)deny(&c, place_sv(&p), RULE_NONE, "too large to be checked");
+	else if (check_pointer(&c, s->root, &p, &g, text) == 0 && guard_complete(&c, &p) == 0)
+		(void)install(m, p.dir, p.name, text, s->mode, true);
 	as_end(&as);
 }
 

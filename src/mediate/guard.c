@@ -118,7 +118,9 @@ static struct guarded in_table(const struct place *p, const struct protect_hit *
 		sv_skip(row, sv_rfind(row, '/') == SIZE_MAX ? 0 : sv_rfind(row, '/') + 1);
 	const bool git = sv_starts(row, SV(".git/"));
 
-	if (hit->rel == PROTECT_ABOVE) {
+	if (hit->rel == PROTECT_AT && sv_is(row, ".gitattributes")) {
+		g.kind = GUARD_POINTER;
+	} else if (hit->rel == PROTECT_ABOVE) {
 		g.kind = git && strcasecmp(p->name, ".git") == 0 ? GUARD_POINTER : GUARD_HOLDS;
 	} else if (git && hit->rel == PROTECT_AT) {
 		g.module = sv_starts(row, SV(".git/modules/"));

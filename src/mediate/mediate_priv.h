@@ -291,7 +291,7 @@ enum guard {
 	GUARD_FREE = 0,
 	GUARD_HOLDS,   /* may come to hold a protected name: directories only by mkdir, no links */
 	GUARD_CONFIG,  /* replaced by checked content only */
-	GUARD_POINTER, /* a .git that is no directory, a commondir */
+	GUARD_POINTER, /* a .git that is no directory, a commondir, attributes: checked when done */
 	GUARD_HOOKS,   /* the directory itself: may be made, empty */
 	GUARD_SAMPLE,  /* a hook that never runs */
 	GUARD_ONCE,    /* written when it was made; it may go */

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "mediate/gitattributes.h"
 #include "mediate/gitconfig.h"
 
 static bool any(void *arg, struct sv place)
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct sv was = sv_cut(&rest, '\0');
 	struct gitconfig_answer a;
 	struct sv place;
-	char value[GITCONFIG_VALUE];
+	char value[GITCONFIG_VALUE], why[GITATTRIBUTES_WHY];
 
 	if (gitconfig_get(all, "user", "name", value) && value[0] == 0)
 		__builtin_trap();
@@ -37,6 +38,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (gitconfig_check(rest, rest, true, &a) && gitconfig_check(SV(""), rest, false, &a) &&
 	    !gitconfig_check(rest, SV(""), false, &a))
 		__builtin_trap(); /* what may be added may be removed */
+	/* Attributes: who is refused is told why, and no line gets better by another. */
+	memset(why, 0, sizeof(why));
+	if (!gitattributes_check(rest, why) && why[0] == 0)
+		__builtin_trap();
+	if (gitattributes_check(all, why) && !gitattributes_check(was, why))
+		__builtin_trap();
 	if (gitfile_parse(all, &place) && (place.n == 0 || memchr(place.p, '\n', place.n)))
 		__builtin_trap();
 	return 0;

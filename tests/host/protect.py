@@ -29,7 +29,8 @@ def fresh(w, what):
     r = w.sh("touch sub/allowed && echo yes")
     w.ok(r.out == b"yes\n", f"{what}: control: other names may be made", r)
     for name in FRESH:
-        r = w.sh(f"echo x > {name}; for i in 1 2 3 4 5 6 7 8 9; do test -s /run/writ/denials.jsonl && break; sleep 0.1; done; "
+        # Of attributes it counts what they say.
+        r = w.sh(f"echo '* filter=x' > {name}; for i in 1 2 3 4 5 6 7 8 9; do test -s /run/writ/denials.jsonl && break; sleep 0.1; done; "
                  "cat /run/writ/denials.jsonl")
         feed = [json.loads(l) for l in r.text.splitlines()]
         made += [name] if (w.ws / name).exists() else []
@@ -43,6 +44,30 @@ def fresh(w, what):
     w.same(unsaid, [], f"{what}: a line says so, with the name")
     w.same(untold, [], f"{what}: and is in denials.jsonl inside")
     w.same(filled, [], f"{what}: directories cannot be filled")
+
+
+@test("attributes are judged by what they say")
+def _(w):
+    git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
+    make = (f"{git} init -q . && echo '* text=auto' >.gitattributes && echo one >file && {git} add -A && {git} commit -qm one && {git} checkout -qb other &&"
+            f" printf '* text=auto\n*.py diff=python\n' >.gitattributes && {git} commit -qam two && {git} checkout -q main && echo two >file && {git} commit -qam three")
+    work = (f"set -e; {git} clone -q . copy; cat copy/.gitattributes; {git} worktree add -q --detach tree other; cat tree/.gitattributes; {git} checkout -q other;"
+            f" cat .gitattributes; {git} checkout -q main; {git} rebase -q other; cat .gitattributes; {git} status --short --untracked-files=no;"
+            f" mv .gitattributes a; sed -i s/auto/auto/ a; mv a .gitattributes; rm .gitattributes; {git} checkout -q .gitattributes; echo done")
+    bad = ("echo '* filter=x' >.gitattributes; echo '* filter=x' >>.gitattributes; echo '* filter=x' >b; mv b .gitattributes; ln b .gitattributes;"
+           " ln -sf b .gitattributes; cp b .gitattributes; mkdir -p d; cp b d/.gitattributes; mv d/.gitattributes d/x; sed -i 's/.*/* diff=x/' .gitattributes;"
+           " python3 -c 'import os; f = os.open(\".gitattributes\", os.O_RDWR | os.O_CREAT); os.write(f, b\"* filter=x\")'; true")
+    for tier in "AB":
+        v = w.at("/tmp")
+        w.exits(v.call(["sh", "-c", make]), 0, f"tier {tier}: a repository")
+        r = v.sh(work, opts=("--tier", tier))
+        one, two = "* text=auto\n", "* text=auto\n*.py diff=python\n"
+        w.same(r.text, one + two + two + two + "done\n", f"tier {tier}: git works with harmless ones", r)
+        before = (v.ws / ".gitattributes").read_text()
+        r = v.sh(bad, opts=("--tier", tier))
+        w.same((v.ws / ".gitattributes").read_text(), before, f"tier {tier}: others never get there", r)
+        w.ok(not (v.ws / "d/.gitattributes").exists() and not (v.ws / ".gitattributes").is_symlink(), f"tier {tier}: nor beside it", r)
+        w.ok('.gitattributes is protected: "filter=x" may make git run programs' in r.said, f"tier {tier}: and why is said", r)
 
 
 @test("every way to make one")

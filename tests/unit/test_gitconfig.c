@@ -1,5 +1,6 @@
 #include "tap.h"
 
+#include "mediate/gitattributes.h"
 #include "mediate/gitconfig.h"
 #include "policy/protect.h"
 
@@ -158,6 +159,42 @@ static void test_pointer(void)
 	ok(!gitfile_parse(SV("gitdir: a\nb\n"), &place), "two lines");
 }
 
+static void test_attributes(void)
+{
+	static const char *const fine[] = { "",
+					    "x\n",
+					    "# filter=x\n",
+					    "* text=auto\n*.sh text eol=lf\r\n",
+					    "*.png binary\n*.lock -diff\tmerge=union",
+					    "*.py diff=python -filter !merge",
+					    "dist/** linguist-generated=true export-ignore\n" };
+	static const char *const wrong[] = { "* filter=lfs\n",
+					     "* filter",
+					     "* -filter=x",
+					     "a text\n  b diff=exif",
+					     "* merge=ours",
+					     "*\tdiff=",
+					     "* secret",
+					     "[attr]python text",
+					     "[attr]a filter=x",
+					     "\"a b\" text",
+					     "* text\vfilter=x",
+					     "#x\r* filter=x\n* filter=y",
+					     "* diff=python,x",
+					     "* --filter",
+					     "* Filter=x" };
+	char why[GITATTRIBUTES_WHY];
+
+	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
+		ok(gitattributes_check(sv_from(fine[i]), why), "attributes: %zu is fine", i);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		why[0] = 0;
+		ok(!gitattributes_check(sv_from(wrong[i]), why) && why[0],
+		   "attributes: %zu is not: %s", i, why);
+	}
+	ok(!gitattributes_check((struct sv){ "* text\0 filter=x", 17 }, why), "nor is a NUL");
+}
+
 /* --- Protected names --- */
 
 static enum protect_rel rel(const char *path, bool fold)
@@ -240,6 +277,7 @@ int main(void)
 	test_unsafe();
 	test_forms();
 	test_pointer();
+	test_attributes();
 	test_protect();
 	return tap_done();
 }

@@ -444,7 +444,6 @@ static int protected(void)
 					    ".vscode/tasks.json",
 					    "sub/.bashrc",
 					    ".git/info/attributes",
-					    ".gitattributes",
 					    "agent.writ",
 					    ".git/config" };
 	int bad = 0;

@@ -1,0 +1,121 @@
+#include "mediate/gitattributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+/*
+ * Attributes attach filters, textconvs and merge drivers, all by a name; what the name runs
+ * stands in a configuration that the agent cannot write, but a person may have. A name that
+ * nobody knows may be a macro in that person's own attributes. So what is not listed is not
+ * taken, and a pattern in quotes with blanks in it is read as if they were attributes.
+ */
+
+/* clang-format off */
+
+/* Any value: git does it all by itself. */
+static const char *const plain[] = {
+	"text", "eol", "crlf", "ident", "whitespace", "binary", "export-ignore", "export-subst",
+	"working-tree-encoding", "encoding", "delta", "conflict-marker-size", NULL
+};
+
+/* What services on the web look at. */
+static const char *const heads[] = { "linguist-", "gitlab-", NULL };
+
+/* Built in. */
+static const char *const diffs[] = {
+	"ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran", "fountain",
+	"golang", "html", "java", "kotlin", "markdown", "matlab", "objc", "pascal", "perl", "php",
+	"python", "ruby", "rust", "scheme", "tex", NULL
+};
+static const char *const merges[] = { "text", "binary", "union", NULL };
+/* clang-format on */
+
+static bool is_in(const char *const *list, struct sv word)
+{
+	for (; *list; list++)
+		if (sv_is(word, *list))
+			return true;
+	return false;
+}
+
+static bool has_head(struct sv word)
+{
+	for (size_t i = 0; heads[i]; i++)
+		if (sv_starts(word, sv_from(heads[i])))
+			return true;
+	return false;
+}
+
+static bool is_fine(struct sv word)
+{
+	/* "-filter" and "!filter" take one away. */
+	const bool off = word.n && (word.p[0] == '-' || word.p[0] == '!');
+	const size_t eq = sv_find(word, '=');
+	const struct sv name = sv_sub(sv_skip(word, off), 0, eq == SIZE_MAX ? word.n : eq - off);
+	const struct sv value = eq == SIZE_MAX ? SV("") : sv_skip(word, eq + 1);
+
+	if (is_in(plain, name) || has_head(name))
+		return true;
+	if (sv_is(name, "filter"))
+		return off && eq == SIZE_MAX;
+	if (sv_is(name, "diff"))
+		return eq == SIZE_MAX || is_in(diffs, value);
+	return sv_is(name, "merge") && (eq == SIZE_MAX || is_in(merges, value));
+}
+
+static struct sv next_word(struct sv *line)
+{
+	size_t n = 0;
+	struct sv word;
+
+	while (line->n && strchr(" \t\r", line->p[0]))
+		*line = sv_skip(*line, 1);
+	while (n < line->n && !strchr(" \t\r", line->p[n]))
+		n++;
+	word = sv_sub(*line, 0, n);
+	*line = sv_skip(*line, n);
+	return word;
+}
+
+/* The first word is a pattern, or begins a macro: "[attr]name". */
+static bool line_is_fine(struct sv line, struct sv *ret_word)
+{
+	struct sv word = next_word(&line);
+
+	if (word.n == 0 || word.p[0] == '#')
+		return true;
+	*ret_word = word;
+	if (sv_starts(word, SV("[attr]")))
+		return false;
+	for (word = next_word(&line); word.n; word = next_word(&line)) {
+		*ret_word = word;
+		if (!is_fine(word))
+			return false;
+	}
+	return true;
+}
+
+bool gitattributes_check(struct sv bytes, char why[static GITATTRIBUTES_WHY])
+{
+	struct sv word = SV("");
+
+	for (size_t i = 0; i < bytes.n; i++) {
+		const unsigned char c = (unsigned char)bytes.p[i];
+
+		/* Where git sees the end of a line nobody else may see another. */
+		if (c == 0x7f || (c < 0x20 && c != '\n' && c != '\r' && c != '\t')) {
+			(void)snprintf(why, GITATTRIBUTES_WHY, "has bytes that are no text");
+			return false;
+		}
+	}
+	while (bytes.n)
+		if (!line_is_fine(sv_cut(&bytes, '\n'), &word)) {
+			word = sv_sub(word, 0, word.n < 40 ? word.n : 40);
+			(void)snprintf(why, GITATTRIBUTES_WHY,
+				       "\"" SV_FMT "\" may make git run programs", SV_ARG(word));
+			return false;
+		}
+	return true;
+}
