@@ -16,6 +16,7 @@ struct relay {
 	struct relay_options opt;
 	struct tty tty;
 	struct stream in, out[OUTPUTS];
+	struct stream keys; /* of a person whose terminal is not standard input */
 	uint64_t output, activity;
 	bool full, closed; /* told */
 	bool last;	   /* relay_finish() runs: nothing waits for the session */
@@ -44,6 +45,18 @@ static int screen_of(const struct relay_options *o)
 	return -1;
 }
 
+/*
+ * `x | less`: the command asks its terminal for keys, and not its standard input. It gets
+ * them once it reads them in a way of its own, since until then they may be for x.
+ */
+static bool has_keys(const struct relay_options *o)
+{
+	const int screen = screen_of(o);
+
+	return !o->on_pty[0] && o->pty >= 0 && o->link <= 0 && !o->joined && screen >= 0 &&
+	       (fcntl(screen, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
 static void init_tty(struct relay *r)
 {
 	const struct relay_options *o = &r->opt;
@@ -53,6 +66,9 @@ static void init_tty(struct relay *r)
 	if (!isatty(r->tty.fd))
 		r->tty.fd = screen_of(o);
 	r->tty.lazy = o->on_pty[0] && !o->on_pty[1] && is_pipe(o->outer[1]);
+	r->tty.shows = has_keys(o);
+	if (r->tty.shows)
+		r->tty.input = r->tty.lazy = true;
 	tty_start(&r->tty);
 }
 
@@ -73,6 +89,13 @@ static void init_input(struct relay *r, struct end inner)
 		s->spliced = true;
 		s->peek = fcntl(inner.fd, F_SETPIPE_SZ, 1) == (int)sysconf(_SC_PAGESIZE);
 	}
+}
+
+static void init_keys(struct relay *r, struct end pty)
+{
+	const struct end none = { .fd = -1 };
+
+	init_stream(r, &r->keys, r->tty.shows ? end_outer(r->tty.fd) : none, pty);
 }
 
 /* Files of a person do not go into pipes by reference, pipes of the session may go out so. */
@@ -119,6 +142,7 @@ int relay_new(const struct relay_options *opt, struct relay **ret_r, struct writ
 	r->opt = *opt;
 	init_tty(r);
 	init_input(r, opt->on_pty[0] ? pty : e[0]);
+	init_keys(r, pty);
 	init_output(r, FROM_PTY, pty, screen_of(opt));
 	init_output(r, FROM_STDOUT, e[1], opt->on_pty[1] ? -1 : opt->outer[1]);
 	init_output(r, FROM_STDERR, e[2], opt->on_pty[2] ? -1 : opt->outer[2]);
@@ -142,6 +166,8 @@ void relay_free(struct relay *r)
 		end_close(&r->in.dst);
 	end_release(&r->in.src);
 	buf_clear(&r->in.held);
+	end_release(&r->keys.src);
+	buf_clear(&r->keys.held);
 	for (int i = 0; i < OUTPUTS; i++) {
 		end_close(&r->out[i].src);
 		end_release(&r->out[i].dst);
@@ -168,6 +194,17 @@ static void input_over(struct relay *r)
 	r->in.waits_dst = false;
 }
 
+static void keys_over(struct relay *r)
+{
+	if (!r->tty.shows)
+		return;
+	tty_give(&r->tty);
+	r->tty.input = false;
+	r->keys.ended = true;
+	r->keys.waits_dst = false;
+	r->keys.dst.fd = -1;
+}
+
 static void output_over(struct relay *r, struct stream *s)
 {
 	s->ended = true;
@@ -175,6 +212,8 @@ static void output_over(struct relay *r, struct stream *s)
 		end_close(&s->src);
 	else if (r->opt.on_pty[0])
 		input_over(r);
+	else
+		keys_over(r);
 }
 
 /* Without our end of it the command gets SIGPIPE from its pipe, or SIGHUP from its terminal. */
@@ -274,6 +313,20 @@ static void input_turn(struct relay *r, bool hangup)
 		input_over(r);
 }
 
+static void keys_turn(struct relay *r)
+{
+	struct stream *s = &r->keys;
+	enum flow f = stream_flush(s);
+	uint64_t moved = 0;
+
+	if (f == FLOW_MORE)
+		f = tty_may_read(&r->tty) ? stream_move(s, UINT64_MAX, &moved) : FLOW_EMPTY;
+	s->waits_dst = f == FLOW_FULL;
+	r->activity += moved;
+	if (f == FLOW_END || f == FLOW_BROKEN)
+		keys_over(r);
+}
+
 /* --- polling --- */
 
 static int waits_for(const struct stream *s)
@@ -315,6 +368,9 @@ size_t relay_poll(struct relay *r, struct pollfd *ret_fds)
 	if (!r->last && !s->ended && !(r->held && s->src.tty) &&
 	    (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
 		want(ret_fds, &n, s);
+	s = &r->keys;
+	if (!r->last && !s->ended && !r->held && (s->waits_dst || tty_may_read(&r->tty)))
+		want(ret_fds, &n, s);
 	for (int i = 0; i < OUTPUTS; i++)
 		if (r->last ? r->out[i].waits_dst : !(r->held && r->out[i].dst.tty))
 			want(ret_fds, &n, &r->out[i]);
@@ -343,6 +399,8 @@ int relay_step(struct relay *r, const struct pollfd *fds, size_t n, enum relay_e
 
 	if (input)
 		input_turn(r, input & POLLHUP);
+	if (!r->last && ready(fds, n, &r->keys))
+		keys_turn(r);
 	for (int i = 0; i < OUTPUTS; i++) {
 		if (ready(fds, n, &r->out[i]))
 			output_turn(r, &r->out[i]);

@@ -87,6 +87,7 @@ struct tty {
 	int fd, pty;	      /* -1: no such terminal */
 	bool input;	      /* outer standard input is this terminal */
 	bool lazy;	      /* in a pipeline: another program may want the keys */
+	bool shows;	      /* it is not standard input, but shows what the command writes */
 	bool raw;	      /* we changed the modes and owe @found back */
 	bool plain;	      /* the inner terminal leaves line ends alone, for now */
 	bool joined;	      /* the inner terminal's modes are not ours to set */

@@ -104,7 +104,7 @@ void tty_start(struct tty *t)
 	inner.c_iflag |= IUTF8;
 	if (!t->lazy && t->input && in_front(t->fd)) {
 		(void)tcgetattr(t->fd, &inner);
-	} else if (!t->input || !t->lazy) {
+	} else if (!t->input || !t->lazy || t->shows) {
 		/* In the background too, until we are fetched to the front. */
 		inner.c_oflag &= ~(tcflag_t)OPOST;
 		t->plain = t->input;

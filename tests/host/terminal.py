@@ -27,6 +27,43 @@ def _(w):
         w.same(t.screen, b"", "--quiet: not even that")
 
 
+# Reads keys from its terminal, one by one, while its input comes from elsewhere; q ends it.
+PAGER = """
+import os, sys, termios, tty
+data = sys.stdin.read()
+fd = os.open("/dev/tty", os.O_RDWR)
+was = termios.tcgetattr(fd)
+tty.setcbreak(fd)
+os.write(fd, b"%d bytes>" % len(data))
+while (key := os.read(fd, 1)) != b"q":
+    os.write(fd, b"<" + key + b">")
+termios.tcsetattr(fd, termios.TCSADRAIN, was)
+print("bye")
+"""
+
+
+@test("keys while the input is a pipe")
+def _(w):
+    (w.ws / "pager.py").write_text(PAGER)
+    for tier in "AB":
+        with shell(w) as t:
+            before = t.modes()
+            t.type(f"seq 100 | {w.program} run -q --tier {tier} -- python3 pager.py\n")
+            w.ok(t.expect("292 bytes>"), f"tier {tier}: it has its input", t.screen)
+            t.type("ab")
+            w.ok(t.expect("<a><b>"), f"tier {tier}: and keys", t.screen)
+            t.type("q")
+            w.ok(t.expect("bye\r*\n.*ready> "), f"tier {tier}: and ends", t.screen)
+            w.ok(wait_for(lambda: t.modes()[3] == before[3]), f"tier {tier}: the terminal is as it was")
+            # Until it reads keys in a way of its own they may be for somebody else.
+            t.type(f"{{ echo g''o >&2; head -n 1; }} | {w.program} run -q --tier {tier} -- sh -c 'sed s/^/got-/; echo e''nd'\n")
+            w.ok(t.expect("go\r*\n"), f"tier {tier}: in a pipeline", t.screen)
+            time.sleep(0.3)
+            t.type("first\n")
+            w.ok(t.expect("got-first.*end.*ready> "), f"tier {tier}: keys for another program go there", t.screen)
+    w.clean()
+
+
 @test("resizing")
 def _(w):
     script = "trap 'stty size; exit 0' WINCH; echo go; while :; do sleep 0.1; done"
