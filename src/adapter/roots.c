@@ -149,6 +149,11 @@ static int from_cap(struct compile *c, const struct cap_entry *e)
 	r = literal_path(c, &cap->path, &root.path, &star);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
+		if (c->place->own[i].n && path_below(root.path, c->place->own[i]))
+			return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0,
+					 SV_FMT " is writ's own, and no rule opens it",
+					 SV_ARG(c->place->own[i]));
 	if (c->a_tier && root.write && !root.socket && skeleton_is(c, root.path))
 		return writ_fail(c->err, WRIT_E_UNENFORCEABLE, 0,
 				 "every session has a " SV_FMT " of its own, which it may write: "

@@ -12,6 +12,8 @@
  * taken, and a pattern in quotes with blanks in it is read as if they were attributes.
  */
 
+enum { LINE_MAX_OF_GIT = 2000 };
+
 /* clang-format off */
 
 /* Any value: git does it all by itself. */
@@ -79,15 +81,29 @@ static struct sv next_word(struct sv *line)
 	return word;
 }
 
+/* Behind a closing quote attributes may follow without a blank. */
+static bool is_quoted_otherwise(struct sv word)
+{
+	if (word.p[0] != '"')
+		return false;
+	return word.n < 2 || word.p[word.n - 1] != '"' ||
+	       sv_find(sv_sub(word, 1, word.n - 2), '"') != SIZE_MAX ||
+	       sv_find(word, '\\') != SIZE_MAX;
+}
+
 /* The first word is a pattern, or begins a macro: "[attr]name". */
 static bool line_is_fine(struct sv line, struct sv *ret_word)
 {
+	const bool longer = line.n >= LINE_MAX_OF_GIT;
 	struct sv word = next_word(&line);
 
+	*ret_word = word;
+	/* Some versions go on behind so many bytes as if it were another line. */
+	if (longer)
+		return false;
 	if (word.n == 0 || word.p[0] == '#')
 		return true;
-	*ret_word = word;
-	if (sv_starts(word, SV("[attr]")))
+	if (sv_starts(word, SV("[attr]")) || is_quoted_otherwise(word))
 		return false;
 	for (word = next_word(&line); word.n; word = next_word(&line)) {
 		*ret_word = word;
@@ -110,6 +126,9 @@ bool gitattributes_check(struct sv bytes, char why[static GITATTRIBUTES_WHY])
 			return false;
 		}
 	}
+	/* git passes over it, at the beginning. */
+	if (sv_starts(bytes, SV("\xef\xbb\xbf")))
+		bytes = sv_skip(bytes, 3);
 	while (bytes.n)
 		if (!line_is_fine(sv_cut(&bytes, '\n'), &word)) {
 			word = sv_sub(word, 0, word.n < 40 ? word.n : 40);

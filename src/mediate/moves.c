@@ -47,8 +47,11 @@ static int may_leave(struct call *c, const struct move *v)
 		fine = true;
 		break;
 	case GUARD_HOLDS:
-	case GUARD_POINTER:
 		fine = !dir;
+		break;
+	case GUARD_POINTER:
+		/* SECURITY: by another name of the same file it could be written unchecked. */
+		fine = !dir && !v->linked;
 		break;
 	case GUARD_CONFIG:
 	case GUARD_HOOKS:

@@ -422,13 +422,26 @@ static bool leads_to(const char *path, int dir)
 	       a.st_ino == b.st_ino;
 }
 
+/* A directory that is the session's, whose own name it cannot change. */
+static bool is_private_top(const struct mediator *m, struct sv path)
+{
+	for (size_t i = 0; i < m->opt.private_dirs_n; i++)
+		if (sv_eq(m->opt.private_dirs[i], path))
+			return true;
+	return false;
+}
+
 /*
  * What a socket is bound to is what everybody reads as its address, so it should be the
  * name that the target knows: @text, if that leads where we have looked; else one of ours.
  */
-static int name_socket(struct peer *p, const char *text, const struct place *at)
+static int name_socket(const struct mediator *m, struct peer *p, const char *text,
+		       const struct place *at)
 {
-	const bool whole = text[0] == '/' && sv_is(place_sv(at), text) && leads_to(text, at->dir);
+	/* SECURITY: what the target may rename by itself is not walked a second time. */
+	const bool whole = text[0] == '/' && sv_is(place_sv(at), text) &&
+			   (!is_private(m, place_sv(at)) || is_private_top(m, place_folder(at))) &&
+			   leads_to(text, at->dir);
 	int n;
 
 	if (whole || (!strchr(text, '/') && fchdir(at->dir) == 0))
@@ -480,7 +493,7 @@ static int bind_unix(struct call *c, struct peer *p)
 	if (r == 0)
 		r = as_mask(c, &as);
 	if (r == 0)
-		r = name_socket(p, text, &at);
+		r = name_socket(c->m, p, text, &at);
 	if (r == 0 && bind(sock, &p->a.sa, p->n) < 0)
 		r = -errno;
 	/* Where we stand holds a file system: back to where nobody minds. */

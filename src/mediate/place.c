@@ -320,11 +320,11 @@ static int find_from(struct call *c, int base, const char *path, int links, stru
 /* A name in the directory the target stands in needs no walk. */
 static int find_here(struct call *c, int base, const char *path, struct place *ret)
 {
+	ret->dir = base;
 	if (strlen(path) > NAME_MAX)
 		return -ENAMETOOLONG;
 	memcpy(ret->name, path, strlen(path) + 1);
 	ret->slash = ret->dotdot = false;
-	ret->dir = base;
 	return place_path(c, ret);
 }
 

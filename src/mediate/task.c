@@ -335,7 +335,9 @@ int task_own_fd(struct call *c, int fd)
 		got = own_fd(c, fd);
 	}
 	got = if_waiting(c, got);
-	return got >= 0 || got == -EBADF || got == -ENOSYS || got == ANSWER_GONE ? got : -EACCES;
+	return got >= 0 || got == -EBADF || got == -EMFILE || got == -ENOSYS || got == ANSWER_GONE
+		       ? got
+		       : -EACCES;
 }
 
 int task_take_fd(struct call *c, int fd)
@@ -351,7 +353,7 @@ int task_take_fd(struct call *c, int fd)
 		return r;
 	group = (int)syscall(SYS_pidfd_open, c->task->tgid, 0);
 	r = if_waiting(c, group < 0 ? -EACCES : get_fd(group, fd));
-	return r >= 0 || r == -EBADF || r == ANSWER_GONE ? r : -EACCES;
+	return r >= 0 || r == -EBADF || r == -EMFILE || r == ANSWER_GONE ? r : -EACCES;
 }
 
 /*

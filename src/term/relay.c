@@ -47,7 +47,7 @@ static int screen_of(const struct relay_options *o)
 
 /*
  * `x | less`: the command asks its terminal for keys, and not its standard input. It gets
- * them once it reads them in a way of its own, since until then they may be for x.
+ * them once x is done and it reads them in a way of its own: until then they may be for x.
  */
 static bool has_keys(const struct relay_options *o)
 {
@@ -313,6 +313,19 @@ static void input_turn(struct relay *r, bool hangup)
 		input_over(r);
 }
 
+/*
+ * SECURITY: as long as another program writes to our input, it may ask the person something
+ * itself, a password say, and the command inside alone decides when it wants keys.
+ */
+static bool may_have_keys(struct relay *r)
+{
+	struct pollfd p = { .fd = r->opt.outer[0] };
+
+	if (is_pipe(p.fd) && (poll(&p, 1, 0) < 0 || !(p.revents & POLLHUP)))
+		return false;
+	return tty_may_read(&r->tty);
+}
+
 static void keys_turn(struct relay *r)
 {
 	struct stream *s = &r->keys;
@@ -320,7 +333,7 @@ static void keys_turn(struct relay *r)
 	uint64_t moved = 0;
 
 	if (f == FLOW_MORE)
-		f = tty_may_read(&r->tty) ? stream_move(s, UINT64_MAX, &moved) : FLOW_EMPTY;
+		f = may_have_keys(r) ? stream_move(s, UINT64_MAX, &moved) : FLOW_EMPTY;
 	s->waits_dst = f == FLOW_FULL;
 	r->activity += moved;
 	if (f == FLOW_END || f == FLOW_BROKEN)
@@ -369,7 +382,7 @@ size_t relay_poll(struct relay *r, struct pollfd *ret_fds)
 	    (s->waits_dst || !s->src.tty || tty_may_read(&r->tty)))
 		want(ret_fds, &n, s);
 	s = &r->keys;
-	if (!r->last && !s->ended && !r->held && (s->waits_dst || tty_may_read(&r->tty)))
+	if (!r->last && !s->ended && !r->held && (s->waits_dst || may_have_keys(r)))
 		want(ret_fds, &n, s);
 	for (int i = 0; i < OUTPUTS; i++)
 		if (r->last ? r->out[i].waits_dst : !(r->held && r->out[i].dst.tty))

@@ -114,6 +114,13 @@ void tty_start(struct tty *t)
 		tty_take(t);
 }
 
+static bool is_asking(int fd)
+{
+	struct termios m;
+
+	return tcgetattr(fd, &m) < 0 || (m.c_lflag & (ICANON | ECHO)) != (ICANON | ECHO);
+}
+
 /*
  * May a key be read now? Not in the background. In a pipeline (`x | less`) the keys are
  * another program's if it has switched line mode off, and ours alone from the moment the
@@ -130,10 +137,13 @@ bool tty_may_read(struct tty *t)
 	if (!t->lazy || t->raw)
 		return true;
 	if (tcgetattr(t->pty, &m) == 0 && (m.c_lflag & (ICANON | ECHO)) != (ICANON | ECHO)) {
+		/* SECURITY: somebody outside may be asking for a password just now. */
+		if (t->shows && is_asking(t->fd))
+			return false;
 		tty_take(t);
 		return true;
 	}
-	return tcgetattr(t->fd, &m) == 0 && (m.c_lflag & ICANON);
+	return !t->shows && tcgetattr(t->fd, &m) == 0 && (m.c_lflag & ICANON);
 }
 
 unsigned char tty_eof_key(const struct tty *t)

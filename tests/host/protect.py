@@ -55,7 +55,7 @@ def _(w):
             f" cat .gitattributes; {git} checkout -q main; {git} rebase -q other; cat .gitattributes; {git} status --short --untracked-files=no;"
             f" mv .gitattributes a; sed -i s/auto/auto/ a; mv a .gitattributes; rm .gitattributes; {git} checkout -q .gitattributes; echo done")
     bad = ("echo '* filter=x' >.gitattributes; echo '* filter=x' >>.gitattributes; echo '* filter=x' >b; mv b .gitattributes; ln b .gitattributes;"
-           " ln -sf b .gitattributes; cp b .gitattributes; mkdir -p d; cp b d/.gitattributes; mv d/.gitattributes d/x; sed -i 's/.*/* diff=x/' .gitattributes;"
+           " ln -sf b .gitattributes; ln .gitattributes y && cat b >y; echo '\"*\"filter=x' >.gitattributes; cp b .gitattributes; mkdir -p d; cp b d/.gitattributes; mv d/.gitattributes d/x; sed -i 's/.*/* diff=x/' .gitattributes;"
            " python3 -c 'import os; f = os.open(\".gitattributes\", os.O_RDWR | os.O_CREAT); os.write(f, b\"* filter=x\")'; true")
     for tier in "AB":
         v = w.at("/tmp")

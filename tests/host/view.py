@@ -60,6 +60,7 @@ def _(w):
     for tier in "AB":
         r = w.sh(script, opts=("--tier", tier, "--allow", f"read:{w.home}"))
         w.ok(r.text.startswith("a note\n# ") and "kept\n" in r.text, f"tier {tier}: the home around them, the policy and a home of its own", r)
+        w.exits(w.run("true", opts=("--tier", tier, "--allow", f"read:{keys}")), 122, f"tier {tier}: no rule is about them alone")
         w.ok("PRIVATE" not in r.text and "l-" not in r.text and not any(n in r.text.split() for n in names), f"tier {tier}: none of them", r)
 
 

@@ -178,13 +178,22 @@ static void test_attributes(void)
 					     "[attr]python text",
 					     "[attr]a filter=x",
 					     "\"a b\" text",
+					     "\"*\"filter=x",
+					     "\"*\"diff=x\"",
+					     "\xef\xbb\xbf\"*\"filter=x",
+					     "\xef\xbb\xbf* filter=x",
+					     "\"a\\\"\"filter=x",
 					     "* text\vfilter=x",
 					     "#x\r* filter=x\n* filter=y",
 					     "* diff=python,x",
 					     "* --filter",
 					     "* Filter=x" };
-	char why[GITATTRIBUTES_WHY];
+	char why[GITATTRIBUTES_WHY], longer[2100];
 
+	memset(longer, 'x', sizeof(longer));
+	longer[0] = '#';
+	ok(!gitattributes_check((struct sv){ longer, sizeof(longer) }, why), "nor a long line");
+	ok(gitattributes_check(SV("\"*.c\" text\n"), why), "quotes around a plain pattern");
 	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
 		ok(gitattributes_check(sv_from(fine[i]), why), "attributes: %zu is fine", i);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
