@@ -10,6 +10,10 @@ build: deps-build ## the static binary, in build/release/prog/writ
 demo: build ## a first look: a policy, what it means, what enforces it here
 	@WRIT=$(CURDIR)/$(WRIT) sh tools/demo.sh
 
+check: ## an answer in about a minute: build, C unit tests, transcripts, lints; installs nothing
+	@WRIT_NO_APT=1 tools/deps.sh build
+	@tests/run check
+
 test: deps-test ## everything that must hold; the last line counts it
 	@tools/agents.sh
 	@tests/run
@@ -19,7 +23,7 @@ test-long: deps-long deps-clients ## the same with long fuzzing, a million oracl
 	@tools/peers-proof.sh
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long
 
-lint: deps-test ## rooms, sizes, documents, clang-tidy
+lint: deps-test ## modules, sizes, documents, clang-tidy
 	@tests/run release clang lint tidy
 
 fuzz: deps-fuzz ## every fuzz target for FUZZ_SECONDS (300), stops at a finding
@@ -30,7 +34,7 @@ bench: build deps-peer-bwrap ## budgets, measured against peers in the same run 
 	@tools/build.sh release
 	@bench/run.py; bench/sandbox.py $(if $(QUICK),--quick)
 	@bench/scale.py $(if $(QUICK),--quick); [ $$(id -u) -ne 0 ] || bench/scale.py --root $(if $(QUICK),--quick)
-	@tools/peers-net.sh; bench/egress.py
+	@tools/peers-net.sh; bench/egress.py; bench/bounds.py
 
 install: build ## into PREFIX (/usr/local); DESTDIR is for packagers
 	@DESTDIR='$(DESTDIR)' tools/install.sh '$(PREFIX)'
@@ -53,4 +57,4 @@ help: ## this list
 deps-%:
 	@tools/deps.sh $*
 
-.PHONY: build demo test test-long lint fuzz bench install deb dist format clean help
+.PHONY: build demo check test test-long lint fuzz bench install deb dist format clean help

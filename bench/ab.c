@@ -1,12 +1,12 @@
 /*
- * ab.c - run two commands in turn, many times, and print how long each took
+ * ab.c - run two commands alternately, many times, and print their times
  *
  * usage: ab ROUNDS COMMAND-A... -- COMMAND-B...
  *
- * Prints two lines, "median p10 p90" in nanoseconds, for A and for B. The two
- * alternate, so that a slow moment of the machine hits both. Both write to
- * /dev/null; a command that fails ends the run, because the time of a failure
- * measures nothing. vfork keeps the cost of our own process out of it.
+ * Prints two lines, "median p10 p90" in nanoseconds, for A and for B. The commands
+ * alternate, so that load on the machine affects both. Both write to /dev/null. A
+ * failing command ends the run, because the time of a failure is meaningless. vfork()
+ * excludes the cost of copying this process.
  */
 #include <errno.h>
 #include <fcntl.h>

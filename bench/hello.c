@@ -1,5 +1,5 @@
 /*
- * hello.c - the least a static program can do: the yardstick for start-up time
+ * hello.c - a minimal static program: the baseline for start-up times
  */
 #include <unistd.h>
 

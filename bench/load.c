@@ -1,21 +1,21 @@
 /*
- * load.c - the client of every proxy that is measured
+ * load.c - the client that measures every proxy
  *
- * Reads one order a line, and answers each with a line:
+ * Reads one order per line and answers each with a line:
  *
- *   WHAT ADDRESS PORT CONNECT NAME WAYS MS
- *   count  nanoseconds  errors  median and 99th percentile of one, in nanoseconds
+ *   KIND ADDRESS PORT CONNECT NAME WAYS MS
+ *   count  nanoseconds  errors  median and 99th percentile per operation, in nanoseconds
  *
- * tput    bytes that come from the source, over WAYS connections
- * new     connections: each one sends, hears it back and is closed
- * rtt     one connection: how long 64 bytes take there and back
- * hold    WAYS connections that stay, each used once; MS is not used
- * drop    closes them
- * keep    HTTP requests over TLS, each of WAYS connections kept
- * tls     a TLS connection and one request over it, again and again
+ * tput    bytes received from the source over WAYS connections
+ * new     connections: each sends, receives the echo and closes
+ * rtt     round-trip time of 64 bytes on one connection
+ * hold    WAYS connections that stay open, each used once; MS is not used
+ * drop    closes the connections of hold
+ * keep    HTTP requests over WAYS persistent TLS connections
+ * tls     a new TLS connection for each request
  *
- * CONNECT is what a proxy is asked for with that method, or "-"; NAME is the server in
- * TLS and in requests. ADDRESS may be a name, which is looked up once for each order.
+ * CONNECT is the argument of the CONNECT method sent to the proxy, or "-". NAME is the
+ * server name in TLS and in requests. ADDRESS may be a name, resolved once per order.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -44,7 +44,7 @@ struct order {
 
 struct way {
 	const struct order *o;
-	unsigned many; /* of hold */
+	unsigned many; /* number of connections for hold */
 	uint64_t count, errors;
 	uint32_t samples_n;
 	uint32_t samples[SAMPLES];
@@ -63,7 +63,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* One that took from @start until now. */
+/* Counts an operation that began at @start. */
 static void done(struct way *w, uint64_t start)
 {
 	const uint64_t took = now_ns() - start;
@@ -120,7 +120,7 @@ static int there_and_back(int fd, char first)
 	char out[64], in[64];
 	size_t n = 0;
 
-	memset(out, 0x81, sizeof(out)); /* no letters */
+	memset(out, 0x81, sizeof(out)); /* no text, see origin.c */
 	out[0] = first;
 	if (send(fd, out, sizeof(out), MSG_NOSIGNAL) != (ssize_t)sizeof(out))
 		return -1;
@@ -134,7 +134,7 @@ static int there_and_back(int fd, char first)
 	return memcmp(in, out, sizeof(in)) ? -1 : 0;
 }
 
-/* --- what is measured --- */
+/* --- measurements --- */
 
 static void run_tput(struct way *w)
 {
@@ -143,7 +143,7 @@ static void run_tput(struct way *w)
 	if (fd < 0)
 		w->errors++;
 	while (fd >= 0 && now_ns() < w->o->end) {
-		/* Thrown away by the kernel: the client is not what is measured. */
+		/* MSG_TRUNC discards the bytes in the kernel, so that the client costs little. */
 		const ssize_t n = recv(fd, NULL, 1 << 20, MSG_TRUNC);
 
 		if (n <= 0) {
@@ -229,7 +229,7 @@ failed:
 	return NULL;
 }
 
-/* One request, and the whole of its answer. */
+/* Sends a request and reads the complete response. */
 static int ask(const struct order *o, SSL *ssl)
 {
 	char bytes[8192];
@@ -343,7 +343,7 @@ static void report(unsigned n, uint64_t took)
 	fflush(stdout);
 }
 
-static int find(struct order *o)
+static int resolve(struct order *o)
 {
 	const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
@@ -355,7 +355,7 @@ static int find(struct order *o)
 	return 0;
 }
 
-static void obey(struct order *o)
+static void run_order(struct order *o)
 {
 	const int hold = strcmp(o->what, "hold") == 0;
 	const unsigned n = hold ? 8 : o->ways < WAYS_MAX ? o->ways : WAYS_MAX;
@@ -369,7 +369,7 @@ static void obey(struct order *o)
 		report(0, 0);
 		return;
 	}
-	if (find(o) < 0) {
+	if (resolve(o) < 0) {
 		printf("0 0 1 0 0\n");
 		fflush(stdout);
 		return;
@@ -399,7 +399,10 @@ int main(void)
 	tls = SSL_CTX_new(TLS_client_method());
 	if (!tls)
 		return 1;
-	/* Whom each proxy shows is its own affair: checking it would cost all of them the same. */
+	/*
+	 * Do not verify certificates: each proxy presents its own, and the check would cost the
+	 * same for all.
+	 */
 	SSL_CTX_set_verify(tls, SSL_VERIFY_NONE, NULL);
 	while (fgets(line, sizeof(line), stdin)) {
 		struct order o = { 0 };
@@ -407,7 +410,7 @@ int main(void)
 		if (sscanf(line, "%15s %255s %7s %299s %255s %u %u", o.what, o.address, o.port,
 			   o.connect, o.name, &o.ways, &o.ms) != 7)
 			return 2;
-		obey(&o);
+		run_order(&o);
 	}
 	return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * opens.c - what it costs to open a file for writing or reading, and to make one
+ * opens.c - cost of opening a file for writing or reading, and of creating one
  *
  * usage: opens open|create|read ROUNDS
  *
- * Prints the median in nanoseconds of open() and close() of a name in the current
- * directory. Linked statically and small, so that it runs anywhere.
+ * Prints the median time in nanoseconds of open() and close() of a name in the current
+ * directory. Linked statically, so that it runs in any sandbox.
  */
 #include <fcntl.h>
 #include <stdint.h>

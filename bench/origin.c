@@ -1,14 +1,14 @@
 /*
- * origin.c - the server behind every proxy that is measured
+ * origin.c - the server that all measured proxies connect to
  *
  * usage: origin ADDRESS ECHO-PORT SOURCE-PORT TLS-PORT CERTIFICATE KEY
  *
- * echo    sends back what comes; after what begins with a c it closes first, so that
- *         whoever dialled keeps no port for a minute
- * source  sends as fast as it can
+ * echo    returns all bytes; closes the connection first if they begin with 'c', so that
+ *         the client has no port in TIME_WAIT
+ * source  sends as fast as possible
  * TLS     answers each HTTP/1.1 request with 1 KiB
  *
- * Prints "ready", and ends with its standard input.
+ * Prints "ready" and exits at the end of standard input.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static void accept_all(int epoll, const struct role *r)
 	}
 }
 
-/* False: it is over. */
+/* Serves one event. Returns false if the connection has ended. */
 static int serve(const struct conn *c)
 {
 	char bytes[4096];
@@ -125,7 +125,7 @@ static void *serve_tcp(void *arg)
 
 /* --- TLS --- */
 
-/* Requests have no body, so their heads' ends are all there is to find. */
+/* Counts the ends of request heads; requests have no body. */
 static size_t heads_in(const char *bytes, size_t n, unsigned *seen)
 {
 	static const char end[] = "\r\n\r\n";
@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	raise_files();
 	for (size_t i = 0; i < sizeof(block); i++)
-		block[i] = (char)(i * 7 + i / 251); /* no text: one of the peers stops at that */
+		/* not text: one of the measured proxies stops at text */
+		block[i] = (char)(i * 7 + i / 251);
 	answer_n = (size_t)snprintf(answer, 256,
 				    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 				    "Content-Length: %d\r\n\r\n",

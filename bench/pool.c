@@ -1,11 +1,12 @@
 /*
- * pool.c - /bin/true from a warm pool of the library, and a command beside it, in turn
+ * pool.c - compare /bin/true from a warm pool of the library with a command
  *
  * usage: pool ROUNDS COMMAND...
  *
  * Prints two lines, the nanoseconds of each round: for the pool, then for the command.
  * Before every start, of both, the pool is full, and nothing else of it is at work. Fails if the
- * library leaves a descriptor open.
+ * library leaves a descriptor open. $WRIT is the program that runs the sandboxes, if not the
+ * installed one.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,7 +51,10 @@ static uint64_t command_ns(char **argv, int null)
 	return now_ns() - start;
 }
 
-/* Full, and all that this took in the kernel is over: "ready" is said a few steps before. */
+/*
+ * Waits until the pool is full and idle. A sandbox reports "ready" slightly before the kernel has
+ * finished its setup, hence the sleep.
+ */
 static void settle(struct writ_pool *pool)
 {
 	struct writ_error err = { 0 };
@@ -99,6 +103,7 @@ int main(int argc, char **argv)
 {
 	const long rounds = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
 	const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct writ_options where = WRIT_INIT(struct writ_options);
 	struct writ_policy_options opt = WRIT_INIT(struct writ_policy_options);
 	struct writ_error err = { 0 };
 	struct writ_policy *policy;
@@ -114,10 +119,11 @@ int main(int argc, char **argv)
 	a = calloc((size_t)rounds, sizeof(*a));
 	b = calloc((size_t)rounds, sizeof(*b));
 	opt.flags = WRIT_POLICY_DISCOVER;
+	where.program = getenv("WRIT");
 	if (!a || !b || null < 0)
 		die("start", NULL);
 	fds = open_fds();
-	if (writ_new(NULL, &w, &err) < 0 || writ_policy_load(w, &opt, &policy, NULL, &err) < 0 ||
+	if (writ_new(&where, &w, &err) < 0 || writ_policy_load(w, &opt, &policy, NULL, &err) < 0 ||
 	    writ_pool_new(policy, POOL, &pool, &err) < 0)
 		die("a pool", &err);
 	for (long i = -WARM_UP; i < rounds; i++) {

@@ -143,19 +143,21 @@ def inside(top, rounds, wanted):
         do_job(memory, nothing, (f"{what}, in memory (tmpfs)", script, "rm -rf out; mkdir out", budget), rounds)
 
 
-def ask(sid, request):
+def ask(sid, method, **params):
     """One request at the control socket, as `writ allow` makes it, without its start."""
     path = Path(os.environ["XDG_STATE_HOME"], "writ/run", sid)
     where = next(p for p in path.iterdir() if p.is_socket())
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
         start = time.perf_counter()
         s.connect(str(where))
-        s.send(request.encode())
-        answer = s.recv(65536).decode()
+        s.send(request)
+        answer = s.recv(65536)
         took = time.perf_counter() - start
-    if not answer.startswith("ok"):
-        sys.exit(f"sandbox.py: {request}: {answer}")
-    return took * 1000, answer.split()[-1]
+    answer = json.loads(answer)
+    if "result" not in answer:
+        sys.exit(f"sandbox.py: {method}: {answer}")
+    return took * 1000, answer["result"]
 
 
 def start_session(work, head=(), env=None):
@@ -180,10 +182,10 @@ def live(top, rounds):
     try:
         for i in range(rounds):
             before = i > 0 or not seen(work, sid, other / "file")
-            t, grant = ask(sid, f"allow read {other}")
+            t, grant = ask(sid, "grant.allow", action="read", object=str(other))
             if not before or (i == 0 and not seen(work, sid, other / "file")):
                 sys.exit("sandbox.py: a live grant is not what makes the file seen")
-            ask(sid, f"revoke {grant}")
+            ask(sid, "grant.revoke", grant=grant["grant"])
             took.append(t)
         for _ in range(max(10, rounds // 10)):
             start = time.perf_counter()  # not measure.run(): that waits for the session, too

@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = Path(os.environ.get("BENCH_ROOT", HERE.parent))
 RELEASE = Path(os.environ.get("WRIT", ROOT / "build/release/prog/writ")).resolve().parent.parent
 USER = os.environ.get("BENCH_USER", "writ-bench")
-PROGRAMS = ["prog/writ", "prog/writ-l7", "prog/writ-signer", "bench/pool", "bench/opens", "src/lib/libwrit.so.0"]
+PROGRAMS = ["prog/writ", "prog/writ-l7", "prog/writ-signer", "bench/pool", "bench/opens", "src/front/lib/libwrit.so.0"]
 
 
 def am_root():

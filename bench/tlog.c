@@ -1,13 +1,13 @@
 /*
- * tlog.c - what the log costs per entry, and a proof out of ten million
+ * tlog.c - cost of the log per entry, and of a proof among ten million entries
  *
  * Prints lines of name, measured, unit and budget for bench/run.py.
  *
  *     tlog [ENTRIES]
  *
- * The levels of ten million entries are real memory only where a proof looks, and
- * zero there: hashing and fetching cost the same. With ENTRIES the tree is a real one
- * of that size (64 bytes of memory each), and each proof is verified.
+ * The levels of the tree of ten million entries are zero memory, of which a proof touches
+ * a few pages; hashing and fetching cost the same as with real hashes. With ENTRIES the
+ * tree is a real one of that size (64 bytes of memory each), and each proof is verified.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { APPENDS = 1 << 20, MANY = 10000000, PROOFS = 2000, ENTRY = 300, LEAVES = 
 
 static struct digest *level[TREE_LEVELS];
 
-/* Time of the processor, so that what else runs here does not count. */
+/* CPU time of this process, so that other load does not count. */
 static double now_us(void)
 {
 	struct timespec t;
@@ -40,7 +40,7 @@ static void make_levels(uint64_t size)
 	}
 }
 
-/* Hashes, appends and keeps @n entries; microseconds for each. */
+/* Hashes, appends and stores @n entries. Returns microseconds per entry. */
 static double append(uint64_t n, struct tree_frontier *f)
 {
 	char text[ENTRY] = "";
@@ -71,11 +71,11 @@ static double leaf_cost(void)
 		text[0] = (char)i;
 		sum += tree_leaf((struct sv){ text, sizeof(text) }).b[0];
 	}
-	/* The hashes are used, so that the loop is not optimised away. */
+	/* Use the hashes, so that the compiler keeps the loop. */
 	return (now_us() - start) / LEAVES + (sum > 255u * LEAVES);
 }
 
-/* One of many proofs, in milliseconds; all are verified if @root is given. */
+/* Returns the mean time of a proof in milliseconds. Verifies all proofs if @root is given. */
 static double prove(uint64_t size, const struct digest *root)
 {
 	struct tree_levels all = tree_levels_of((const struct digest *const *)level, size);

@@ -1,5 +1,5 @@
 /*
- * token.c - what a chain of tokens costs, against the signatures that cannot be spared
+ * token.c - cost of verifying a chain of tokens, relative to its bare signatures
  *
  * Prints lines of name, measured, unit and budget for bench/run.py.
  */
@@ -15,7 +15,7 @@ static struct jws_pair key[HOPS + 1];
 static struct arena world = ARENA_INIT(1 << 20);
 static const struct sv realm = SV_INIT(TOKEN_TEST_REALM);
 
-/* Time of the processor, so that what else runs here does not count. */
+/* CPU time of this process, so that other load does not count. */
 static double now_us(void)
 {
 	struct timespec t;

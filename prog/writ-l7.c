@@ -1,7 +1,7 @@
 /*
- * writ-l7 - reads requests for one session; started by the supervisor, never by hand
+ * writ-l7 - inspects the HTTP requests of one session; started by the supervisor, not by users
  *
- * Descriptors 3 to 6 are what l7/l7.h says. Exit code 0 when the supervisor is gone.
+ * l7/l7.h describes descriptors 3 to 6. Exits with 0 when the supervisor closes its end.
  */
 #include <stdio.h>
 

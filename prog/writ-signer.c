@@ -1,8 +1,8 @@
 /*
- * writ-signer - signs statements; installed by `writ signer install`, it keeps the log as well
+ * writ-signer - signs statements; as installed by `writ signer install`, also keeps the log
  *
- * Started by writ, never by hand: descriptor 3 is what signer/signer.h says. Exit code 0
- * when it has done what it was asked for.
+ * Started by writ, not by users; signer/signer.h describes descriptor 3. Exits with 0 after
+ * the request was served.
  */
 #include <unistd.h>
 
@@ -12,6 +12,9 @@
 
 int main(int argc, char **argv)
 {
-	/* Confined by now: what libraries do when a program ends could be refused. */
+	/*
+	 * The process is confined now, and exit handlers of libraries might make forbidden system
+	 * calls. Skip them.
+	 */
 	_exit(signer_main(argc, argv));
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = """
 bin/writ
-libexec/writ/writ-init libexec/writ/writ-l7 libexec/writ/writ-signer libexec/writ/writ-escape libexec/writ/writ-supervise
+libexec/writ/writ-init libexec/writ/writ-l7 libexec/writ/writ-signer libexec/writ/writ-escape
 include/writ/writ.h lib/libwrit.a lib/libwrit.so lib/libwrit.so.0 lib/pkgconfig/writ.pc
 share/man/man1/writ.1 share/man/man1/writ-run.1 share/man/man5/writ-policy.5 share/man/man3/libwrit.3
 share/bash-completion/completions/writ share/zsh/vendor-completions/_writ

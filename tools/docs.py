@@ -7,6 +7,7 @@ In every .md file: relative links and their #anchors resolve; a path in
 backticks that starts with a folder or file of this repository exists (NAME,
 FORMAT, ROOM, VERB stand for any); `make X` is a target; `writ X` is a verb of the built binary. A
 line with "planned" may name what is still to come, and so may docs/ROADMAP.md.
+The table of jail steps in ARCHITECTURE.md has the rows of steps.def, in its order.
 In every file: no note to self, no path of the machine it was written on, no
 host of a package registry (a test must never reach one).
 """
@@ -97,6 +98,25 @@ def check_markdown(root, path, known, errors):
             check_code(root, m[1], known, say)
 
 
+STEP = re.compile(r'X\(\w+, "([^"]+)", (\w+), .*\n\s*"([^"]*)".*\n\s*"([^"]*)"\)')
+STEPS = "src/engine/host/jail/steps.def"
+
+
+def check_steps(root, errors):
+    """ARCHITECTURE.md states the order of jail steps as steps.def does, or not at all."""
+    page = root / "ARCHITECTURE.md"
+    if not (root / STEPS).exists() or not page.exists():
+        return
+    want = [f"| {name} | {'A' if only == 'JAIL_OWN_NAMESPACES' else 'A B'} | {what} | {why} |"
+            for name, only, what, why in STEP.findall((root / STEPS).read_text())]
+    have = re.findall(r"^\| .*$", page.read_text().partition("| step | tier |")[2], re.M)[:len(want)]
+    for row in want:
+        if row not in have:
+            errors.append(f"ARCHITECTURE.md: no row for this step of {STEPS}: {row}")
+    if sorted(have) == sorted(want) and have != want:
+        errors.append(f"ARCHITECTURE.md: jail steps in another order than {STEPS}")
+
+
 def check(root, verbs=frozenset()):
     errors, files = [], tracked(root)
     make = (root / "Makefile").read_text() if (root / "Makefile").exists() else ""
@@ -113,6 +133,7 @@ def check(root, verbs=frozenset()):
                     errors.append(f"{where}:{n}: {what}: {rule.search(line)[0]}")
         if path.suffix == ".md":
             check_markdown(root, path, known, errors)
+    check_steps(root, errors)
     return errors
 
 
@@ -137,12 +158,16 @@ CASES = [
     ("an unknown verb in a block", "x.md", "    writ fly\n", "writ fly"),
     ("prose about a writ", "x.md", "a writ says what; make coffee\n", None),
     ("what is planned", "x.md", "planned: `writ fly`, `src/jail/`\n", None),
+    ("steps as in the list", "ARCHITECTURE.md", "| step | tier |\n| a | A B | x | y |\n| b | A | z | w |\n", None),
+    ("a step with another text", "ARCHITECTURE.md", "| step | tier |\n| a | A B | x | y |\n| b | A | z | v |\n", "no row"),
+    ("steps in another order", "ARCHITECTURE.md", "| step | tier |\n| b | A | z | w |\n| a | A B | x | y |\n", "order"),
     ("a note to self", "a.c", "/* TO" "DO */\n", "note"),
     ("a path of this machine", "a.c", "x @ROOT@/y\n", "machine"),
     ("a registry", "a.c", "pypi" ".org\n", "registry"),
 ]
 
-BASE = {"Makefile": "test:\n", "src/a.c": "", "docs/y.md": "# A b\n"}
+BASE = {"Makefile": "test:\n", "src/a.c": "", "docs/y.md": "# A b\n",
+        STEPS: 'X(A, "a", 0, 0, f, \\\n "x", \\\n "y") \\\nX(B, "b", JAIL_OWN_NAMESPACES, 0, f, \\\n "z", \\\n "w")\n'}
 
 if __name__ == "__main__":
     if "--self-test" in sys.argv:

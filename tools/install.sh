@@ -15,9 +15,8 @@ put() { # MODE FILE DIRECTORY [NAME]
 
 put 755 "$writ" bin
 strip "$to/bin/writ"
-# As built, byte for byte: neither writ nor the library runs another file by that name.
-put 755 build/release/src/jail/writ-init libexec/writ
-put 755 build/release/src/lib/writ-supervise libexec/writ
+# As built, byte for byte: writ runs no other file by that name.
+put 755 build/release/src/engine/host/init/writ-init libexec/writ
 # Reads requests, where a rule says which.
 put 755 build/release/prog/writ-l7 libexec/writ
 strip "$to/libexec/writ/writ-l7"
@@ -27,13 +26,13 @@ strip "$to/libexec/writ/writ-signer"
 # What `writ conform` tries to get out with.
 put 755 build/release/tests/escape/writ-escape libexec/writ
 strip "$to/libexec/writ/writ-escape"
-for file in build/release/src/lib/libwrit.so.*[0-9].*[0-9].*[0-9]; do
+for file in build/release/src/front/lib/libwrit.so.*[0-9].*[0-9].*[0-9]; do
 	put 644 "$file" lib
 	strip --strip-unneeded "$to/lib/${file##*/}"
 	ln -sf "${file##*/}" "$to/lib/libwrit.so.0"
 done
 ln -sf libwrit.so.0 "$to/lib/libwrit.so"
-put 644 build/release/src/lib/libwrit.a lib
+put 644 build/release/src/front/lib/libwrit.a lib
 put 644 include/writ/writ.h include/writ
 put 644 packaging/apparmor/writ share/writ/apparmor
 for file in README.md CHANGELOG.md THREAT_MODEL.md LICENSE; do

@@ -17,10 +17,10 @@ def main(out, files):
         name = os.path.basename(path).removesuffix(".writ")
         rows.append('\t{ "%s",\n%s,\n\t  %d },' % (name, "\n".join(quoted(text)), len(text)))
     with open(out, "w", encoding="ascii") as f:
-        f.write('#include "policy/policy.h"\n\n'
+        f.write('#include "lang/policy.h"\n\n'
                 "const struct policy_profile policy_profiles[] = {\n%s\n"
                 "\t{ NULL, NULL, 0 },\n};\n\n"
-                "const struct policy_profile *profile_find(struct sv name)\n{\n"
+                "const struct policy_profile *lang_profile_find(struct sv name)\n{\n"
                 "\tfor (const struct policy_profile *p = policy_profiles; p->name; p++)\n"
                 "\t\tif (sv_is(name, p->name))\n\t\t\treturn p;\n"
                 "\treturn NULL;\n}\n" % "\n".join(rows))

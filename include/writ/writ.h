@@ -1,12 +1,12 @@
 /*
  * writ.h - run programs under a writ policy, or confine this one
  *
- * Link with `pkg-config --libs writ`. Calls return 0 or a negative enum
- * writ_error_code; what they hand out is not touched on failure. `err` may be
- * NULL. The library prints nothing, ends nothing, installs no signal handlers and
- * keeps no global state. Different objects may be used by different threads at
- * the same time. One struct writ, writ_policy or writ_pool may be shared by
- * threads; one session or event stream belongs to one thread at a time.
+ * Link with `pkg-config --libs writ`. Functions return 0 or a negative enum
+ * writ_error_code and leave their output arguments unchanged on failure. `err` may be
+ * NULL. The library does not print, exit, install signal handlers or keep global
+ * state. Different objects may be used by different threads at the same time. Threads may
+ * share a struct writ, writ_policy or writ_pool; a session or event stream
+ * belongs to one thread at a time.
  *
  * Structs that begin with `size` grow at their end: set size to sizeof(the
  * struct) and everything else to zero, as WRIT_INIT(struct x) does.
@@ -31,18 +31,18 @@ enum writ_error_code {
 	WRIT_ERROR_NONE = 0,
 	WRIT_ERROR_SYSTEM = -1, /* a system call failed; sys is its errno */
 	WRIT_ERROR_MEMORY = -2,
-	WRIT_ERROR_SYNTAX = -3,	       /* the policy is wrong: see the diagnostics */
-	WRIT_ERROR_LIMIT = -4,	       /* larger or more than is accepted */
-	WRIT_ERROR_DENIED = -5,	       /* the session, or what it runs as, says no */
-	WRIT_ERROR_UNENFORCEABLE = -6, /* the policy asks for what cannot be held here */
+	WRIT_ERROR_SYNTAX = -3,	       /* the policy has errors: see the diagnostics */
+	WRIT_ERROR_LIMIT = -4,	       /* a size or count above the limit */
+	WRIT_ERROR_DENIED = -5,	       /* refused by the session or by missing permission */
+	WRIT_ERROR_UNENFORCEABLE = -6, /* this machine cannot enforce the policy */
 	WRIT_ERROR_BUG = -7,
-	WRIT_ERROR_ARGUMENT = -8, /* the call itself makes no sense */
+	WRIT_ERROR_ARGUMENT = -8, /* invalid arguments of the call */
 };
 
 struct writ_error {
 	int32_t code;	/* enum writ_error_code */
 	int32_t sys;	/* errno, or 0 */
-	char text[248]; /* one line for people */
+	char text[248]; /* message for users, a single line */
 };
 
 struct writ;
@@ -51,31 +51,32 @@ struct writ_session;
 struct writ_pool;
 struct writ_events;
 
-/* "0.1.0": of the library that runs, not of this header. */
+/* Version of the library that is running ("0.1.0"), not of this header. */
 WRIT_API const char *writ_version(void);
 
-/* Texts that calls hand out are freed with this; NULL is fine. */
+/* Frees a text that a function returned; NULL is allowed. */
 WRIT_API void writ_text_free(char *text);
 
 /* --- a handle --- */
 
 struct writ_options {
 	size_t size;
-	const char *home;	    /* the user's own; NULL: $HOME, then the account's */
+	const char *home;	    /* the user's home; NULL: $HOME, then the account's */
 	const char *config_dir;	    /* NULL: $XDG_CONFIG_HOME/writ, then ~/.config/writ */
 	const char *state_dir;	    /* NULL: $XDG_STATE_HOME/writ, then ~/.local/state/writ */
 	const char *const *environ; /* ends with NULL; NULL: the one of this process */
+	const char *program;	    /* the writ that runs sessions; NULL: the installed one */
 };
 
-/* @opt may be NULL. The environment is read here and not again. */
+/* Creates a handle. @opt may be NULL. Reads the environment once, here. */
 WRIT_API int writ_new(const struct writ_options *opt, struct writ **ret, struct writ_error *err);
-/* After everything made with it. */
+/* Call it after freeing everything that was made with @w. */
 WRIT_API void writ_free(struct writ *w);
 
 /* --- policies --- */
 
 enum writ_rule_kind {
-	WRIT_RULE_ALLOW = 0, /* "read:/data", "write:.", as --allow takes it */
+	WRIT_RULE_ALLOW = 0, /* "read:/data", "write:.": the syntax of --allow */
 	WRIT_RULE_ASK,
 	WRIT_RULE_DENY,
 	WRIT_RULE_LIMIT, /* "memory=2G" */
@@ -95,24 +96,26 @@ enum writ_diagnostic_level {
 	WRIT_DIAGNOSTIC_NOTE
 };
 
-/* Lives as long as the call it is given to. Texts may hold any character but NUL. */
+/*
+ * A diagnostic about a policy, valid during the callback. Texts may contain any character but NUL.
+ */
 struct writ_diagnostic {
 	size_t size;
 	int32_t level;		       /* enum writ_diagnostic_level */
-	const char *source;	       /* file name, or what the text was called */
-	uint32_t line, column, length; /* from 1, in bytes; line 0: no place */
+	const char *source;	       /* file name, or text_name */
+	uint32_t line, column, length; /* 1-based, in bytes; line 0: no position */
 	const char *text;
-	const char *hint; /* what to write instead, or "" */
+	const char *hint; /* suggested correction, or "" */
 };
 
 enum writ_policy_flag {
 	/*
-	 * As `writ run` in cwd would: the workspace is found from there, and if neither
-	 * text nor files nor rules say anything, the user's own policies and the
-	 * workspace's agent.writ are read, and `write .` holds if there are none.
+	 * Behave like `writ run` in cwd: find the workspace from there. If there is no text, file
+	 * or rule, read the user's own policies and the workspace's agent.writ; if there are none
+	 * either, use `write .`.
 	 */
 	WRIT_POLICY_DISCOVER = 1u << 0,
-	/* A path that does not exist is a warning: for looking, not for running. */
+	/* Report a missing path as a warning, to inspect a policy without running it. */
 	WRIT_POLICY_MISSING_OK = 1u << 1,
 };
 
@@ -123,102 +126,109 @@ struct writ_policy_options {
 	uint32_t flags;		  /* enum writ_policy_flag */
 	int32_t tier;		  /* enum writ_tier */
 	const char *cwd;	  /* NULL: the current directory */
-	const char *workspace;	  /* what `.` means; NULL: none, or found (WRIT_POLICY_DISCOVER) */
-	const char *text;	  /* a whole policy; NULL: none */
-	const char *text_name;	  /* what diagnostics call it; NULL: "policy" */
-	const char *const *files; /* more whole policies; ends with NULL; may be NULL */
+	const char *workspace;	  /* meaning of `.`; NULL: none, or found (WRIT_POLICY_DISCOVER) */
+	const char *text;	  /* a complete policy; NULL: none */
+	const char *text_name;	  /* name of text in diagnostics; NULL: "policy" */
+	const char *const *files; /* further complete policies; NULL-terminated; may be NULL */
 	const struct writ_rule *rules;
 	size_t rules_n;
-	const char *program; /* its own files become readable, as for `writ run PROGRAM`; or NULL */
-	const char *const *vars; /* "NAME=VALUE" for $NAME in paths; ends with NULL; may be NULL */
-	void (*diagnostic)(void *ctx, const struct writ_diagnostic *d); /* once each; may be NULL */
+	const char *program; /* make its own files readable, like `writ run PROGRAM`; may be NULL */
+	const char *const *vars; /* "NAME=VALUE" for $NAME in paths; NULL-terminated; may be NULL */
+	/* called once per diagnostic; may be NULL */
+	void (*diagnostic)(void *ctx, const struct writ_diagnostic *d);
 	void *diagnostic_ctx;
 };
 
 /*
- * Reads and checks a policy. *@ret_diagnostics (may be NULL) becomes all that is
- * wrong with it as text for people, or NULL; it is set on success and with
- * WRIT_ERROR_SYNTAX, and freed by writ_text_free(). Files are read here and not
- * again: what was checked is what runs.
+ * Reads and checks a policy. Files are read only here, so the policy that was checked is the policy
+ * that runs. *@ret_diagnostics (may be NULL) receives the diagnostics as text for users, or NULL if
+ * there are none; it is set on success and for WRIT_ERROR_SYNTAX, and freed with writ_text_free().
  */
 WRIT_API int writ_policy_load(struct writ *w, const struct writ_policy_options *opt,
 			      struct writ_policy **ret, char **ret_diagnostics,
 			      struct writ_error *err);
-/* After the sessions and pools made with it. */
+/* Call it after freeing the sessions and pools made with @p. */
 WRIT_API void writ_policy_free(struct writ_policy *p);
 
 enum writ_explain_flag { WRIT_EXPLAIN_ALL = 1u << 0, WRIT_EXPLAIN_VERBOSE = 1u << 1 };
 
-/* What enforces each line on this machine, as `writ explain` prints it. */
+/* Returns the enforcement of each rule on this machine, as `writ explain` prints it. */
 WRIT_API int writ_explain(struct writ_policy *p, uint32_t flags, char **ret_text,
 			  struct writ_error *err);
-/* The effective guarantees as one line of JSON, as `writ explain --json` prints them. */
+/* Returns the effective guarantees as one line of JSON, as `writ explain --json` prints them. */
 WRIT_API int writ_guarantees(struct writ_policy *p, char **ret_json, struct writ_error *err);
 
 /* --- running --- */
 
-/* Codes are those of `writ run`: the command's own, 128 + signal, 124, 125, 126, 127. */
+/* Exit codes are those of `writ run`: the command's own, 128 + signal, 124, 125, 126, 127. */
 struct writ_exit {
 	size_t size;
 	int32_t code;
 	uint32_t denials;
-	char session[16];  /* id: names its record */
-	char ended_by[64]; /* a limit, or who stopped it; "" if it ended by itself */
-	char why[128];	   /* why the command could not be run; "" if it was */
+	char session[16];  /* id of the session, which names its record */
+	char ended_by[64]; /* the limit or caller that ended it; "" if it ended by itself */
+	char why[128];	   /* why the command could not be started; "" if it was */
 };
 
 enum writ_run_flag {
-	WRIT_RUN_NEUTRAL = 1u << 0, /* make escape sequences of the output harmless */
+	WRIT_RUN_NEUTRAL = 1u << 0, /* remove dangerous escape sequences from the output */
 };
 
 struct writ_run_options {
 	size_t size;
 	uint32_t flags;		    /* enum writ_run_flag */
-	const char *const *argv;    /* ends with NULL */
-	const char *const *environ; /* the policy chooses from it; NULL: the handle's */
+	const char *const *argv;    /* NULL-terminated */
+	const char *const *environ; /* the policy selects from it; NULL: the handle's */
 	const char *cwd;	    /* NULL: the policy's */
-	const int *stdio; /* three descriptors, -1: /dev/null; NULL: /dev/null or what follows */
-	/* Instead of stdio, only with writ_run(), in the thread that calls it: */
+	/* three descriptors, -1: /dev/null; NULL: use input and output, or /dev/null */
+	const int *stdio;
+	/* Alternative to stdio for writ_run(), which calls output in its own thread. */
 	const void *input;
 	size_t input_n;
-	void (*output)(void *ctx, int stream, const void *bytes, size_t n); /* stream 1 or 2 */
+	void (*output)(void *ctx, int stream, const void *bytes, size_t n); /* stream is 1 or 2 */
 	void *output_ctx;
-	struct writ_pool *pool; /* take a warm sandbox from here; may be NULL */
+	struct writ_pool *pool; /* take a warm sandbox from this pool; may be NULL */
 };
 
-/* Runs argv to its end. Errors are those of starting; what it does is no error. */
+/*
+ * Runs argv and waits for its end. Fails only if it cannot be started; its exit code is not an
+ * error.
+ */
 WRIT_API int writ_run(struct writ_policy *p, const struct writ_run_options *opt,
 		      struct writ_exit *ret, struct writ_error *err);
 
 /* --- sessions --- */
 
 /*
- * Starts argv and returns once the sandbox is closed around it. Without argv (no
- * first argument) the session only waits for writ_session_exec(). It ends with its
- * command, with writ_session_stop(), or with this process.
+ * Starts argv and returns once the sandbox is closed around it. With an empty argv, the session
+ * waits for writ_session_exec(). The session ends with its command, with writ_session_stop(), or
+ * with this process.
  */
 WRIT_API int writ_session_start(struct writ_policy *p, const struct writ_run_options *opt,
 				struct writ_session **ret, struct writ_error *err);
-/* Eight letters and digits; lives as long as @s. */
+/* Eight letters and digits; valid as long as @s. */
 WRIT_API const char *writ_session_id(const struct writ_session *s);
 /*
- * Waits at most @timeout_ms (-1: for ever). Returns 1 and fills *@ret once it has
- * ended, 0 if it still runs.
+ * Waits at most @timeout_ms (-1: no limit). Returns 1 and fills *@ret if the session has ended, 0
+ * if it is still running.
  */
 WRIT_API int writ_session_wait(struct writ_session *s, int timeout_ms, struct writ_exit *ret,
 			       struct writ_error *err);
-/* Readable (for poll) once writ_session_wait() will not wait. */
+/* A descriptor for poll(): readable once writ_session_wait() will not block. */
 WRIT_API int writ_session_fd(const struct writ_session *s);
-/* Ends everything in it if it still runs. */
+/* Ends everything in the session if it is still running. */
 WRIT_API void writ_session_free(struct writ_session *s);
 
-/* What follows works on any session of this user, by its id or the beginning of it. */
+/* The following functions accept any session of this user, by its id or a unique prefix. */
 
-/* One more command: argv, environ, cwd, stdio or input and output of @opt count. */
+/*
+ * Runs another command in the session. Uses argv, environ, cwd and stdio, or input and output, of
+ * @opt.
+ */
 WRIT_API int writ_session_exec(struct writ *w, const char *id, const struct writ_run_options *opt,
 			       struct writ_exit *ret, struct writ_error *err);
 WRIT_API int writ_session_stop(struct writ *w, const char *id, struct writ_error *err);
-/* @rule is "read /path" or "write /path"; *@ret_grant names it for writ_session_revoke(). */
+/* @rule is "read /path" or "write /path". *@ret_grant is the number for writ_session_revoke(). */
 WRIT_API int writ_session_allow(struct writ *w, const char *id, const char *rule,
 				uint32_t *ret_grant, struct writ_error *err);
 WRIT_API int writ_session_revoke(struct writ *w, const char *id, uint32_t grant,
@@ -227,32 +237,32 @@ WRIT_API int writ_session_revoke(struct writ *w, const char *id, uint32_t grant,
 /* --- events --- */
 
 enum writ_event_kind {
-	WRIT_EVENT_OTHER = 0, /* of a later version */
+	WRIT_EVENT_OTHER = 0, /* unknown to this version of the library */
 	WRIT_EVENT_START,
-	WRIT_EVENT_SEALED, /* the sandbox is closed; the command starts */
+	WRIT_EVENT_SEALED, /* the sandbox is closed and the command starts */
 	WRIT_EVENT_EXEC,
 	WRIT_EVENT_DENIED,
 	WRIT_EVENT_ALLOW, /* a live grant */
 	WRIT_EVENT_REVOKE,
 	WRIT_EVENT_LIMIT,
-	WRIT_EVENT_EXITED, /* one command */
+	WRIT_EVENT_EXITED, /* a command has ended */
 	WRIT_EVENT_FAILED,
-	WRIT_EVENT_END, /* the session; the last one */
+	WRIT_EVENT_END, /* the session has ended; always the last event */
 };
 
 struct writ_event {
 	size_t size;
 	int32_t kind;	  /* enum writ_event_kind */
-	const char *json; /* one line without its end; lives until the next call */
+	const char *json; /* a line of JSON without newline; valid until the next call */
 	size_t json_n;
 };
 
-/* The record of a session, running or ended, from its beginning. @id is whole. */
+/* Opens the record of a running or ended session at its beginning. @id must be complete. */
 WRIT_API int writ_events_open(struct writ *w, const char *id, struct writ_events **ret,
 			      struct writ_error *err);
 /*
- * The next one; waits at most @timeout_ms (-1: for ever). Returns 1, or 0 if there
- * was none in time or the last one has been given.
+ * Returns 1 and the next event, or 0 if none arrived within @timeout_ms (-1: no limit) or the last
+ * one was returned before.
  */
 WRIT_API int writ_events_next(struct writ_events *e, int timeout_ms, struct writ_event *ret,
 			      struct writ_error *err);
@@ -260,10 +270,16 @@ WRIT_API void writ_events_close(struct writ_events *e);
 
 /* --- warm sandboxes --- */
 
-/* @n sandboxes (at most 64) that are built for @p and wait for a command; each is used once. */
+/*
+ * Creates a pool of @n sandboxes (at most 64) that are built for @p and wait for a command. Each is
+ * used once and then replaced.
+ */
 WRIT_API int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret,
 			   struct writ_error *err);
-/* Waits until @n of them are ready, or @timeout_ms are over; returns how many are. */
+/*
+ * Waits until @n sandboxes are ready, or @timeout_ms have passed. Returns the number that are
+ * ready.
+ */
 WRIT_API int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms,
 			    struct writ_error *err);
 WRIT_API void writ_pool_free(struct writ_pool *pool);
@@ -271,19 +287,19 @@ WRIT_API void writ_pool_free(struct writ_pool *pool);
 /* --- this process --- */
 
 enum writ_restrict_flag {
-	/* Sockets that are open already stay, also those that reach the network. */
+	/* Keep sockets that are already open, including those connected to the network. */
 	WRIT_RESTRICT_KEEP_SOCKETS = 1u << 0,
 };
 
 /*
- * Confines this process, and all it starts, for good: no new privileges, no
- * capabilities, the policy's file rules (Landlock), no network or UNIX connections,
- * the system calls a sandbox has. Nothing outside watches: a policy that needs that
- * is refused with WRIT_ERROR_UNENFORCEABLE unless it accepts less. The process must
- * have one thread.
+ * Confines this process and all its children irrevocably: no new privileges, no capabilities, the
+ * policy's file rules (Landlock), no network or UNIX connections, and only the system calls of a
+ * sandbox. No supervisor is involved: a policy that needs one is refused with
+ * WRIT_ERROR_UNENFORCEABLE, unless it accepts weaker guarantees. The process must be
+ * single-threaded.
  *
- * On failure before the first step nothing has changed. If a later step fails, *@ret_partial
- * (may be NULL) is not 0 and what was done stays done: the caller should end.
+ * A failure before the first step changes nothing. If a later step fails, *@ret_partial (may be
+ * NULL) is set to a non-zero value, and completed steps stay in force: the caller should exit.
  */
 WRIT_API int writ_restrict_self(struct writ_policy *p, uint32_t flags, int *ret_partial,
 				struct writ_error *err);

@@ -104,8 +104,9 @@ def judge_denials(w):
     """What was refused is told, with what a person could do about it."""
     wanted = {"read": str(w.home / ".ssh/id_rsa"), "net": EVIL, "write": str(w.ws / ".git/hooks/pre-commit")}
     record = [e for e in w.events("denied")]
-    for op, what in wanted.items():
-        w.ok(any(e["op"] == op and what in e["object"] for e in record), f"the record has the refused {op}", record)
+    for op in ("net", "write"):
+        w.ok(any(e["op"] == op and wanted[op] in e["object"] for e in record), f"the record has the refused {op}", record)
+    w.ok(not any(wanted["read"] in e["object"] for e in record), "but not the read, which nobody observed", record)
     told = [json.loads(line) for line in net.read(w.ws / "told.jsonl").splitlines()]
     for op in ("net", "write"):
         w.ok(any(t["op"] == op and wanted[op] in t["object"] and t["hint"] for t in told), f"the agent itself was told of the {op}, with a hint", told)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from world import FILES, Signer, World, ok, skip
+from bounds import within
 
 USER = "writ-test"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -103,7 +104,7 @@ def test_attack(w, place):
     except subprocess.TimeoutExpired:
         p.kill()
         said = "it goes on"
-    ok(p.returncode == 125 and "writ-signer is gone" in said and time.monotonic() - began < 10,
+    ok(p.returncode == 125 and "writ-signer is gone" in said and within(time.monotonic() - began, 10),
        "then the session ends at once, and says why", f"{p.returncode} {said}")
     code, got = w.json()
     ok(code == 1 and got["answer"] == "not-ended", "then nobody knows how the session ended", got)
@@ -220,7 +221,7 @@ def test_stopped(w, place):
     with World(None, w.env["WRIT_SIGNER"]) as other:
         began = time.monotonic()
         r = other.call("run", "--", "true")
-        ok(r.code == 0 and time.monotonic() - began < 9, "another user's sessions do not notice", r)
+        ok(r.code == 0 and within(time.monotonic() - began, 9), "another user's sessions do not notice", r)
         r = other.call("attest", "verify")
         ok(r.code == 0 and "signed by writ-signer" in r.out, "and are signed", r)
     w.do("kill", "-CONT", str(pid))

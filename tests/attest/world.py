@@ -4,9 +4,12 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "lib"))  # for bounds.py
 
 WRIT = os.path.abspath(os.environ.get("WRIT", "writ"))
 FILES = ["entries.jsonl", "session.json", "session.sigstore.json", "start.tlog-proof", "end.tlog-proof"]

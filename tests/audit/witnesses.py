@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from audit import Kept, fails, holds, verify
 from host import test
 from keys import vkey
+from bounds import within
 
 
 def serve(w, *logs, listen="127.0.0.1:0"):
@@ -78,7 +79,7 @@ def _(w):
     proc.kill()
     proc.wait()
     r = w.run("true")
-    w.ok(r.code == 0 and "cannot be reached" in r.said and r.seconds < 5, "gone: said, and the exit code is the command's", r)
+    w.ok(r.code == 0 and "cannot be reached" in r.said and within(r.seconds, 5), "gone: said, and the exit code is the command's", r)
     w.ok('"witness.failed"' in next((w.state / "log/wal").iterdir()).read_text(), "and on record")
     fails(w, "witness", "without it nothing verifies, as the policy wants")
     policy = w.home / ".config/writ/log.policy"
@@ -92,7 +93,7 @@ def _(w):
         silent.bind(("127.0.0.1", port))
         silent.listen()
         r = w.run("true")
-        w.ok(r.code == 0 and "does not answer" in r.said and r.seconds < 6, "silent: the end of a session waits two seconds", r)
+        w.ok(r.code == 0 and "does not answer" in r.said and within(r.seconds, 6), "silent: the end of a session waits two seconds", r)
     proc, _, _ = serve(w, vkey(w), listen=f"127.0.0.1:{port}")
     r = w.run("true")
     w.ok(r.code == 0 and not r.said, "back: made up for by the next session", r)
@@ -173,7 +174,7 @@ def _(w):
             got = say(url, ask, 8, source)
         except OSError as e:
             got = str(e).encode()
-        w.ok(b" 404 " in got and time.monotonic() - began < 4, text, got)
+        w.ok(b" 404 " in got and within(time.monotonic() - began, 4), text, got)
     for _ in range(300):
         hold("127.0.0.1")
     heard("127.0.0.2", "300 of one address: another one is")

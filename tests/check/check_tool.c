@@ -138,7 +138,7 @@ static void ask_bundle(struct arena *a, const struct question *q, struct buf *b)
 
 	(void)a;
 	while (in.n) {
-		if (bundle_next(&in, &one, &err) < 0) {
+		if (tlog_bundle_next(&in, &one, &err) < 0) {
 			no(b, &err);
 			return;
 		}
@@ -216,7 +216,7 @@ static void ask_chain(struct arena *a, const struct question *q, struct buf *b)
 	struct writ_err err = { 0 };
 	struct cap req;
 
-	if (!c || trust_decode(a, q->arg[0], &trust, &why) < 0)
+	if (!c || token_trust_decode(a, q->arg[0], &trust, &why) < 0)
 		goto no;
 	for (size_t i = 6; i < q->n; i++)
 		if (rvk_open(a, q->arg[i], &trust, 0, &list[here.lists_n++], &why) < 0)
@@ -253,7 +253,8 @@ static void ask_trust(struct arena *a, const struct question *q, struct buf *b)
 
 	memset(&org, 0, sizeof(org));
 	memcpy(&org, q->arg[0].p, q->arg[0].n < sizeof(org) ? q->arg[0].n : sizeof(org));
-	if (trust_open(a, q->arg[3], &org, number(q->arg[1]), number(q->arg[2]), &trust, &why) < 0)
+	if (token_trust_open(a, q->arg[3], &org, number(q->arg[1]), number(q->arg[2]), &trust,
+			     &why) < 0)
 		refused(b, &why);
 	else
 		buf_fmt(b, "ok %zu", trust.n);
@@ -266,7 +267,7 @@ static void ask_list(struct arena *a, const struct question *q, struct buf *b)
 	struct trust trust;
 	struct rvk list;
 
-	if (trust_decode(a, q->arg[0], &trust, &why) < 0 ||
+	if (token_trust_decode(a, q->arg[0], &trust, &why) < 0 ||
 	    rvk_open(a, q->arg[2], &trust, number(q->arg[1]), &list, &why) < 0)
 		refused(b, &why);
 	else

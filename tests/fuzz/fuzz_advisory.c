@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "host/advisory.h"
+#include "facts/advisory.h"
 
 /* An advisory table, as doctor --update reads it; what parses must give verdicts. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

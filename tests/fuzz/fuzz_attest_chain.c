@@ -20,10 +20,10 @@ static void check(const struct chain *c, uint64_t size)
 	p.log[p.logs_n++].key = c->link[0].old;
 	for (size_t i = 0; i < c->n && i < 8; i++)
 		p.log[p.logs_n++].key = c->link[i].next;
-	chain_apply(c, size, true, &p);
+	attest_chain_apply(c, size, true, &p);
 	for (size_t i = 0; i < p.logs_n; i++) {
-		n += chain_has(c, &p.log[i].key);
-		must(chain_same(&p.log[i].key, &p.log[0].key));
+		n += attest_chain_has(c, &p.log[i].key);
+		must(attest_chain_same(&p.log[i].key, &p.log[0].key));
 	}
 	must(n >= 1 && n == p.logs_n);
 }
@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (in.n && files.n < ATTEST_ROTATED_MAX)
 		files.v[files.n++] = (struct attest_file){ "x", sv_cut(&in, '\f') };
-	if (!c || chain_read(&a, &files, SV("writ/log/l-seed"), c, &at, &err) < 0 || c->n == 0)
+	if (!c || attest_chain_read(&a, &files, SV("writ/log/l-seed"), c, &at, &err) < 0 ||
+	    c->n == 0)
 		return 0;
 	for (size_t i = 0; i < c->n; i++) {
 		must(i == 0 || c->link[i].index > c->link[i - 1].index);

@@ -2,7 +2,7 @@
  * fuzz_cap - capability texts. The first byte picks the kind; a newline splits
  * the rest in two, so that pairs are compared as well.
  */
-#include "cap/part.h"
+#include "cap/component.h"
 #include "fuzz.h"
 
 /* What was accepted must print to the same bytes, which is what canonical means. */

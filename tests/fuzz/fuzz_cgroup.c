@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cgroup_places p;
 	uint64_t v;
 
-	cgroup_places_parse(mountinfo, self, &p);
+	facts_cgroup_places_parse(mountinfo, self, &p);
 	check(p.own);
 	check(p.parent);
 	for (size_t i = 0; i < V1_COUNT; i++)
@@ -27,6 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	if (cgroup_name_ok(self) && sv_find(self, '/') != SIZE_MAX)
 		__builtin_trap();
-	(void)keyed_number(self, SV("oom_kill"), &v);
+	(void)limit_keyed_number(self, SV("oom_kill"), &v);
 	return 0;
 }

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "scope/dbus.h"
+#include "facts/dbus.h"
 
 static void inside(struct sv all, struct sv part)
 {

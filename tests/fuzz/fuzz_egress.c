@@ -56,10 +56,10 @@ static void open_scene(struct scene *s)
 	must(reach_init(&e->arena, &e->set, SV("r"), &e->reach, &err) == 0);
 	quota_init(&e->quota, &e->arena, &e->set);
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-	e->boss = pair[0];
+	e->supervisor.fd = pair[0];
 	s->boss = pair[1];
 	e->session = SV("s");
-	e->resolver = e->reader = e->route[0] = e->route[1] = -1;
+	e->resolver.fd = e->reader.fd = e->dial.route[0] = e->dial.route[1] = -1;
 	e->due_ms = UINT64_MAX;
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	must(e->epoll >= 0);
@@ -136,9 +136,9 @@ static void feed(struct scene *s, struct listener *l, enum entrance how, const u
 		size -= n;
 		f = s->e->waiting;
 		if (how == ENTER_DATAGRAM)
-			name_datagram(s->e, l);
-		else if (how == ENTER_STREAM && s->e->askers)
-			name_ready(s->e, s->e->askers, EPOLLIN);
+			egress_dns_datagram(s->e, l);
+		else if (how == ENTER_STREAM && s->e->dns.clients)
+			egress_dns_ready(s->e, s->e->dns.clients, EPOLLIN);
 		else if (f)
 			flow_ready(s->e, f, 0, EPOLLIN);
 		check_messages(s);
@@ -151,11 +151,11 @@ static void close_scene(struct scene *s)
 	struct egress *e = s->e;
 
 	while (e->waiting)
-		flow_forget(e, e->waiting);
+		flow_drop(e, e->waiting);
 	must(e->flows == NULL && e->flows_n == 0 && e->waiting_n == 0);
 	e->now_ms = UINT64_MAX - 1;
-	name_timers(e);
-	must(e->tcp_lookups == 0);
+	egress_dns_timers(e);
+	must(e->dns.clients_n == 0);
 	while (e->dead) {
 		struct flow *f = e->dead;
 
@@ -169,7 +169,7 @@ static void close_scene(struct scene *s)
 		free(setup);
 	}
 	close(e->epoll);
-	close(e->boss);
+	close(e->supervisor.fd);
 	close(s->boss);
 	close(s->listener);
 	close(s->far);
@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		l.way = REACH_SNI;
 	}
 	if (how == ENTER_STREAM)
-		name_accept(s.e, &l);
+		egress_dns_accept(s.e, &l);
 	else if (how != ENTER_DATAGRAM)
 		flow_accept(s.e, &l);
 	feed(&s, &l, how, data + 2, size - 2, data[1] ? data[1] : size);

@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "mediate/gitattributes.h"
-#include "mediate/gitconfig.h"
+#include "vcs/gitattributes.h"
+#include "vcs/gitconfig.h"
 
 static bool any(void *arg, struct sv place)
 {

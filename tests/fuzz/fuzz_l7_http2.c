@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	h2 = data[0] & 1;
 	f = fuzz_start(true);
-	client2_start(f->client);
+	client_h2_start(f->client);
 	fuzz_feed(f, true, SV("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"), h2);
 	fuzz_records(f, data + 1, size - 1, h2);
 	if (!h2 && fuzz_has(&f->to_server, "evil.test"))

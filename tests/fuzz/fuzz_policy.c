@@ -1,6 +1,6 @@
 #include "crypto/crypto.h"
 #include "fuzz.h"
-#include "policy/policy.h"
+#include "lang/policy.h"
 #include "world.h"
 
 /*
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	if (r == WRIT_E_SYNTAX && d.errors == 0)
 		__builtin_trap();
-	diags_print(&d, &shown, false);
+	diag_print_all(&d, &shown, false);
 	if (policy_print(&src, &(struct diags){ .arena = &a }, &once, &err) == 0) {
 		const struct source again = { .name = SV("p"),
 					      .dir = SV(""),

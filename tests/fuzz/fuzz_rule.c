@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "policy/policy.h"
+#include "lang/policy.h"
 #include "world.h"
 
 /* A rule flag of a command line, and a question: the first byte picks. */

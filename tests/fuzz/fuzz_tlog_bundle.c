@@ -12,14 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 	int r;
 
-	while ((r = bundle_next(&rest, &entry, &err)) > 0) {
-		must(bundle_add(&b, entry, &err) == 0);
+	while ((r = tlog_bundle_next(&rest, &entry, &err)) > 0) {
+		must(tlog_bundle_add(&b, entry, &err) == 0);
 		n++;
 	}
 	/* What was read is the front of the bytes, and all of them if nothing was wrong. */
 	must(sv_starts(bytes, buf_view(&b)) && (r == 0) == (b.n == size));
 	for (t.width = n > 1 ? (uint16_t)(n - 1) : 1; t.width <= n + 1 && t.width <= TILE_WIDTH;
 	     t.width++)
-		must((bundle_check(bytes, &t, &err) == 0) == (r == 0 && n == t.width));
+		must((tlog_bundle_check(bytes, &t, &err) == 0) == (r == 0 && n == t.width));
 	return 0;
 }

@@ -27,19 +27,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sv text;
 	uint64_t n;
 
-	if (witness_size_parse(bytes, &n, &err) == 0) {
-		witness_size_print(n, &number);
+	if (tlog_witness_size_parse(bytes, &n, &err) == 0) {
+		tlog_witness_size_print(n, &number);
 		must(sv_eq(buf_view(&number), bytes));
 	}
-	must(witness_answer_read(bytes, SV("a/b\n\n\xe2\x80\x94 a AAAAAAA=\n"), &key, &text, &n,
-				 &err) < 0);
-	if (witness_request_parse(bytes, &req, &err) < 0) {
+	must(tlog_witness_answer_read(bytes, SV("a/b\n\n\xe2\x80\x94 a AAAAAAA=\n"), &key, &text,
+				      &n, &err) < 0);
+	if (tlog_witness_request_parse(bytes, &req, &err) < 0) {
 		must(err.what[0] != 0);
 		return 0;
 	}
 	must(req.proof.n <= TREE_PROOF_MAX);
-	must(witness_request_print(&req, &b, &err) == 0 && sv_eq(buf_view(&b), bytes));
+	must(tlog_witness_request_print(&req, &b, &err) == 0 && sv_eq(buf_view(&b), bytes));
 	key.type = NOTE_KEY_ED25519;
-	must(witness_decide(&req, &key, 1, &nothing, &next, &text, &err) != WITNESS_COSIGN);
+	must(tlog_witness_decide(&req, &key, 1, &nothing, &next, &text, &err) != WITNESS_COSIGN);
 	return 0;
 }

@@ -10,12 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct writ_err err = { 0 };
 	struct trust t;
 
-	if (trust_decode(&a, payload, &t, &why) < 0) {
+	if (token_trust_decode(&a, payload, &t, &why) < 0) {
 		must(why.err.what[0] != 0);
 		return 0;
 	}
 	for (size_t i = 0; i < t.n; i++) {
-		must(trust_find(&t, &t.issuers[i].kid) == &t.issuers[i]);
+		must(token_trust_find(&t, &t.issuers[i].kid) == &t.issuers[i]);
 		must(sign_public_check(&t.issuers[i].key, &err) == 0);
 		must(t.issuers[i].ceiling.caps.n >= 1 && t.issuers[i].realms_n >= 1);
 	}

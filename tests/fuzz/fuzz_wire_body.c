@@ -3,7 +3,7 @@
  * pieces in which it comes. Pieces must not matter.
  */
 #include "fuzz.h"
-#include "wire/http1.h"
+#include "wire/http1_body.h"
 
 static enum wire_state decode(struct http1_body *b, struct sv all, size_t piece, struct buf *out,
 			      size_t *ret_used)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "wire/http1.h"
+#include "wire/http1_body.h"
 #include "wire/target.h"
 
 enum { FIELDS = 100 };

@@ -12,23 +12,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned status = 0;
 	uint64_t known;
 
-	if (http_answer_take(bytes, true, &status, &body, &err) == WIRE_DONE) {
+	if (witness_http_answer_take(bytes, true, &status, &body, &err) == WIRE_DONE) {
 		must(status >= 100 && status <= 999);
 		must(body.n == 0 || (body.p >= bytes.p && body.p + body.n <= bytes.p + bytes.n));
-		(void)!witness_size_parse(body, &known, &err);
+		(void)!tlog_witness_size_parse(body, &known, &err);
 	} else {
 		must(err.what[0]);
 	}
 	/* Before its end it may be unfinished, but not another one. */
-	if (http_answer_take(bytes, false, &status, &body, &err) == WIRE_DONE)
-		must(http_answer_take(bytes, true, &status, &body, &err) == WIRE_DONE);
-	if (http_url_parse(bytes, &url, &err) == 0) {
+	if (witness_http_answer_take(bytes, false, &status, &body, &err) == WIRE_DONE)
+		must(witness_http_answer_take(bytes, true, &status, &body, &err) == WIRE_DONE);
+	if (witness_http_url_parse(bytes, &url, &err) == 0) {
 		struct sv asked;
 
 		/* What we send is what a witness reads. */
-		http_request_put(&url, SV("x"), &b);
+		witness_http_request_put(&url, SV("x"), &b);
 		if (!b.failed && url.path.n == 0)
-			must(http_request_take(buf_view(&b), &asked, &status, &err) == WIRE_DONE &&
+			must(witness_http_request_take(buf_view(&b), &asked, &status, &err) ==
+				     WIRE_DONE &&
 			     sv_is(asked, "x"));
 	}
 	return 0;

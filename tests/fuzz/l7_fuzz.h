@@ -45,7 +45,7 @@ static inline struct server *fuzz_server(struct fuzz *f, bool h2)
 			s->dialling = false;
 			s->ready = true;
 			if (h2)
-				server2_start(s);
+				server_h2_start(s);
 			server_idle(s);
 			origin_serve(s->origin);
 		}
@@ -64,7 +64,7 @@ static inline struct fuzz *fuzz_start(bool tls)
 	if (!f && l7_init(&one.l, sv_from(fuzz_settings), SV(""), &err) < 0)
 		abort();
 	f = &one;
-	f->l.deaf = true;
+	f->l.offline = true;
 	f->l.now_us = 1000000;
 	f->to_client.max = f->to_server.max = f->from_client.max = 64 << 20;
 	f->client = client_new(&f->l, &m, -1);
@@ -81,7 +81,7 @@ static inline void fuzz_drain(struct link *k, struct buf *to)
 		abort();
 	buf_sv(to, v);
 	fifo_drop(&k->out, v.n);
-	link_wake(k);
+	l7_link_wake(k);
 }
 
 /* Runs until nothing moves; false: the client is gone. */
@@ -100,7 +100,7 @@ static inline bool fuzz_run(struct fuzz *f, bool h2)
 		l7_run_woken(&f->l);
 		if (f->client->link.dead)
 			return false;
-		l7_bury(&f->l);
+		l7_free_dead(&f->l);
 	}
 	return true;
 }
@@ -114,7 +114,7 @@ static inline void fuzz_feed(struct fuzz *f, bool client, struct sv bytes, bool 
 		return;
 	if (client)
 		buf_sv(&f->from_client, bytes);
-	link_wake(k);
+	l7_link_wake(k);
 }
 
 static inline void fuzz_records(struct fuzz *f, const uint8_t *data, size_t size, bool h2)
@@ -199,8 +199,8 @@ static inline void fuzz_end(struct fuzz *f)
 		abort();
 	while (f->l.links) {
 		for (struct link *k = f->l.links; k; k = k->next)
-			link_kill(k);
-		l7_bury(&f->l);
+			l7_link_kill(k);
+		l7_free_dead(&f->l);
 	}
 	for (struct origin *o = f->l.origins; o; o = o->next)
 		o->only_h2 = o->no_h2 = false;

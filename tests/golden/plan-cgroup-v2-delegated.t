@@ -55,19 +55,20 @@ What holds on cgroup-v2-delegated, line by line.
   audit          exact     recorded outside the sandbox
 
   STEPS, in this order
-   1  namespaces    user, mount, pid, network, ipc, uts and cgroup of its own
-   2  id-map        who it is inside, before anything is mounted
-   3  root          only what the policy names is mounted; the old root goes
-   4  network       loopback and one listener per allowed name and port
-   5  inner-userns  the agent owns none of these namespaces
-   6  limits        after the user namespace, so that they count inside it
-   7  close-fds     nothing inherited but what the session gives
-   8  drop-caps     every capability set empty, and verified
-   9  no-new-privs  no set-id program can raise it again
-  10  landlock      files once more, by the kernel's own rules
-  11  seccomp       last, because almost nothing works behind it
-  12  probes        try to break each boundary before the agent runs
-  13  exec          by file descriptor
+   1  namespaces    user, mount, pid, IPC, UTS and cgroup namespaces of its own
+   2  id-map        one user and one group in the outer user namespace
+   3  program       the sealed program is received and every offset in it checked
+   4  root          only the paths that the policy names are mounted, on a skeleton of writ's own; the old root goes
+   5  network       a network with loopback only, addresses for names, one listener per allowed name and port
+   6  inner-userns  a second user namespace for the agent
+   7  limits        resource limits
+   8  close-fds     every descriptor is closed but the session's socket
+   9  drop-caps     every capability set empty, securebits locked, not dumpable
+  10  no-new-privs  no set-id program raises privileges again
+  11  landlock      the file rules once more, as a ruleset that each command restricts itself with
+  12  seccomp       the allow-list of system calls
+  13  verify        capability sets, no_new_privs and seccomp are read back from the kernel
+  14  exec          per command: Landlock, the trap filter, then the program, by descriptor unless it is a script
   [122]
 
 In a copy-on-write workspace:

@@ -58,14 +58,15 @@ What holds on nested-sandbox, line by line.
   audit          exact     recorded outside the sandbox
 
   STEPS, in this order
-   1  limits        after the user namespace, so that they count inside it
-   2  close-fds     nothing inherited but what the session gives
-   3  drop-caps     every capability set empty, and verified
-   4  no-new-privs  no set-id program can raise it again
-   5  landlock      files once more, by the kernel's own rules
-   6  seccomp       last, because almost nothing works behind it
-   7  probes        try to break each boundary before the agent runs
-   8  exec          by file descriptor
+   1  program       the sealed program is received and every offset in it checked
+   2  limits        resource limits
+   3  close-fds     every descriptor is closed but the session's socket
+   4  drop-caps     every capability set empty, securebits locked, not dumpable
+   5  no-new-privs  no set-id program raises privileges again
+   6  landlock      the file rules once more, as a ruleset that each command restricts itself with
+   7  seccomp       the allow-list of system calls
+   8  verify        capability sets, no_new_privs and seccomp are read back from the kernel
+   9  exec          per command: Landlock, the trap filter, then the program, by descriptor unless it is a script
   [122]
 
 In a copy-on-write workspace:

@@ -137,15 +137,33 @@ Adapters and tiers.
   gap: bounding set: a user cannot empty it; no_new_privs leaves it without use
   gap: tracing: without Yama, only seccomp keeps it from your other processes
   $ writ explain $facts --adapter gvisor --allow write:.
-  RULE                                       HERE    BY                                 COST
-  allow write .                              none    this engine is not installed here  install it; writ doctor lists what is here
+  RULE                                       HERE    BY                            COST
+  allow write .                              none    gvisor: not in this version   none
   and 57 built-in lines (--all shows them)
 
   adapter gvisor; 0 of 18 guarantees hold; not fs.read, fs.write, fs.metadata, net, dns, ipc, proc.see, proc.signal, exec, syscall, res.memory, res.cpu, res.pids, res.disk, res.time, res.output, cred, audit
-  not in this version: only the host adapter runs commands
+  gvisor: not in this version
   1 line cannot be enforced here: a run ends with 122 before it starts
-  gap: groups: supplementary groups cannot be dropped without privilege: what is shown stays readable through them
   [122]
+  $ writ explain -v $facts --adapter docker --allow write:. | tail -n 18
+  fs.read        none      docker: not in this version
+  fs.write       none      docker: not in this version
+  fs.metadata    none      docker: not in this version
+  net            none      docker: not in this version
+  dns            none      docker: not in this version
+  ipc            none      docker: not in this version
+  proc.see       none      docker: not in this version
+  proc.signal    none      docker: not in this version
+  exec           none      docker: not in this version
+  syscall        none      docker: not in this version
+  res.memory     none      docker: not in this version
+  res.cpu        none      docker: not in this version
+  res.pids       none      docker: not in this version
+  res.disk       none      docker: not in this version
+  res.time       none      docker: not in this version
+  res.output     none      docker: not in this version
+  cred           none      docker: not in this version
+  audit          none      docker: not in this version
   $ writ explain --tier C
   writ: there are the tiers A and B, not "C"
   [125]
@@ -247,8 +265,8 @@ Help says what to type.
 
   Answers one question and names the rule, or the default, that decides; with
   --token, the hop that dropped it. SESSION#N is something that was refused in a
-  session. Ends with 0 if it is allowed, 1 if it is denied and 3 if a person
-  would be asked.
+  session, SESSION#hN a hint. Ends with 0 if it is allowed, 1 if it is denied
+  and 3 if a person would be asked.
 
     -h, --help                 show this help
     -p, --policy FILE          rules from this policy file; may be repeated

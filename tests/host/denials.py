@@ -3,17 +3,19 @@ import ctypes
 import json
 import os
 import re
+import socket
 import struct
 import time
 
 from host import Terminal, test, wait_for
+from bounds import within
 
 
 def blocks(text):
     """Denials as told in full: {(op, object): {label: value}}."""
     found, now = {}, None
     for line in text.splitlines():
-        if m := re.fullmatch(r"[\d-]+ +denied (\w+) (.*) \((.*?)(?:, (\d+) times)?\)", line):
+        if m := re.fullmatch(r"(?:h?\d+|-) +denied (\w+) (.*) \((.*?)(?:, (\d+) times)?\)", line):
             now = found[(m[1], m[2])] = {"program": m[3], "count": int(m[4] or 1)}
         elif now is not None and (m := re.fullmatch(r"   (\w+(?: run)?) {2,}(.*)", line)):
             now[m[1]] = m[2]
@@ -75,6 +77,23 @@ def _(w):
     w.same(w.run("cat", str(top / "plain"), opts=flags).out, b"plain", "and the options for the next run")
 
 
+@test("each kind of refusal has its advice")
+def _(w):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(w.ws / "sock"))
+        server.listen()
+        script = "s = socket.socket(socket.AF_UNIX)\ntry: s.connect(sys.argv[1])\nexcept OSError as e: print(json.dumps(e.errno))"
+        w.same(w.python("import socket\n" + script, str(w.ws / "sock"), opts=("-q",)), 13, "a socket of another program")
+    sid = w.events("start")[0]["session"]
+    got = json.loads(w.writ("session", "denials", "--json", sid).out)
+    w.same([(d["op"], d["policy"], d["hint"]) for d in got],
+           [("connect", f"allow unix {w.ws}/sock", "a line for the next session is needed")], "the line that opens it", got)
+    w.same([e["reason"] for e in w.events("denied")], ["socket"], "the record has the reason as a code")
+    w.sh("echo x > /usr/x; echo x > .envrc; echo x > keep", opts=("-q", "--policy", w.policy("allow write .", "deny write ./keep")))
+    w.same([(e["reason"], e.get("protected")) for e in w.events("denied")], [("no-rule", None), ("protected", ".envrc"), ("rule", None)],
+           "and for others")
+
+
 @test("explained on a terminal")
 def _(w):
     with Terminal(w, [w.program, "run", "--explain-denials", "--", "sh", "-c", "echo x > /usr/x; echo on; read x"]) as t:
@@ -96,14 +115,30 @@ def _(w):
     w.same((b[("write", "/usr/x")].get("now"), b[("write", "/usr/x")].get("always")), (f"writ allow {sid}#1", f"writ allow --always {sid}#1"),
            "while it runs: how to grant it")
     w.ok("now" not in b[("write", str(w.ws / ".envrc"))], "but not what cannot be granted", r)
-    n = re.search(r"#(\d+)", b[("read", hidden)]["now"])[1]
-    w.exits(w.writ("allow", f"{sid}#{n}"), 0, "the command it gives is taken")
+    w.same(b[("read", hidden)]["now"], f"writ allow {sid}#h1", "a guess has a number of its own")
+    w.exits(w.writ("allow", f"{sid}#h1"), 0, "the command it gives is taken")
+    for wrong in ("h0", "h2", "h", "hh1", "h-1", "h99999", "3"):
+        w.exits(w.writ("allow", f"{sid}#{wrong}"), 125, f"there is no {wrong}")
+    why = w.writ("why", f"{sid}#h1")
+    w.ok(why.code == 1 and list(blocks(why.text)) == [("read", hidden)], "why takes it as well", why)
+    w.same(list(blocks(w.writ("why", f"{sid}#1").text)), [("write", "/usr/x")], "and denial 1 is another thing")
+    ps = json.loads(w.writ("ps", "--json").out)
+    w.same([p["denials"] for p in ps if p["session"] == sid], [2], "a guess is not counted", ps)
     j = json.loads(w.writ("session", "denials", "--json", sid).out)
-    w.same([(d["number"], d["op"]) for d in j] + [j[2]["program"]], [(1, "write"), (2, "write"), (3, "read"), "cat"], "for machines", j)
+    w.same([(d["number"], d["op"]) for d in j] + [j[2]["program"]], [(1, "write"), (2, "write"), ("h1", "read"), "cat"], "for machines", j)
     w.same((j[0]["guarantee"], j[0]["policy"], j[0]["allow"], j[2]["named"]), ("fs.write", "allow write /usr/x", f"writ allow {sid}#1", True),
            "with all that people see", j)
     proc.terminate()
     proc.wait()
+    w.same([(e["op"], e["object"]) for e in w.events("denied")], [("write", "/usr/x"), ("write", str(w.ws / ".envrc"))],
+           "the signed record has what was observed")
+    record = (w.state / f"sessions/{sid}.jsonl").read_text().splitlines()
+    w.same([json.loads(e)["event"] for e in record if hidden in e and json.loads(e)["event"] not in ("start", "exec")], ["allow"],
+           "and of the guess only that it was granted")
+    w.same(w.events("end")[0]["denials"], 2, "its count as well")
+    kept = w.state / f"sessions/{sid}.hints"
+    w.same((oct(kept.stat().st_mode & 0o777), [json.loads(h)["object"] for h in kept.read_text().splitlines()]), ("0o600", [hidden]),
+           "the guess is in a file beside it")
     after = w.writ("session", "denials", sid)
     b = blocks(after.text)
     w.ok(after.code == 0 and len(b) == 3 and "now" not in b[("write", "/usr/x")] and b[("write", "/usr/x")]["policy"],
@@ -175,10 +210,10 @@ def _(w):
         w.ok(r.code == 0 and sid in r.text, "the session can be spoken to", r)
         out, err = proc.communicate(timeout=20)
         w.same(proc.returncode, 124, "its limit ends it", err)
-        w.ok(time.monotonic() - begin < 4, "in time", err)
+        w.ok(within(time.monotonic() - begin, 4), "in time", err)
         w.ok(w.events("end"), "and its record has an end")
         r = w.run("cat", str(w.dir / "dead/y"), timeout=20)
-        w.ok(r.code == 1 and r.seconds < 5, "one that has ended does not stay for an answer", r)
+        w.ok(r.code == 1 and within(r.seconds, 5), "one that has ended does not stay for an answer", r)
         r = w.run("ls", "-d", str(w.ws / "link"), "/etc/issue", timeout=20)
         w.ok("denied read /etc/issue" in r.said, "control: others are looked at", r)
     w.clean("and whoever was held is gone with the mount", seconds=3)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from host import test
+from bounds import within
 
 
 def status_of(w, *command, opts=(), **kw):
@@ -154,7 +155,7 @@ def _(w):
     for key in ("session", "command", "idle"):
         r, line = status_of(w, "sh", "-c", f"echo begun; sleep 60; touch late # {w.mark}", opts=("--limit", f"{key}=1s"))
         w.exits(r, 124, f"limit {key}")
-        w.ok(0.9 <= r.seconds < 8, f"limit {key}: in time", r)
+        w.ok(0.9 <= r.seconds and within(r.seconds, 8), f"limit {key}: in time", r)
         w.ok(r.out == b"begun\n" and key in r.said, f"limit {key}: said, and output kept", r)
         w.same([e["limit"] for e in w.events("limit")], [key], f"limit {key}: on record")
         w.same(json.loads(line).get("ended_by"), key, f"limit {key}: in the status line", line)

@@ -21,7 +21,8 @@
 
 #include "cli/cli.h"
 #include "crypto/crypto.h"
-#include "session/session.h"
+#include "jail/jail.h"
+#include "parts/session.h"
 
 extern char **environ;
 
@@ -111,7 +112,7 @@ static bool attempt(const char *tier, enum jail_step step, struct outcome *ret)
 	struct args args = { .arena = &arena };
 	struct find_where where;
 	struct host_facts facts;
-	struct loaded l;
+	struct launch_loaded l;
 	struct plan *p;
 	struct session_options opt = { .argv = argv, .environ = environ, .fail_at = step };
 	const int status = memfd_create("status", MFD_CLOEXEC);
@@ -119,11 +120,11 @@ static bool attempt(const char *tier, enum jail_step step, struct outcome *ret)
 	ssize_t n;
 
 	*ret = (struct outcome){ .exit = EXIT_FAILED };
-	if (opts_parse(verb_get(SV("run")), 5, words, &args, &ret->err) < 0 ||
-	    where_find(&arena, NULL, true, &where, &ret->err) < 0 ||
-	    load_facts_kept(&args, where.state, &facts) != 0 ||
-	    load_policy_for(&args, NULL, false, "touch", &l) != 0 ||
-	    load_plan(&args, &l, &l.policy->set, &facts, &p) != 0 || p->refused)
+	if (opts_parse(cli_verb_get(SV("run")), 5, words, &args, &ret->err) < 0 ||
+	    cli_where_find(&arena, NULL, true, &where, &ret->err) < 0 ||
+	    cli_load_facts_kept(&args, where.state, &facts) != 0 ||
+	    cli_load_policy(&args, NULL, false, &l) != 0 ||
+	    cli_load_plan(&args, &l, &l.policy->set, &facts, &p) != 0 || p->refused)
 		return false;
 	opt.policy = l.policy;
 	opt.plan = p;

@@ -8,14 +8,18 @@ import re
 import select
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import urllib.parse
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "lib"))  # for bounds.py
 
 ROOT = os.geteuid() == 0
 PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
@@ -33,6 +37,47 @@ def test(name, needs_root=False, alone=False):
         TESTS.append(Test(f"{body.__module__}: {name}", body, needs_root, alone))
         return body
     return keep
+
+
+class Control:
+    """A connection to the control socket of a session: one JSON object per line."""
+
+    def __init__(self, w, sid, timeout=10):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(str(w.state / "run" / sid / "control"))
+        self.socket.settimeout(timeout)
+        self.lines, self.last = self.socket.makefile("rb"), 0
+
+    def fileno(self):
+        return self.socket.fileno()
+
+    def raw(self, data):
+        self.socket.sendall(data)
+
+    def send(self, method, **params):
+        self.last += 1
+        self.raw(json.dumps({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}).encode() + b"\n")
+
+    def receive(self):
+        """The next message; None at the end of the connection."""
+        try:
+            line = self.lines.readline()
+        except ConnectionResetError:
+            line = b""
+        return json.loads(line) if line else None
+
+    def call(self, method, **params):
+        self.send(method, **params)
+        return self.receive()
+
+    def close(self):
+        self.lines.close()
+        self.socket.close()
+
+
+def code_of(answer):
+    """The typed code of an error, or None."""
+    return answer.get("error", {}).get("data", {}).get("code") if answer else None
 
 
 class Result:

@@ -21,11 +21,12 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "crypto/crypto.h"
+#include "jail/jail.h"
 #include "judged.h"
-#include "session/session.h"
+#include "parts/session.h"
 
 extern char **environ;
-bool probe_refuses(void);
+bool probes_refuses(void);
 
 static char top[] = "/tmp/writ-plant-XXXXXX";
 static char sentinel[PATH_MAX], records[PATH_MAX];
@@ -34,7 +35,7 @@ static bool refuses;
 enum { ENTRIES_MAX = 256, PLANT = 0x100, LEAK = 40 };
 
 /* Instead of the session's own: to see what an open boundary comes to. */
-bool probe_refuses(void)
+bool probes_refuses(void)
 {
 	return refuses;
 }
@@ -99,7 +100,7 @@ static bool attempt(char tier, unsigned without, const char *script, struct outc
 	struct args args = { .arena = &arena };
 	struct find_where where;
 	struct host_facts facts;
-	struct loaded l;
+	struct launch_loaded l;
 	struct plan *p;
 	struct session_options opt = { .argv = argv, .environ = environ, .status_fd = -1 };
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC), quiet[] = { null, null, null };
@@ -107,11 +108,11 @@ static bool attempt(char tier, unsigned without, const char *script, struct outc
 
 	*ret = (struct outcome){ .exit = EXIT_FAILED };
 	snprintf(text, sizeof(text), "%s", script);
-	if (opts_parse(verb_get(SV("run")), 6, words, &args, &ret->err) < 0 ||
-	    where_find(&arena, NULL, true, &where, &ret->err) < 0 ||
-	    load_facts_kept(&args, where.state, &facts) != 0 ||
-	    load_policy_for(&args, NULL, false, "sh", &l) != 0 ||
-	    load_plan(&args, &l, &l.policy->set, &facts, &p) != 0 || p->refused)
+	if (opts_parse(cli_verb_get(SV("run")), 6, words, &args, &ret->err) < 0 ||
+	    cli_where_find(&arena, NULL, true, &where, &ret->err) < 0 ||
+	    cli_load_facts_kept(&args, where.state, &facts) != 0 ||
+	    cli_load_policy(&args, NULL, false, &l) != 0 ||
+	    cli_load_plan(&args, &l, &l.policy->set, &facts, &p) != 0 || p->refused)
 		return false;
 	opt.fail_at = without ? PLANT | without : 0;
 	opt.policy = l.policy;
@@ -149,7 +150,7 @@ static void whole(char tier)
 		const bool none = i == BOUNDARY_RESOURCES && f->verdict == VERDICT_NOT_ENFORCED;
 
 		ok((f->verdict == VERDICT_HELD && f->strength == STRENGTH_E2) || none,
-		   "tier %c: %s: %s E%d (%s)", tier, boundary_name((enum boundary)i),
+		   "tier %c: %s: %s E%d (%s)", tier, attest_boundary_name((enum boundary)i),
 		   verdict_name(f->verdict), (int)f->strength, f->why);
 	}
 	ok(o.monotonic, "tier %c: no entry taken away makes a finding better", tier);
@@ -158,7 +159,7 @@ static void whole(char tier)
 static void plant(char tier, enum boundary b, enum jail_step step)
 {
 	const char *name = jail_step_name(step);
-	const char *boundary = boundary_name(b);
+	const char *boundary = attest_boundary_name(b);
 	struct outcome o;
 
 	refuses = true;
@@ -221,7 +222,7 @@ static void agents(char tier)
 					? v == VERDICT_HELD || v == VERDICT_NOT_ENFORCED
 					: v == VERDICT_HELD;
 			if (!good) {
-				tap_note("%s: %s (%s)", boundary_name((enum boundary)b),
+				tap_note("%s: %s (%s)", attest_boundary_name((enum boundary)b),
 					 verdict_name(v), o.j.of[b].why);
 				break;
 			}

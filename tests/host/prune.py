@@ -29,6 +29,8 @@ def _(w):
     old, new = fill(w, 20, 40), fill(w, 20, 2)
     (w.state / "sessions/notes.txt").write_text("mine")
     begins = old.pop()  # of a session that has no directory yet
+    for record in (old[0], new[0], begins):
+        record.with_suffix(".hints").write_text('{"event":"hint"}\n')
     held = os.open(begins, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     r = w.writ("session", "prune", "--older-than", "41d")
@@ -36,6 +38,7 @@ def _(w):
     r = w.writ("session", "prune")
     w.ok(r.code == 0 and "19 records removed" in r.said, "the default is 30 days", r)
     w.same(here(w), {f.stem for f in new} | {sid, begins.stem}, "the others stay, and those that run however old they are")
+    w.same({f.stem for f in (w.state / "sessions").glob("*.hints")}, {new[0].stem, begins.stem}, "hints go and stay with their record")
     os.close(held)
     r = w.writ("session", "prune", "--older-than", "1d")
     w.ok(r.code == 0 and here(w) == {sid} and (w.state / "sessions/notes.txt").exists(), "--older-than: those, and nothing that is no record", r)

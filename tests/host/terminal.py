@@ -5,6 +5,7 @@ import signal
 import time
 
 from host import Terminal, children, processes, shell, test, wait_for
+from bounds import within
 
 
 def run(w, *command, opts=(), **kw):
@@ -304,7 +305,7 @@ def _(w):
             os.kill(children(t.pid)[0], signal.SIGKILL)
             begin = time.monotonic()
             gone = wait_for(lambda: not processes(w.mark), 5, 0.005)
-            w.ok(gone and time.monotonic() - begin <= 1.0, f"tier {tier}: SIGKILL of the stopped job: everything is gone within a second",
+            w.ok(gone and within(time.monotonic() - begin, 1.0), f"tier {tier}: SIGKILL of the stopped job: everything is gone within a second",
                  f"{time.monotonic() - begin:.2f} s: {processes(w.mark)}")
             t.type("wait; true\n")
             w.exits(w.sh("exit 5"), 5, f"tier {tier}: the next run works")

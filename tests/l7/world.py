@@ -13,15 +13,18 @@ import socket
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "lib"))  # for bounds.py
+
 L7 = os.environ.get("WRIT_L7", "writ-l7")
 # Under a sanitizer freed memory is kept for a while, and none is locked.
 SANITIZED = b"__asan_init" in open(shutil.which(L7), "rb").read()
-HEADER = (Path(__file__).resolve().parents[2] / "src/egress/egress.h").read_text()
+HEADER = (Path(__file__).resolve().parents[2] / "src/network/egress/egress.h").read_text()
 
 
 def number(name, enum="egress_type"):

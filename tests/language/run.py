@@ -126,7 +126,7 @@ def cover(seen, stmt):
 
 def known():
     """What the sources say there is."""
-    verb_c, parse_c, units_c = ((ROOT / "src/policy" / f).read_text() for f in ("verb.c", "parse.c", "units.c"))
+    verb_c, parse_c, units_c = ((ROOT / "src/policy/lang" / f).read_text() for f in ("verb.c", "parse.c", "units.c"))
     verbs = re.findall(r'^\t\{ "(\w+)",\s+VERB_\w+,\s*((?:0|Q\(\w+\)|[ |\n\t])+),', verb_c, re.M)
     quals = dict(re.findall(r'\[(QUAL_\w+)\] = "(\w+)"', verb_c))
     limits = re.search(r"limit_words\[\] = \{(.*?)NULL", units_c, re.S)

@@ -3,7 +3,7 @@
  *
  * Reads queries with fields between tabs from standard input and writes one
  * line for each, in order, so that an independent implementation can be
- * compared with src/cap/:
+ * compared with src/policy/cap/:
  *
  *   P g|r|d TEXT      1 if TEXT parses as grant, request or denial, else 0
  *   M CAP REQ         does the grant match the request: 1, 0

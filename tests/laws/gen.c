@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cap/part.h"
+#include "cap/component.h"
 
 uint64_t gen_next(struct gen *g)
 {

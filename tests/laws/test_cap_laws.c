@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "cap/part.h"
+#include "cap/component.h"
 #include "cap/set.h"
 #include "gen.h"
 

@@ -8,7 +8,7 @@
 #ifndef WRIT_TESTS_WORLD_H
 #define WRIT_TESTS_WORLD_H
 
-#include "policy/policy.h"
+#include "lang/policy.h"
 
 struct world_file {
 	const char *path, *text;

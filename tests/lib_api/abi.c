@@ -18,6 +18,7 @@ static void structs(void)
 	AT(writ_options, config_dir);
 	AT(writ_options, state_dir);
 	AT(writ_options, environ);
+	AT(writ_options, program);
 	SIZE(writ_rule);
 	AT(writ_rule, kind);
 	AT(writ_rule, text);

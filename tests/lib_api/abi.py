@@ -2,7 +2,8 @@
 """abi.py ABI_PROGRAM LIBWRIT.so LIBWRIT.a HEADER LIST - what programs rely on has not changed
 
 TAP. LIST is the committed one. With WRIT_ABI_UPDATE in the environment it is written
-instead: lines may be added; a line that goes or changes needs a new soversion.
+instead: lines may be added, and structs that begin with `size` may grow; any other line
+that goes or changes needs a new soversion.
 """
 import os
 import re

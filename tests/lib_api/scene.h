@@ -76,6 +76,7 @@ static void scene_make(struct scene *s)
 	opt.home = s->home;
 	snprintf(path, sizeof(path), "%s/.config/writ", s->home);
 	opt.config_dir = path;
+	opt.program = getenv("WRIT"); /* of the same build */
 	if (writ_new(&opt, &s->w, &err) < 0) {
 		printf("Bail out! writ_new: %s\n", err.text);
 		exit(1);

@@ -3,7 +3,7 @@
 
 Reads:  the answers of TOOL, a filter: one question per line, fields separated by tabs
 Writes: TAP, the first ten disagreements in full, totals
-Next:   nothing; this is the last word on src/cap
+Next:   nothing; this is the last word on src/policy/cap
 
 Questions, and answers (E: something does not parse):
   P g|r|d TEXT      1 or 0: parses

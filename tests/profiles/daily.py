@@ -2,6 +2,7 @@
 import re
 
 from kit import PYTHON, Terminal, files, skip, test, tool, work
+from bounds import within
 
 WRITE = ["--profile", "git-commit"]
 
@@ -82,7 +83,7 @@ def tools(w):
 def curl(w):
     for url, code in (("https://example.com/", 6), ("http://192.0.2.1/", 7)):
         r = w.run("curl", "-sS", url, opts=["--profile", "base"], timeout=20)
-        w.ok(r.code == code and r.seconds < 3, f"{url}: curl ends with {code}", r)
+        w.ok(r.code == code and within(r.seconds, 3), f"{url}: curl ends with {code}", r)
 
 
 @test("manual pages and the list of packages")
@@ -112,7 +113,7 @@ def many(w):
     (w.ws / "d7/f7").write_text("y\n")
     r = work(w, "git-commit", "git status --short")
     w.same((r.code, r.text), (0, " M d7/f7\n"), "the one change is found", r)
-    w.ok(r.seconds < 10, f"in {r.seconds:.2f} s", r)
+    w.ok(within(r.seconds, 10), f"in {r.seconds:.2f} s", r)
     r = work(w, "git-commit", "git add -A; git status --short; grep -rl y . --exclude-dir=.git; find d* -type f | wc -l")
     w.same((r.code, r.text), (0, "M  d7/f7\n./d7/f7\n10000\n"), "grep and find go through all of them", r)
 

@@ -63,7 +63,8 @@ static void put_tiles(const char *dir, uint64_t from, uint64_t to)
 
 		tile_name_print(&t, &name);
 		for (unsigned i = 0; t.entries && i < t.width; i++)
-			check(bundle_add(&b, entry(t.index * TILE_WIDTH + i, text), &err), &err);
+			check(tlog_bundle_add(&b, entry(t.index * TILE_WIDTH + i, text), &err),
+			      &err);
 		if (!t.entries)
 			check(tile_encode(&all.nodes, &t, &b, &err), &err);
 		put_file(dir, buf_view(&name), buf_view(&b));

@@ -16,7 +16,7 @@
 
 #include "cli/cli.h"
 #include "crypto/crypto.h"
-#include "session/session.h"
+#include "parts/session.h"
 
 extern char **environ;
 
@@ -47,7 +47,7 @@ static void leave_out_workspace(struct cap_set *set, struct sv workspace)
 }
 
 static bool load(struct arena *arena, const char *rule, const char *tier, struct args *args,
-		 struct loaded *l)
+		 struct launch_loaded *l)
 {
 	char tier_word[] = "--tier", allow[] = "--allow", end[] = "--", cat[] = "cat";
 	char *words[] = { tier_word, arena_str(arena, sv_from(tier)),
@@ -57,8 +57,8 @@ static bool load(struct arena *arena, const char *rule, const char *tier, struct
 	struct writ_err err = { 0 };
 
 	*args = (struct args){ .arena = arena };
-	return opts_parse(verb_get(SV("run")), 6, words, args, &err) == 0 &&
-	       load_policy_for(args, NULL, false, "cat", l) == 0;
+	return opts_parse(cli_verb_get(SV("run")), 6, words, args, &err) == 0 &&
+	       cli_load_policy(args, NULL, false, l) == 0;
 }
 
 /* The status of `cat FILE` under the set of `read .` with a hop of `read ./a/`. */
@@ -71,7 +71,7 @@ static int attempt(const char *tier, const char *file, bool hop)
 		.argv = argv, .environ = environ, .quiet = true, .status_fd = -1, .ready_fd = -1
 	};
 	struct writ_err err = { 0 };
-	struct loaded wide, narrow;
+	struct launch_loaded wide, narrow;
 	struct args args, other;
 	struct find_where where;
 	struct host_facts facts;
@@ -79,11 +79,11 @@ static int attempt(const char *tier, const char *file, bool hop)
 	struct plan *p;
 	int code = -1;
 
-	if (where_find(&arena, NULL, true, &where, &err) < 0 ||
+	if (cli_where_find(&arena, NULL, true, &where, &err) < 0 ||
 	    !load(&arena, "read:.", tier, &args, &wide) ||
 	    !load(&arena, "read:./a/", tier, &other, &narrow) ||
-	    load_facts_kept(&args, where.state, &facts) != 0 ||
-	    load_plan(&args, &wide, &wide.policy->set, &facts, &p) != 0 || p->refused)
+	    cli_load_facts_kept(&args, where.state, &facts) != 0 ||
+	    cli_load_plan(&args, &wide, &wide.policy->set, &facts, &p) != 0 || p->refused)
 		return -1;
 	hops[0] = wide.policy->set;
 	hops[1] = narrow.policy->set;

@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import tok  # noqa: E402
 from tok import PYTHON, Realm, test  # noqa: E402
+from bounds import within  # noqa: E402
 
 
 QUIET = "export ASAN_OPTIONS=detect_leaks=0; "  # of a writ inside, where nothing can be traced
@@ -147,7 +148,7 @@ def revoked(w):
     got = w.a.run("token", "revoke", "-", give=root)
     w.ok(got.code == 0, "the first token is revoked", got)
     out, err = p.communicate(timeout=30)
-    w.ok(time.monotonic() - begin < 2 and p.returncode == 143, f"and the session of one derived from it ends within a second ({time.monotonic() - begin:.2f} s)",
+    w.ok(within(time.monotonic() - begin, 2) and p.returncode == 143, f"and the session of one derived from it ends within a second ({time.monotonic() - begin:.2f} s)",
          err.decode())
     w.ok("revoked" in err.decode(), "and says why", err.decode())
     w.refused(w.a.run("token", "verify", give=child), "E_REVOKED", "it is no token any more")
@@ -167,7 +168,7 @@ def expired(w):
     begin = time.monotonic()
     p = running(w, chain, "sleep 60")
     _, err = p.communicate(timeout=30)
-    w.ok(p.returncode == 124 and time.monotonic() - begin < 6, f"the session ends with the first of them ({time.monotonic() - begin:.1f} s)", err.decode())
+    w.ok(p.returncode == 124 and within(time.monotonic() - begin, 6), f"the session ends with the first of them ({time.monotonic() - begin:.1f} s)", err.decode())
     w.refused(w.a.run("token", "verify", give=chain), "E_TIME", "which has expired")
 
 
@@ -379,7 +380,7 @@ def agents(w):
     begin = time.monotonic()
     got = run(f"{tok.WRIT} spawn coder -- sh -c 'echo x > out/a/up; sleep 61.5' & while [ ! -e out/a/up ]; do sleep 0.05; done; exit 3")
     left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x0061.5" in read(p)]
-    w.ok(got.code == 3 and time.monotonic() - begin < 15 and not left, "and ends with who started it", (got, left))
+    w.ok(got.code == 3 and within(time.monotonic() - begin, 15) and not left, "and ends with who started it", (got, left))
     got = w.a.run("run", "--tier", "B", "-p", w.top / "policy", "--", "true")
     w.ok(got.code == 122, "tier B has no way to ask for one", got)
     w.ok(w.a.run("spawn", "coder", "--", "true").code == 125, "nor has who stands outside")
@@ -483,7 +484,7 @@ def agent_revoked(w):
     w.a.run("token", "revoke", "-", give=root)
     _, err = p.communicate(timeout=30)
     left = [x for x in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x0061.7" in read(x)]
-    w.ok(p.returncode == 143 and time.monotonic() - begin < 5 and not left, f"both end with the token ({time.monotonic() - begin:.1f} s)", (err.decode(), left))
+    w.ok(p.returncode == 143 and within(time.monotonic() - begin, 5) and not left, f"both end with the token ({time.monotonic() - begin:.1f} s)", (err.decode(), left))
 
 
 class Counting:
@@ -603,7 +604,7 @@ def quietly_revoked(w):
     for x in (file, file.parent):
         os.utime(x, (old, old))
     _, err = p.communicate(timeout=30)
-    w.ok(p.returncode == 143 and time.monotonic() - begin < 3, f"within a second ({time.monotonic() - begin:.1f} s)", err.decode())
+    w.ok(p.returncode == 143 and within(time.monotonic() - begin, 3), f"within a second ({time.monotonic() - begin:.1f} s)", err.decode())
 
 
 @test

@@ -12,6 +12,8 @@ import traceback
 import urllib.parse
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "lib"))  # for bounds.py
+
 WRIT = os.environ.get("WRIT", "")
 PYTHON = "/usr/bin/python3"
 TESTS = []

@@ -187,10 +187,11 @@ static void scene_init(struct scene *s, const char *custody, const char *last)
 	ok(p256_load(keys, &s->k, &err) == 0 && p256_public(s->k, &s->pub, &err) == 0,
 	   "a key for statements: %s", err.what);
 	close(keys);
-	ok(tlog_policy_of(&s->key, NULL, 0, 0, &s->policy, &err) == 0, "a policy: %s", err.what);
+	ok(tlog_policy_from_keys(&s->key, NULL, 0, 0, &s->policy, &err) == 0, "a policy: %s",
+	   err.what);
 	tree = write_lines(s);
 	write_log(s, &tree, custody, last);
-	ok(attest_open_entries(buf_view(&s->lines), &s->entries, &err) == 0, "public forms");
+	ok(attest_public_entries(buf_view(&s->lines), &s->entries, &err) == 0, "public forms");
 	s->trust = (struct attest_trust){
 		.policy = &s->policy, .keys = &s->pub, .keys_n = 1, .verify = verify, .ctx = s
 	};
@@ -355,7 +356,7 @@ static void test_keys(struct scene *s)
 	ok(check(s, &err) == ATTEST_UNPINNED, "without a log of ours: %s", err.what);
 	sign_keypair((const uint8_t[32]){ 9 }, &wrong.pub, &sec);
 	ok(note_key_init(&wrong, NOTE_KEY_ED25519, SV(ORIGIN), &wrong.pub, &err) == 0 &&
-		   tlog_policy_of(&wrong, NULL, 0, 0, &other, &err) == 0,
+		   tlog_policy_from_keys(&wrong, NULL, 0, 0, &other, &err) == 0,
 	   "another log");
 	s->trust.policy = &other;
 	ok(check(s, &err) != ATTEST_YES, "with another log of that name: %s", err.what);
@@ -489,8 +490,8 @@ static void test_pins(struct scene *s)
 	   "it is a policy with one log: %s", err.what);
 	other.der[50] ^= 1;
 	other.id = crypto_sha256((struct sv){ (const char *)other.der, ATTEST_SPKI });
-	ok(pin_attest(pem, &s->pub, &err) == 0 && pin_attest(pem, &s->pub, &err) == 0 &&
-		   pin_attest(pem, &other, &err) == 0,
+	ok(attest_pin_key(pem, &s->pub, &err) == 0 && attest_pin_key(pem, &s->pub, &err) == 0 &&
+		   attest_pin_key(pem, &other, &err) == 0,
 	   "keys are pinned: %s", err.what);
 	b.n = 0;
 	ok(fd_read_file(pem, &b, &err) == 0 &&

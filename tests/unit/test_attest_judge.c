@@ -24,7 +24,7 @@ static void check(const char *name, const json_t *expect, const struct judgement
 {
 	for (int i = 0; i < BOUNDARIES; i++) {
 		const struct finding *f = &j->of[i];
-		const char *boundary = boundary_name((enum boundary)i);
+		const char *boundary = attest_boundary_name((enum boundary)i);
 		const json_t *want = json_object_get(expect, boundary);
 		const char *verdict = json_string_value(json_object_get(want, "verdict"));
 		const json_t *entry = json_object_get(want, "entry");

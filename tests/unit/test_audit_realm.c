@@ -296,12 +296,12 @@ static void meanwhile(const char *what, bool same, long size)
 		ok(false, "open: %s", err.what);
 		return;
 	}
-	realm_rest(&r);
+	realm_suspend(&r);
 	/* What has the same time as what was written is not told apart by it. */
 	(void)usleep(20000);
 	if (what)
 		sh("%s", what);
-	n = realm_again(&r, at("x"), &is_same, &err);
+	n = realm_resume(&r, at("x"), &is_same, &err);
 	if (size < 0) {
 		ok(n == WRIT_E_DENIED, "refused: %s: %s", what, err.what);
 		return;
@@ -337,16 +337,16 @@ static void test_rest(void)
 	/* Others have filled the file that it was in. */
 	sh("rm -rf x; cp -a y x");
 	ok(realm_open(&r, at("x"), true, &err) == 0, "open: %s", err.what);
-	realm_rest(&r);
+	realm_suspend(&r);
 	fill("x", 300, false);
-	ok(realm_again(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 300 &&
+	ok(realm_resume(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 300 &&
 		   append(&r, 300, &err) == 0,
 	   "it became tiles meanwhile: %s", err.what);
 	realm_close(&r);
 	ok(access(at("x/wal/0000000000000000"), F_OK) < 0 && read_all("x", &err) == 301,
 	   "and what is gone is not made again");
-	realm_rest(&r);
-	ok(realm_again(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 301,
+	realm_suspend(&r);
+	ok(realm_resume(&r, at("x"), &same, &err) == 0 && !same && r.tree.size == 301,
 	   "one that was closed is opened");
 	realm_close(&r);
 }
@@ -361,7 +361,7 @@ static void busy(int ack)
 
 	/* Signed for the first time, then in place of that, then on the disk. */
 	for (int round = 0; round < 3; round++) {
-		if (realm_again(&r, at("x"), &same, &err) < 0)
+		if (realm_resume(&r, at("x"), &same, &err) < 0)
 			_exit(3);
 		for (int i = 0; i < 2; i++) {
 			if (append(&r, r.tree.size, &err) < 0)
@@ -371,7 +371,7 @@ static void busy(int ack)
 		}
 		if (realm_sign(&r, &key, &sec, round == 2, &err) < 0)
 			_exit(2);
-		realm_rest(&r);
+		realm_suspend(&r);
 	}
 	_exit(0);
 }

@@ -114,14 +114,14 @@ static void make(void)
 
 	(void)snprintf(path, sizeof(path), "%s/log", state);
 	for (unsigned i = 0; i < SESSIONS; i++) {
-		if (i == ROTATED_AT && log_rotate(&place, &index, &err) < 0)
+		if (i == ROTATED_AT && audit_log_rotate(&place, &index, &err) < 0)
 			ok(false, "rotate: %s", err.what);
 		if (realm_open(&log, path, true, &err) < 0) {
 			ok(false, "open: %s", err.what);
 			return;
 		}
 		session(&log, i);
-		if (log_sign(&place, &log, i == 100, &err) < 0)
+		if (audit_log_sign(&place, &log, i == 100, &err) < 0)
 			ok(false, "sign: %s", err.what);
 		realm_close(&log);
 	}
@@ -143,7 +143,7 @@ static size_t look(char where[static 128], struct verify_report *ret)
 	(void)snprintf(log, sizeof(log), "%s/log", state);
 	(void)snprintf(sessions, sizeof(sessions), "%s/sessions", state);
 	(void)snprintf(policy, sizeof(policy), "%s/log.policy", config);
-	log_origin(place.realm, origin);
+	audit_log_origin(place.realm, origin);
 	opt.origin = sv_from(origin);
 	opt.only = only;
 	r = pins_read(policy, &pins, &err);
@@ -371,7 +371,7 @@ static void test_rollback(void)
 	struct writ_err err = { 0 };
 
 	sh("cp -a state old");
-	ok(log_rotate(&place, &index, &err) == 0, "the key changes: %s", err.what);
+	ok(audit_log_rotate(&place, &index, &err) == 0, "the key changes: %s", err.what);
 	ok(look(where, &v) == 0 && v.keys == 3, "it verifies with three keys");
 	sh("rm -rf state; mv old state");
 	ok(look(where, &v) > 0, "a copy of before the change does not");
@@ -390,17 +390,19 @@ static void test_mend(void)
 	(void)snprintf(dir, sizeof(dir), "%s/keys", state);
 	(void)snprintf(path, sizeof(path), "%s/log", state);
 	ok(keys_next_make(dir, KEY_LOG, &pair, &err) == 0, "a next key, and no more");
-	ok(realm_open(&log, path, true, &err) == 0 && log_sign(&place, &log, false, &err) == 0,
+	ok(realm_open(&log, path, true, &err) == 0 &&
+		   audit_log_sign(&place, &log, false, &err) == 0,
 	   "signing goes on");
 	realm_close(&log);
 	ok(look(where, NULL) == 0 && keys_next_load(dir, KEY_LOG, &pair, &err) < 0,
 	   "with the old key, and the next is gone");
 	/* The entry is there, the key has not taken its place yet. */
 	sh("cp -a state/keys/log.pem was.pem; cp config/log.policy was.policy");
-	ok(log_rotate(&place, &index, &err) == 0, "changed");
+	ok(audit_log_rotate(&place, &index, &err) == 0, "changed");
 	sh("mv state/keys/log.pem state/keys/log.next.pem; mv was.pem state/keys/log.pem; "
 	   "mv was.policy config/log.policy");
-	ok(realm_open(&log, path, true, &err) == 0 && log_sign(&place, &log, false, &err) == 0,
+	ok(realm_open(&log, path, true, &err) == 0 &&
+		   audit_log_sign(&place, &log, false, &err) == 0,
 	   "signing ends the change: %s", err.what);
 	realm_close(&log);
 	ok(look(where, NULL) == 0, "it verifies: %s", where);

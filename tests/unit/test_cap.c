@@ -1,7 +1,7 @@
 #include "tap.h"
 
 #include "cap/cap.h"
-#include "cap/part.h"
+#include "cap/component.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HEX64B "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -270,9 +270,10 @@ static void test_hops(void)
 	ok(ask(&wrong, "fs.write:r:/w/a/y").answer == CAP_ALLOW, "what every hop allows");
 	v = ask(&wrong, "fs.write:r:/w/c");
 	ok(v.answer == CAP_DENY && v.hop == 2 && v.rule == RULE_NONE, "a hop refuses");
-	is_str(cap_set_says(&wrong, &v), "the second", "and says so");
+	is_str(cap_set_hop_message(&wrong, &v), "the second", "and says so");
 	v = ask(&wrong, "fs.write:r:/etc");
-	ok(v.answer == CAP_DENY && v.hop == 1 && !cap_set_says(&wrong, &v), "the first one counts");
+	ok(v.answer == CAP_DENY && v.hop == 1 && !cap_set_hop_message(&wrong, &v),
+	   "the first one counts");
 	ok(ask(&wrong, "fs.write:r:/w/a/x").hop == 2, "a denial of a hop is one");
 	ok(ask(&wrong, "fs.write:r:/w/b/y").answer == CAP_ASK, "and what it asks is asked");
 	v = ask(&wrong, "fs.read:r:/w/a");

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/probe.h"
+#include "facts/probe.h"
 #include "limit/cgroup.h"
 #include "limit/limit_priv.h"
 #include "limit/rlimit.h"
@@ -195,10 +195,10 @@ static void fork_many(int out)
 
 static void burn_second(int out)
 {
-	const int64_t end = monotonic_ms() + 1000;
+	const int64_t end = clock_monotonic_ms() + 1000;
 	volatile unsigned x = 0;
 
-	while (monotonic_ms() < end)
+	while (clock_monotonic_ms() < end)
 		for (int i = 0; i < 10000; i++)
 			x = x + 1;
 	say(out, 'b');
@@ -252,7 +252,8 @@ static void test_places(void)
 	struct cgroup_places p;
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		cgroup_places_parse(sv_from(places[i].mountinfo), sv_from(places[i].self), &p);
+		facts_cgroup_places_parse(sv_from(places[i].mountinfo), sv_from(places[i].self),
+					  &p);
 		is_str(p.own, places[i].own, "our own");
 		is_str(p.parent, places[i].parent, "its parent");
 		is_str(p.v1[V1_MEMORY], places[i].memory, "that of the memory controller");
@@ -261,7 +262,7 @@ static void test_places(void)
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = 0;
 	(void)snprintf(self, sizeof(self), "0::/%s\n", longest);
-	cgroup_places_parse(SV("1 1 0:1 / /cg rw - cgroup2 cgroup2 rw\n"), sv_from(self), &p);
+	facts_cgroup_places_parse(SV("1 1 0:1 / /cg rw - cgroup2 cgroup2 rw\n"), sv_from(self), &p);
 	is_str(p.own, "", "a path that is too long is none");
 }
 
@@ -277,11 +278,11 @@ static void test_texts(void)
 		ok(cgroup_name_ok(sv_from(good[i])), "%s is a name", good[i]);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		ok(!cgroup_name_ok(sv_from(bad[i])), "bad name %zu", i);
-	ok(keyed_number(SV("low 0\noom 1\noom_kill 12\n"), SV("oom_kill"), &v) && v == 12,
+	ok(limit_keyed_number(SV("low 0\noom 1\noom_kill 12\n"), SV("oom_kill"), &v) && v == 12,
 	   "a count");
-	ok(!keyed_number(SV("oom_killer 3\nx oom_kill 4\n"), SV("oom_kill"), &v) && v == 12,
+	ok(!limit_keyed_number(SV("oom_killer 3\nx oom_kill 4\n"), SV("oom_kill"), &v) && v == 12,
 	   "a key is a whole first word");
-	ok(!keyed_number(SV("max x\n"), SV("max"), &v), "not a number");
+	ok(!limit_keyed_number(SV("max x\n"), SV("max"), &v), "not a number");
 }
 
 static bool has(const struct rlimit_row *rows, size_t n, int resource, uint64_t value)
@@ -334,12 +335,20 @@ static void test_rlimits(void)
 
 /* ---- limits ---- */
 
+static int open_cgroup(const struct host_facts *f, const struct cgroup_limits *l, const char *name,
+		       struct cgroup *ret, struct writ_err *err)
+{
+	struct cgroup c = { 0 };
+
+	return cgroup_go_on(f, l, name, &c, err) < 0 ? err->code : (*ret = c, 0);
+}
+
 /* Opens, moves, lets go; false with a failed test. */
 static bool limited(const struct host_facts *f, struct cgroup_limits l, void (*fn)(int),
 		    struct cgroup *ret_c, struct subject *ret_s)
 {
 	struct writ_err err = { 0 };
-	const int opened = cgroup_open(f, &l, new_id(), ret_c, &err);
+	const int opened = open_cgroup(f, &l, new_id(), ret_c, &err);
 	bool moved;
 
 	if (!ok(opened == 0 && err.code == 0, "open %s: %s", err.what,
@@ -463,8 +472,8 @@ static uint64_t throttled(const struct cgroup *c)
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->dir[i].controls & CTL_CPU &&
-		    file_get(c->dir[i].fd, "cpu.stat", text, sizeof(text)) == 0)
-			(void)keyed_number(sv_from(text), SV("nr_throttled"), &v);
+		    limit_file_get(c->dir[i].fd, "cpu.stat", text, sizeof(text)) == 0)
+			(void)limit_keyed_number(sv_from(text), SV("nr_throttled"), &v);
 	return v;
 }
 
@@ -507,7 +516,7 @@ static bool counts(void)
 	const unsigned before = *counter;
 
 	for (int i = 0; i < 300 && *counter == before; i++)
-		sleep_ms(1);
+		clock_sleep_ms(1);
 	return *counter != before;
 }
 
@@ -560,7 +569,7 @@ static void test_old_freezer(void)
 	struct writ_err err = { 0 };
 	struct subject s;
 
-	if (cgroup_places_read(&p, &err) < 0 || !p.v1[V1_FREEZER][0] || geteuid() != 0) {
+	if (facts_cgroup_places_read(&p, &err) < 0 || !p.v1[V1_FREEZER][0] || geteuid() != 0) {
 		ok(true, "the old freezer # SKIP not here, or not for us");
 		return;
 	}
@@ -596,18 +605,19 @@ static void test_kill(const struct host_facts *f, bool slow)
 	k = c;
 	for (size_t i = 0; slow && i < k.n; i++)
 		k.dir[i].controls = 0; /* no help from the kernel */
-	start = monotonic_ms();
+	start = clock_monotonic_ms();
 	cgroup_kill(&k);
 	ok(WTERMSIG(subject_end(&s, false, NULL)) == SIGKILL, "%s: killed",
 	   slow ? "one by one" : "at once");
 	for (int i = 0; i < 500; i++) {
-		if (file_get(c.dir[0].fd, "cgroup.procs", text, sizeof(text)) == 0 && !text[0])
+		if (limit_file_get(c.dir[0].fd, "cgroup.procs", text, sizeof(text)) == 0 &&
+		    !text[0])
 			break;
-		sleep_ms(1);
+		clock_sleep_ms(1);
 	}
 	is_str(text, "", "nobody is left");
 	cgroup_kill(&k);
-	ok(monotonic_ms() - start < 1000, "in %d ms", (int)(monotonic_ms() - start));
+	ok(clock_monotonic_ms() - start < 1000, "in %d ms", (int)(clock_monotonic_ms() - start));
 	cgroup_close(&c);
 	ok(left() == 0, "no cgroup left");
 	cgroup_kill(&c);
@@ -653,15 +663,15 @@ static void test_refused(const struct host_facts *f)
 	struct writ_err err = { 0 };
 
 	without.cgroup_memory = false;
-	ok(cgroup_open(&without, &one, "x", &c, &err) == WRIT_E_UNENFORCEABLE && c.n == 7,
+	ok(open_cgroup(&without, &one, "x", &c, &err) == WRIT_E_UNENFORCEABLE && c.n == 7,
 	   "what the facts do not promise is refused: %s", err.what);
-	ok(cgroup_open(f, &one, "a/b", &c, &err) == WRIT_E_BUG && c.n == 7, "a bad name");
-	ok(cgroup_open(f, &one, "probe-1", &c, &err) == WRIT_E_BUG && c.n == 7, "the probe's name");
+	ok(open_cgroup(f, &one, "a/b", &c, &err) == WRIT_E_BUG && c.n == 7, "a bad name");
+	ok(open_cgroup(f, &one, "probe-1", &c, &err) == WRIT_E_BUG && c.n == 7, "the probe's name");
 	if (f->cgroup_cpu)
-		ok(cgroup_open(f, &much, new_id(), &c, &err) == WRIT_E_LIMIT && c.n == 7 &&
+		ok(open_cgroup(f, &much, new_id(), &c, &err) == WRIT_E_LIMIT && c.n == 7 &&
 			   left() == 0,
 		   "too many processors, and nothing left: %s", err.what);
-	ok(cgroup_open(f, &none, "x", &c, &err) == 0 && c.n == 0, "nothing asked, nothing made");
+	ok(open_cgroup(f, &none, "x", &c, &err) == 0 && c.n == 0, "nothing asked, nothing made");
 	ok(cgroup_add(&c, getpid(), &err) == 0 && cgroup_hits(&c, &hits, &err) == 0 &&
 		   hits.oom == 0 && hits.pids == 0,
 	   "and an empty one does nothing");
@@ -680,11 +690,11 @@ static int refuses_all(void)
 	struct writ_err err = { 0 };
 	struct cgroup c = { 0 };
 
-	if (host_probe(&f, &err) < 0 || can_any(&f))
+	if (facts_probe(&f, &err) < 0 || can_any(&f))
 		return 2;
 	f.cgroup_memory = f.cgroup_cpu = f.cgroup_pids = true;
 	for (size_t i = 0; i < ARRAY_LEN(each); i++)
-		if (cgroup_open(&f, &each[i], new_id(), &c, &err) == 0 || err.what[0] == 0)
+		if (open_cgroup(&f, &each[i], new_id(), &c, &err) == 0 || err.what[0] == 0)
 			return 3;
 	return left() == 0 ? 0 : 4;
 }
@@ -730,7 +740,7 @@ static void own_until_killed(int out)
 	struct subject s;
 	struct cgroup c;
 
-	if (cgroup_open(&owner_facts, &l, id, &c, &err) < 0 || !subject_start(&s, wait_forever) ||
+	if (open_cgroup(&owner_facts, &l, id, &c, &err) < 0 || !subject_start(&s, wait_forever) ||
 	    cgroup_add(&c, s.pid, &err) < 0 || !subject_go(&s) || subject_hear(&s) != 'w')
 		_exit(1);
 	say(out, 'o');
@@ -759,7 +769,7 @@ static pid_t first_member(const char *dir, const char *name, int depth)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s/cgroup.procs", dir, e->d_name);
 		if (strcmp(e->d_name, name) == 0 &&
-		    file_get(AT_FDCWD, path, text, sizeof(text)) == 0) {
+		    limit_file_get(AT_FDCWD, path, text, sizeof(text)) == 0) {
 			rest = sv_from(text);
 			if (!sv_to_u64(sv_cut(&rest, '\n'), INT32_MAX, &pid))
 				pid = 0;
@@ -805,7 +815,7 @@ static void test_sweep(const struct host_facts *f)
 		(void)waitpid(orphan, NULL, 0);
 	}
 	reap_all();
-	ok(cgroup_open(f, &l, new_id(), &c, &err) == 0, "a session without a process yet");
+	ok(open_cgroup(f, &l, new_id(), &c, &err) == 0, "a session without a process yet");
 	had = (int)c.n;
 	cgroup_sweep(f);
 	ok(left() == had, "the dead one is swept, the new one is not");
@@ -875,21 +885,22 @@ static int delegated(void)
 	struct cgroup c;
 	char text[64];
 
-	if (host_probe(&f, &err) < 0 || !f.cgroup_memory || !f.cgroup_cpu || !f.cgroup_pids)
+	if (facts_probe(&f, &err) < 0 || !f.cgroup_memory || !f.cgroup_cpu || !f.cgroup_pids)
 		return 1;
-	if (cgroup_open(&f, &l, new_id(), &c, &err) < 0) {
+	if (open_cgroup(&f, &l, new_id(), &c, &err) < 0) {
 		tap_note("%s: %s", err.what, err.sys ? strerror(err.sys) : "");
 		return 2;
 	}
 	if (!c.v2 || c.n != 1 || strncmp(c.dir[0].path, top, strlen(top)) != 0 ||
 	    strstr(c.dir[0].path, "/leaf"))
 		return 3;
-	if (file_get(c.dir[0].fd, "pids.max", text, sizeof(text)) || strcmp(text, "50\n") != 0)
+	if (limit_file_get(c.dir[0].fd, "pids.max", text, sizeof(text)) ||
+	    strcmp(text, "50\n") != 0)
 		return 4;
-	if (file_get(c.dir[0].fd, "cpu.max", text, sizeof(text)) ||
+	if (limit_file_get(c.dir[0].fd, "cpu.max", text, sizeof(text)) ||
 	    strcmp(text, "50000 100000\n") != 0)
 		return 5;
-	if (file_get(c.dir[0].fd, "memory.max", text, sizeof(text)) ||
+	if (limit_file_get(c.dir[0].fd, "memory.max", text, sizeof(text)) ||
 	    strcmp(text, "33554432\n") != 0)
 		return 6;
 	if (!subject_start(&s, touch_much) || cgroup_add(&c, s.pid, &err) < 0 || !subject_go(&s))
@@ -909,7 +920,7 @@ static int within(void)
 	struct writ_err err = { 0 };
 	struct cgroup c;
 
-	return cgroup_open(&f, &l, new_id(), &c, &err) == WRIT_E_UNENFORCEABLE ? 0 : 1;
+	return open_cgroup(&f, &l, new_id(), &c, &err) == WRIT_E_UNENFORCEABLE ? 0 : 1;
 }
 
 static int (*then)(void);
@@ -965,7 +976,7 @@ int main(void)
 	test_places();
 	test_texts();
 	test_rlimits();
-	if (!ok(counter != MAP_FAILED && host_probe(&f, &err) == 0, "probe: %s", err.what))
+	if (!ok(counter != MAP_FAILED && facts_probe(&f, &err) == 0, "probe: %s", err.what))
 		return tap_done();
 	tap_note("cgroup %d, memory %d cpu %d pids %d kill %d freeze %d", (int)f.cgroup,
 		 f.cgroup_memory, f.cgroup_cpu, f.cgroup_pids, f.cgroup_kill, f.cgroup_freeze);

@@ -29,7 +29,7 @@ static void read_table(const char *src)
 	char path[4096], line[256];
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "%s/src/filter/syscalls.tbl", src);
+	(void)snprintf(path, sizeof(path), "%s/src/engine/host/filter/syscalls.tbl", src);
 	f = fopen(path, "re");
 	table = calloc(GEN_ROWS, sizeof(*table));
 	while (f && table && fgets(line, sizeof(line), f)) {

@@ -1,6 +1,6 @@
 #include "tap.h"
 
-#include "git/git.h"
+#include "gitnet/git.h"
 
 #define BYTES(literal) ((struct sv){ literal, sizeof(literal) - 1 })
 #define ZERO "0000000000000000000000000000000000000000"
@@ -26,11 +26,11 @@ static void test_requests(void)
 	struct git_request r = { .version = 9 };
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		ok(!git_request_parse(bad[i], &r) && r.version == 9, "refused: %zu", i);
-	ok(git_request_parse(BYTES("001bgit-upload-pack /a.git\0"), &r) && !r.push &&
+		ok(!gitnet_request_parse(bad[i], &r) && r.version == 9, "refused: %zu", i);
+	ok(gitnet_request_parse(BYTES("001bgit-upload-pack /a.git\0"), &r) && !r.push &&
 		   r.version == 0 && sv_is(r.path, "a.git"),
 	   "a fetch");
-	ok(git_request_parse(BYTES("002egit-receive-pack /a.git\0host=x\0\0version=2\0"), &r) &&
+	ok(gitnet_request_parse(BYTES("002egit-receive-pack /a.git\0host=x\0\0version=2\0"), &r) &&
 		   r.push && r.version == 2 && sv_is(r.path, "a.git"),
 	   "a push, of version 2");
 }
@@ -61,11 +61,11 @@ static void test_updates(void)
 	struct git_update u;
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		ok(!git_update_parse(sv_from(bad[i]), &u), "refused: %s", bad[i]);
-	ok(git_update_parse(sv_from(ZERO " " ONE " refs/heads/agent/x"), &u) && u.create &&
+		ok(!gitnet_update_parse(sv_from(bad[i]), &u), "refused: %s", bad[i]);
+	ok(gitnet_update_parse(sv_from(ZERO " " ONE " refs/heads/agent/x"), &u) && u.create &&
 		   !u.remove && sv_is(u.ref, "refs/heads/agent/x") && sv_is(u.new, ONE),
 	   "a new branch");
-	ok(git_update_parse(sv_from(ONE " " ZERO " refs/tags/v1"), &u) && u.remove && !u.create,
+	ok(gitnet_update_parse(sv_from(ONE " " ZERO " refs/tags/v1"), &u) && u.remove && !u.create,
 	   "a deletion");
 }
 
@@ -81,7 +81,7 @@ static const struct git_repo *only(struct arena *a, const char *cap, const char 
 	if (!e || !r || cap_parse(a, CAP_GRANT, sv_from(cap), &e->cap, &err) < 0)
 		return NULL;
 	r->text = sv_from(rule);
-	return git_repos_find(a, &set, repos, &err) == 0 && repos->n == 1 ? &repos->v[0] : NULL;
+	return gitnet_repos_find(a, &set, repos, &err) == 0 && repos->n == 1 ? &repos->v[0] : NULL;
 }
 
 static void test_spellings(void)
@@ -93,13 +93,14 @@ static void test_spellings(void)
 	r = only(&a, "git.use:r:ssh://git@a.b:22/x/y.git;op=fetch",
 		 "allow git git@a.b:x/y.git fetch", &all);
 	ok(r && r->spell_n == 3 && sv_is(r->dial, "git@a.b:x/y.git"), "dialled as it was written");
-	ok(r && git_repo_at(&all, SV("git@a.b:x/y.git")) == r &&
-		   git_repo_at(&all, SV("ssh://git@a.b/x/y.git")) == r &&
-		   git_repo_at(&all, SV("ssh://git@a.b:22/x/y.git")) == r,
+	ok(r && gitnet_repo_at(&all, SV("git@a.b:x/y.git")) == r &&
+		   gitnet_repo_at(&all, SV("ssh://git@a.b/x/y.git")) == r &&
+		   gitnet_repo_at(&all, SV("ssh://git@a.b:22/x/y.git")) == r,
 	   "three spellings");
-	ok(!git_repo_at(&all, SV("git@a.b:x/y")) && !git_repo_at(&all, SV("git@a.b:x/y.git/")) &&
-		   !git_repo_at(&all, SV("git@a.b:/x/y.git")) &&
-		   !git_repo_at(&all, SV("ssh://a.b/x/y.git")) && !git_repo_at(&all, SV("")),
+	ok(!gitnet_repo_at(&all, SV("git@a.b:x/y")) &&
+		   !gitnet_repo_at(&all, SV("git@a.b:x/y.git/")) &&
+		   !gitnet_repo_at(&all, SV("git@a.b:/x/y.git")) &&
+		   !gitnet_repo_at(&all, SV("ssh://a.b/x/y.git")) && !gitnet_repo_at(&all, SV("")),
 	   "and no other");
 	r = only(&a, "git.use:r:ssh://git@a.b:22/x/y.git;op=fetch",
 		 "allow git ssh://git@a.b/x/y.git fetch", &all);
@@ -109,8 +110,8 @@ static void test_spellings(void)
 	ok(r && r->spell_n == 1 && sv_is(r->dial, "ssh://git@a.b:2222/x.git"), "with its port");
 	r = only(&a, "git.use:r:https://a.b:443/x%20y.git;op=fetch", "", &all);
 	ok(r && sv_is(r->dial, "https://a.b/x%20y.git") &&
-		   git_repo_at(&all, SV("https://a.b/x y.git")) == r &&
-		   !git_repo_at(&all, SV("https://a.b/x%20y.git")),
+		   gitnet_repo_at(&all, SV("https://a.b/x y.git")) == r &&
+		   !gitnet_repo_at(&all, SV("https://a.b/x%20y.git")),
 	   "what git undid once is not undone again");
 }
 

@@ -1,8 +1,8 @@
 #include "tap.h"
 
-#include "mediate/gitattributes.h"
-#include "mediate/gitconfig.h"
-#include "policy/protect.h"
+#include "vcs/gitattributes.h"
+#include "vcs/gitconfig.h"
+#include "lang/protect.h"
 
 static const char plain[] = "[core]\n"
 			    "\trepositoryformatversion = 0\n"

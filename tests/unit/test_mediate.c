@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "lang/protect.h"
+
 /*
  * base/ws is the workspace, base/priv belongs to the session, base/out to nobody.
  */
@@ -215,7 +217,7 @@ static void test_open(void)
 	ok((stat_of(ws, "sub/setid").st_mode & 07777) == 0750, "no set-id bit is made");
 	ok(box_denied(&b, "/out/secret") && box_denied(&b, "/out/new"), "denials are reported");
 	ok(b.events_n && b.events[0].sys == EACCES && b.events[0].rule == RULE_NONE &&
-		   b.events[0].comm[0] && strstr(b.events[0].extra, "no rule"),
+		   b.events[0].comm[0] && b.events[0].reason == CAP_REASON_NO_RULE,
 	   "with who and why");
 	ok(b.events_n == 4, "and only denials (%zu)", b.events_n);
 }
@@ -521,6 +523,10 @@ static void test_protected(void)
 	ok(results[26] == EACCES, "the configuration is not cut");
 	ok(results[27] == 0, "but one with nothing special in it may go (%d)", results[27]);
 	ok(strstr(box_denied(&b, "/.envrc")->extra, "direnv"), "the reason is said");
+	ok(box_denied(&b, "/.envrc")->reason == CAP_REASON_PROTECTED &&
+		   protect_find(SV(".envrc")) ==
+			   protect_names + box_denied(&b, "/.envrc")->protect - 1,
+	   "and the name to open is known");
 }
 
 /* --- Configuration and pointers --- */

@@ -176,6 +176,10 @@ static void test_bytes(void)
 	bytes[offsetof(struct mediate_event, denied)] = 2;
 	ok(!mediate_decode(bytes, n, &got), "yes and no are all there is");
 	bytes[offsetof(struct mediate_event, denied)] = 1;
+	bytes[offsetof(struct mediate_event, reason)] = CAP_REASONS;
+	ok(!mediate_decode(bytes, n, &got), "an unknown reason is none");
+	bytes[offsetof(struct mediate_event, reason)] = CAP_REASONS - 1;
+	ok(mediate_decode(bytes, n, &got) && got.reason == CAP_REASON_SOCKET, "the last one is");
 	memset(bytes + offsetof(struct mediate_event, comm), 'x', sizeof(e.comm));
 	ok(!mediate_decode(bytes, n, &got), "a name has an end");
 	memset(e.object, 'o', sizeof(e.object) - 1);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "crypto/crypto.h"
-#include "policy/policy.h"
+#include "lang/policy.h"
 #include "world.h"
 
 /* One policy text, loaded in the made-up world. */

@@ -26,8 +26,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/probe.h"
-#include "host/probe_priv.h"
+#include "facts/probe.h"
+#include "facts/probe_priv.h"
 
 static char work[64]; /* a directory of our own, $TMPDIR for every probe here */
 
@@ -37,7 +37,7 @@ static int print_facts(bool tools, int fd)
 	struct writ_err err = { 0 };
 	scoped_buf b = BUF_INIT(1 << 16);
 
-	if (host_probe(&f, &err) < 0 || (tools && host_probe_tools(&f, &err) < 0))
+	if (facts_probe(&f, &err) < 0 || (tools && facts_probe_tools(&f, &err) < 0))
 		return 1;
 	facts_print(&f, &b);
 	return fd_write_all(fd, buf_view(&b), &err) == 0 ? 0 : 1;
@@ -132,9 +132,9 @@ static void test_clean(void)
 	const int fds = entries("/proc/self/fd");
 	int64_t start, took;
 
-	start = monotonic_ms();
-	ok(host_probe(&f, &err) == 0, "the probe works (%s)", err.what);
-	took = monotonic_ms() - start;
+	start = clock_monotonic_ms();
+	ok(facts_probe(&f, &err) == 0, "the probe works (%s)", err.what);
+	took = clock_monotonic_ms() - start;
 	tap_note("the probe took %d ms", (int)took);
 	ok(took < 3000, "in reasonable time");
 	ok(entries(work) == 0, "no file left in the temporary directory");
@@ -145,7 +145,7 @@ static void test_clean(void)
 	ok(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 ||
 		   !mentioned("/proc/self/status", "NoNewPrivs:\t0"),
 	   "we are as we were");
-	ok(host_probe(&g, &err) == 0, "a second time");
+	ok(facts_probe(&g, &err) == 0, "a second time");
 	facts_print(&f, &a);
 	facts_print(&g, &b);
 	is_sv(buf_view(&b), buf_view(&a), "the same facts again");
@@ -153,10 +153,10 @@ static void test_clean(void)
 
 static bool comes_to(bool full)
 {
-	const int64_t end = monotonic_ms() + 10000;
+	const int64_t end = clock_monotonic_ms() + 10000;
 
-	while ((entries(work) != 0) != full && monotonic_ms() < end)
-		sleep_ms(1);
+	while ((entries(work) != 0) != full && clock_monotonic_ms() < end)
+		clock_sleep_ms(1);
 	return (entries(work) != 0) == full;
 }
 
@@ -187,7 +187,7 @@ static void test_ended(void)
 		(void)fflush(stdout);
 		pid = fork();
 		while (pid == 0)
-			if (host_probe(&f, &err) < 0)
+			if (facts_probe(&f, &err) < 0)
 				_exit(1);
 		ok(comes_to(true), "a directory is made");
 		ok(!holds(pid, numbers[i]), "signal %d is not held meanwhile", numbers[i]);
@@ -459,7 +459,7 @@ static bool is_shaky(int (*before)(void))
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0)
-		_exit(before() < 0 || host_probe(&f, &err) < 0 ? 2 : f.shaky);
+		_exit(before() < 0 || facts_probe(&f, &err) < 0 ? 2 : f.transient_failure);
 	return waitpid(pid, &status, 0) == pid && status == 1 << 8;
 }
 
@@ -476,7 +476,7 @@ static void test_shaky(const struct host_facts *free)
 		{ SYS_mount, EAGAIN, true },
 	};
 
-	ok(!free->shaky && !is_shaky(nothing), "nothing fails for want of memory here");
+	ok(!free->transient_failure && !is_shaky(nothing), "nothing fails for want of memory here");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		failing_call = rows[i].call;
 		failing_errno = rows[i].sys;
@@ -492,7 +492,7 @@ static int no_more_userns(void)
 {
 	const struct probe p = { .uid = geteuid(), .gid = getegid(), .userns = true };
 
-	if (enter_ns(&p, 0) != 0)
+	if (facts_enter_ns(&p, 0) != 0)
 		return -1;
 	return fd_put_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") == 0 ? 0 : -1;
 }
@@ -501,7 +501,7 @@ static int masked_proc(void)
 {
 	const struct probe p = { .uid = geteuid(), .gid = getegid(), .userns = true };
 
-	if (enter_ns(&p, CLONE_NEWNS) != 0 || private_mounts() != 0)
+	if (facts_enter_ns(&p, CLONE_NEWNS) != 0 || facts_private_mounts() != 0)
 		return -1;
 	return mount("tmpfs", "/proc/fs", "tmpfs", MS_RDONLY, "size=4k");
 }
@@ -511,8 +511,8 @@ static int chrooted(void)
 {
 	const struct probe p = { .uid = geteuid(), .gid = getegid(), .userns = true };
 
-	if (enter_ns(&p, CLONE_NEWNS) != 0 || private_mounts() != 0 || chdir(work) < 0 ||
-	    mkdir("root", 0755) < 0 || mkdir("root/proc", 0755) < 0 ||
+	if (facts_enter_ns(&p, CLONE_NEWNS) != 0 || facts_private_mounts() != 0 ||
+	    chdir(work) < 0 || mkdir("root", 0755) < 0 || mkdir("root/proc", 0755) < 0 ||
 	    mount("/proc", "root/proc", NULL, MS_BIND | MS_REC, NULL) < 0 || chroot("root") < 0)
 		return -1;
 	return chdir("/");
@@ -596,11 +596,11 @@ static void test_callers(const struct host_facts *free)
 	same_facts(close_stdio, free, "with 0, 1 and 2 closed");
 	same_facts(ignore_children, free, "with SIGCHLD ignored");
 	(void)sigaction(SIGCHLD, &now, NULL);
-	ok(host_probe(&f, &err) == 0 && sigaction(SIGCHLD, NULL, &old) == 0 &&
+	ok(facts_probe(&f, &err) == 0 && sigaction(SIGCHLD, NULL, &old) == 0 &&
 		   old.sa_handler == SIG_IGN,
 	   "the caller's SIGCHLD is given back");
 	(void)signal(SIGCHLD, SIG_DFL);
-	ok(host_probe_at("/nonexistent", &f, &err) == 0 && f.ns_user == free->ns_user,
+	ok(facts_probe_at("/nonexistent", &f, &err) == 0 && f.ns_user == free->ns_user,
 	   "a directory that is not there is passed over");
 }
 
@@ -641,7 +641,7 @@ static bool gone(pid_t pid)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	for (int i = 0; i < 500; i++) {
-		if (read_small(path, text, sizeof(text)) <= 0 || strstr(text, ") Z "))
+		if (facts_read_small(path, text, sizeof(text)) <= 0 || strstr(text, ") Z "))
 			return true;
 		(void)usleep(1000);
 	}
@@ -650,16 +650,16 @@ static bool gone(pid_t pid)
 
 static void test_trial(void)
 {
-	struct probe p = { .deadline_ms = monotonic_ms() + 150 };
+	struct probe p = { .deadline_ms = clock_monotonic_ms() + 150 };
 	struct report r;
 	struct trial t;
 
 	ok(trial_start(&p, hang, 0, &t) == 0, "start a trial that hangs");
-	ok(trial_finish(&t, &r) != 0 && monotonic_ms() - p.deadline_ms < 1000,
+	ok(trial_finish(&t, &r) != 0 && clock_monotonic_ms() - p.deadline_ms < 1000,
 	   "it ends in time, as a no");
 	ok(gone(t.pid), "and is gone");
 	ok(trial_start(&p, hang, 0, &t) == ETIMEDOUT, "after the deadline nothing starts");
-	p.deadline_ms = monotonic_ms() + 5000;
+	p.deadline_ms = clock_monotonic_ms() + 5000;
 	ok(!trial_ok(&p, crash, 0), "a crash is a no");
 	ok(trial_start(&p, leave_one, 0, &t) == 0 && trial_finish(&t, &r) == 0 && r.v[0] > 1 &&
 		   gone((pid_t)r.v[0]),
@@ -692,16 +692,16 @@ static void test_texts(void)
 		{ "x 10 20 3.4.", "3.4" },
 	};
 
-	is_sv(passwd_name(sv_from(passwd), 1000), SV("ann"), "a name from passwd");
-	is_sv(passwd_name(sv_from(passwd), 7), SV(""), "not an empty one");
-	is_sv(passwd_name(sv_from(passwd), 5), SV(""), "nobody");
-	ok(subid_has_range(sv_from(subid), 1000, SV("ann")), "a range by name");
-	ok(subid_has_range(sv_from(subid), 1001, SV("")), "a range by number");
-	ok(!subid_has_range(sv_from(subid), 1002, SV("bob")), "none for others");
-	ok(!subid_has_range(sv_from(subid), 5, SV("zero")), "an empty range is none");
-	ok(!subid_has_range(sv_from(subid), 5, SV("bad")), "a broken line is none");
+	is_sv(facts_passwd_name(sv_from(passwd), 1000), SV("ann"), "a name from passwd");
+	is_sv(facts_passwd_name(sv_from(passwd), 7), SV(""), "not an empty one");
+	is_sv(facts_passwd_name(sv_from(passwd), 5), SV(""), "nobody");
+	ok(facts_subid_has_range(sv_from(subid), 1000, SV("ann")), "a range by name");
+	ok(facts_subid_has_range(sv_from(subid), 1001, SV("")), "a range by number");
+	ok(!facts_subid_has_range(sv_from(subid), 1002, SV("bob")), "none for others");
+	ok(!facts_subid_has_range(sv_from(subid), 5, SV("zero")), "an empty range is none");
+	ok(!facts_subid_has_range(sv_from(subid), 5, SV("bad")), "a broken line is none");
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
-		const struct sv got = tool_version(sv_from(versions[i].text));
+		const struct sv got = facts_tool_version(sv_from(versions[i].text));
 
 		ok(sv_is(got, versions[i].want), "version %zu: '" SV_FMT "'", i, SV_ARG(got));
 	}
@@ -740,7 +740,8 @@ static void test_places(void)
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		struct cgroup_places p;
 
-		cgroup_places_parse(sv_from(places[i].mountinfo), sv_from(places[i].self), &p);
+		facts_cgroup_places_parse(sv_from(places[i].mountinfo), sv_from(places[i].self),
+					  &p);
 		ok(p.version == places[i].version, "cgroups %zu: which", i);
 		is_str(p.own, places[i].own, "our own");
 		is_str(p.parent, places[i].parent, "its parent");
@@ -779,9 +780,9 @@ static void test_tools(void)
 	(void)snprintf(path, sizeof(path), ".:relative:%s", work);
 	(void)setenv("PATH", path, 1);
 	(void)setenv("SECRET", "x", 1);
-	start = monotonic_ms();
-	ok(host_probe_tools(&f, &err) == 0, "tools");
-	ok(monotonic_ms() - start < 4000, "one that hangs does not hold us");
+	start = clock_monotonic_ms();
+	ok(facts_probe_tools(&f, &err) == 0, "tools");
+	ok(clock_monotonic_ms() - start < 4000, "one that hangs does not hold us");
 	(void)setenv("PATH", keep, 1);
 	free(keep);
 	is_str(f.crun, "1.14.3", "a version");
@@ -810,7 +811,7 @@ int main(int argc, char **argv)
 	(void)snprintf(work, sizeof(work), "/tmp/writ-test-probe-XXXXXX");
 	if (!mkdtemp(work) || setenv("TMPDIR", work, 1) < 0)
 		return 1;
-	if (ok(host_probe(&f, &err) == 0, "probe: %s", err.what)) {
+	if (ok(facts_probe(&f, &err) == 0, "probe: %s", err.what)) {
 		test_self(&f);
 		test_second_opinion(&f);
 		test_clean();

@@ -18,8 +18,8 @@
 
 #include "base/fd.h"
 #include "limit/limit_priv.h"
-#include "scope/dbus.h"
-#include "scope/scope_priv.h"
+#include "facts/dbus.h"
+#include "facts/scope_priv.h"
 #include "tap.h"
 
 static char dir[64], path[96];

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "session/spawn.h"
+#include "parts/spawn.h"
 
 /* What is taken of whoever asks for an agent from inside. */
 

@@ -62,7 +62,7 @@ static struct tlog_policy policy_of(uint32_t k)
 	struct tlog_policy p = { 0 };
 	struct writ_err err = { 0 };
 
-	if (tlog_policy_of(&log_key.key, witnesses, 3, k, &p, &err) < 0)
+	if (tlog_policy_from_keys(&log_key.key, witnesses, 3, k, &p, &err) < 0)
 		ok(false, "policy: %s", err.what);
 	return p;
 }
@@ -127,13 +127,13 @@ static void test_verdicts(void)
 	ok(verify(&b, entry[2], &three) == PROOF_NO_QUORUM, "three of three");
 	ok(verify(&b, entry[3], &two) == PROOF_NOT_INCLUDED, "another entry");
 	ok(verify(&b, SV(""), &two) == PROOF_NOT_INCLUDED, "no entry");
-	ok(tlog_policy_of(&stranger.key, witnesses, 3, 2, &other, &err) == 0 &&
+	ok(tlog_policy_from_keys(&stranger.key, witnesses, 3, 2, &other, &err) == 0 &&
 		   verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
 	   "another log, though witnesses are known");
 	other = two;
 	other.logs_n = 0;
 	ok(verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG, "no log at all");
-	ok(tlog_policy_of(&stranger.key, witnesses, 0, 0, &other, &err) == 0 &&
+	ok(tlog_policy_from_keys(&stranger.key, witnesses, 0, 0, &other, &err) == 0 &&
 		   verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
 	   "nobody known has signed");
 	memset(&other, 0, sizeof(other));
@@ -179,7 +179,7 @@ static void test_proof_damage(void)
 	unsigned held = 0, tried = 0, seen[PROOF_HOLDS + 1] = { 0 };
 
 	vector_read("tlog/entry2.tlog-proof", &b);
-	ok(tlog_policy_of(&log_key.key, witnesses, 2, 2, &p, &err) == 0 &&
+	ok(tlog_policy_from_keys(&log_key.key, witnesses, 2, 2, &p, &err) == 0 &&
 		   verify(&b, entry[2], &p) == PROOF_HOLDS,
 	   "holds");
 	for (size_t i = 0; i < b.n; i++) {
@@ -403,9 +403,9 @@ static void test_policy_met(void)
 			wrong += tlog_policy_met(&q, by) != ((uint32_t)__builtin_popcount(by) >= k);
 	}
 	ok(wrong == 0, "k of three, for all k");
-	ok(tlog_policy_of(&log_key.key, witnesses, 3, 4, &p, &err) < 0, "not four of three");
-	ok(tlog_policy_of(&log_key.key, same, 2, 2, &p, &err) < 0, "nor one key twice");
-	ok(tlog_policy_of(&wit[0].key, witnesses, 0, 0, &p, &err) < 0,
+	ok(tlog_policy_from_keys(&log_key.key, witnesses, 3, 4, &p, &err) < 0, "not four of three");
+	ok(tlog_policy_from_keys(&log_key.key, same, 2, 2, &p, &err) < 0, "nor one key twice");
+	ok(tlog_policy_from_keys(&wit[0].key, witnesses, 0, 0, &p, &err) < 0,
 	   "nor a log with another's key");
 }
 
@@ -420,7 +420,7 @@ static void make_request(unsigned old_size, unsigned n, struct buf *note, struct
 	sign(n, note);
 	req.checkpoint = buf_view(note);
 	if (tree_prove_consistency(&all.nodes, old_size, n, &req.proof, &err) < 0 ||
-	    witness_request_print(&req, b, &err) < 0)
+	    tlog_witness_request_print(&req, b, &err) < 0)
 		ok(false, "request: %s", err.what);
 }
 
@@ -434,9 +434,9 @@ static enum witness_answer ask(const struct buf *b, unsigned known, struct witne
 
 	if (known && tree_root(&all.nodes, known, &state.root, &err) < 0)
 		ok(false, "%s", err.what);
-	if (witness_request_parse(buf_view(b), &req, &err) < 0)
+	if (tlog_witness_request_parse(buf_view(b), &req, &err) < 0)
 		return WITNESS_BAD_REQUEST;
-	return witness_decide(&req, &log_key.key, 1, &state, next, &text, &err);
+	return tlog_witness_decide(&req, &log_key.key, 1, &state, next, &text, &err);
 }
 
 static void test_witness(void)
@@ -450,7 +450,7 @@ static void test_witness(void)
 	vector_read("tlog/add-checkpoint", &want);
 	make_request(3, 5, &note, &b);
 	is_sv(buf_view(&b), buf_view(&want), "a request as in the vectors");
-	ok(witness_request_parse(buf_view(&b), &req, &err) == 0 && req.old_size == 3 &&
+	ok(tlog_witness_request_parse(buf_view(&b), &req, &err) == 0 && req.old_size == 3 &&
 		   req.proof.n == 4 && sv_eq(req.checkpoint, buf_view(&note)),
 	   "is read");
 	for (unsigned n = 0; n <= 5; n++) {
@@ -483,34 +483,39 @@ static void test_witness_refuses(void)
 
 	vector_read("tlog/add-checkpoint", &b);
 	if (tree_root(&all.nodes, 3, &known.root, &err) < 0 ||
-	    witness_request_parse(buf_view(&b), &req, &err) < 0)
+	    tlog_witness_request_parse(buf_view(&b), &req, &err) < 0)
 		ok(false, "%s", err.what);
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) == WITNESS_COSIGN &&
+	ok(tlog_witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+			   WITNESS_COSIGN &&
 		   next.size == 5 && sv_starts(text, SV("writ.example/log/l-test\n5\n")),
 	   "cosigned");
-	ok(witness_decide(&req, &other.key, 1, &known, &next, &text, &err) == WITNESS_UNKNOWN_LOG,
+	ok(tlog_witness_decide(&req, &other.key, 1, &known, &next, &text, &err) ==
+		   WITNESS_UNKNOWN_LOG,
 	   "an unknown log: %s", err.what);
-	ok(witness_decide(&req, &log_key.key, 0, &known, &next, &text, &err) == WITNESS_UNKNOWN_LOG,
+	ok(tlog_witness_decide(&req, &log_key.key, 0, &known, &next, &text, &err) ==
+		   WITNESS_UNKNOWN_LOG,
 	   "no log known");
 	forged.name = log_key.key.name;
-	ok(witness_decide(&req, &forged, 1, &known, &next, &text, &err) == WITNESS_NOT_SIGNED,
+	ok(tlog_witness_decide(&req, &forged, 1, &known, &next, &text, &err) == WITNESS_NOT_SIGNED,
 	   "a log with another key: %s", err.what);
 	known.root.b[0] ^= 1;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+	ok(tlog_witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
 		   WITNESS_INCONSISTENT,
 	   "another tree before: %s", err.what);
 	req.proof.n--;
 	known.root.b[0] ^= 1;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+	ok(tlog_witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
 		   WITNESS_INCONSISTENT,
 	   "a proof that is too short");
 	req.proof.n = 0;
 	known = (struct witness_state){ .size = 5 };
 	req.old_size = 5;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) == WITNESS_CONFLICT,
+	ok(tlog_witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+		   WITNESS_CONFLICT,
 	   "another root of the same size");
 	req.old_size = 6;
-	ok(witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) == WITNESS_BAD_REQUEST,
+	ok(tlog_witness_decide(&req, &log_key.key, 1, &known, &next, &text, &err) ==
+		   WITNESS_BAD_REQUEST,
 	   "an old size above the new one");
 }
 
@@ -529,33 +534,33 @@ static void test_witness_answer(void)
 	    cosign_sign(&wit[0].key, &wit[0].sec, 8, n.text, &body, &err) < 0 ||
 	    cosign_sign(&wit[0].key, &wit[0].sec, 6, n.text, &body, &err) < 0)
 		ok(false, "%s", err.what);
-	ok(witness_answer_read(buf_view(&body), buf_view(&note), &wit[0].key, &line, &time, &err) ==
-			   0 &&
+	ok(tlog_witness_answer_read(buf_view(&body), buf_view(&note), &wit[0].key, &line, &time,
+				    &err) == 0 &&
 		   time == 8 && line.p > body.p && line.p < body.p + body.n,
 	   "the latest line of the witness is found");
 	buf_sv(&twice, buf_view(&note));
 	buf_sv(&twice, line);
 	ok(note_parse(buf_view(&twice), &n, &err) == 0 && n.sigs_n == 2, "and can be appended");
-	ok(witness_answer_read(SV("— a AAAAAAA=\n"), buf_view(&twice), &wit[0].key, &line, &time,
-			       &err) == WRIT_E_DENIED,
+	ok(tlog_witness_answer_read(SV("— a AAAAAAA=\n"), buf_view(&twice), &wit[0].key, &line,
+				    &time, &err) == WRIT_E_DENIED,
 	   "a line that was there before is no answer");
-	ok(witness_answer_read(buf_view(&body), buf_view(&note), &wit[2].key, &line, &time, &err) <
-		   0,
+	ok(tlog_witness_answer_read(buf_view(&body), buf_view(&note), &wit[2].key, &line, &time,
+				    &err) < 0,
 	   "another witness has not answered");
-	ok(witness_answer_read(buf_view(&body), buf_view(&note), &log_key.key, &line, &time, &err) <
-		   0,
+	ok(tlog_witness_answer_read(buf_view(&body), buf_view(&note), &log_key.key, &line, &time,
+				    &err) < 0,
 	   "nor has the log");
-	ok(witness_answer_read(SV(""), buf_view(&note), &wit[0].key, &line, &time, &err) < 0 &&
-		   witness_answer_read(SV("a\n\n— a AAAAAAA=\n"), buf_view(&note), &wit[0].key,
-				       &line, &time, &err) < 0,
+	ok(tlog_witness_answer_read(SV(""), buf_view(&note), &wit[0].key, &line, &time, &err) < 0 &&
+		   tlog_witness_answer_read(SV("a\n\n— a AAAAAAA=\n"), buf_view(&note), &wit[0].key,
+					    &line, &time, &err) < 0,
 	   "an answer is lines of signature");
-	ok(witness_size_parse(SV("12\n"), &size, &err) == 0 && size == 12 &&
-		   witness_size_parse(SV("12"), &size, &err) < 0 &&
-		   witness_size_parse(SV("12\n\n"), &size, &err) < 0 &&
-		   witness_size_parse(SV("012\n"), &size, &err) < 0,
+	ok(tlog_witness_size_parse(SV("12\n"), &size, &err) == 0 && size == 12 &&
+		   tlog_witness_size_parse(SV("12"), &size, &err) < 0 &&
+		   tlog_witness_size_parse(SV("12\n\n"), &size, &err) < 0 &&
+		   tlog_witness_size_parse(SV("012\n"), &size, &err) < 0,
 	   "the size in a conflict");
 	buf_clear(&body);
-	witness_size_print(12, &body);
+	tlog_witness_size_print(12, &body);
 	is_sv(buf_view(&body), SV("12\n"), "printed");
 }
 
@@ -582,12 +587,12 @@ static void test_request_form(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		scoped_buf b = BUF_INIT(4096);
-		const bool good = witness_request_parse(sv_from(all[i].text), &req, &err) == 0;
+		const bool good = tlog_witness_request_parse(sv_from(all[i].text), &req, &err) == 0;
 
 		ok(good == all[i].good, "request %zu %s", i, all[i].good ? "read" : "refused");
 		if (!good)
 			continue;
-		ok(witness_request_print(&req, &b, &err) == 0, "prints");
+		ok(tlog_witness_request_print(&req, &b, &err) == 0, "prints");
 		is_sv(buf_view(&b), sv_from(all[i].text), "as it was");
 	}
 }

@@ -43,7 +43,7 @@ static void look(struct arena *a, const json_t *doc, struct view *v)
 	struct token_why why = { 0 };
 
 	*v = (struct view){ .here = { .realm = text(doc, "realm"), .now = number(doc, "now", 0) } };
-	if (trust_decode(a, text(doc, "trust"), &v->trust, &why) < 0)
+	if (token_trust_decode(a, text(doc, "trust"), &v->trust, &why) < 0)
 		ok(false, "trust: %s", why.err.what);
 	v->here.trust = &v->trust;
 	v->here.lists = v->list;
@@ -101,7 +101,7 @@ static void test_chains(void)
 			   SV_ARG(expect), hop, token_code_name(why.code), why.hop, why.err.what);
 	}
 	for (enum token_code e = TOKEN_E_SIZE; e <= TOKEN_E_POP; e++)
-		ok(seen[e], "some vector gives %s: %s", token_code_name(e), token_code_says(e));
+		ok(seen[e], "some vector gives %s: %s", token_code_name(e), token_code_text(e));
 }
 
 static bool same_list(const json_t *want, const struct sv *got, size_t n)
@@ -192,11 +192,11 @@ static void test_lists(void)
 		struct rvk list;
 		int r;
 
-		if (trust_decode(&a, text(doc, "trust"), &trust, &why) < 0)
+		if (token_trust_decode(&a, text(doc, "trust"), &trust, &why) < 0)
 			ok(false, "trust: %s", why.err.what);
 		if (sv_is(text(c, "kind"), "trust"))
-			r = trust_open(&a, text(c, "text"), &org, number(doc, "now", 0), seen,
-				       &made, &why);
+			r = token_trust_open(&a, text(c, "text"), &org, number(doc, "now", 0), seen,
+					     &made, &why);
 		else
 			r = rvk_open(&a, text(c, "text"), &trust, seen, &list, &why);
 		ok(sv_is(text(c, "expect"), r == 0 ? "OK" : token_code_name(why.code)),
@@ -255,12 +255,12 @@ static void test_actions(void)
 
 		x[i].realm = text(doc, "realm");
 		x[i].salt = text(doc, "salt");
-		ok(action_encode(&x[i], &b, &why) == 0, SV_FMT, SV_ARG(text(c, "kind")));
+		ok(token_action_encode(&x[i], &b, &why) == 0, SV_FMT, SV_ARG(text(c, "kind")));
 		is_sv(buf_view(&b), text(c, "text"), "its object");
 		d = crypto_sha256(buf_view(&b));
 		is_str(jws_text(d.b).s, json_string_value(json_object_get(c, "acth")),
 		       "its digest");
-		r = action_request(&a, &x[i], &req, &why);
+		r = token_action_request(&a, &x[i], &req, &why);
 		if (text(c, "request").n == 0)
 			ok(r < 0, "no request: %s", why.err.what);
 		else if (ok(r == 0, "a request"))
@@ -291,11 +291,11 @@ static void test_bad_actions(void)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		scoped_buf b = BUF_INIT(ACTION_MAX);
 
-		ok(action_encode(&bad[i], &b, &why) < 0 &&
-			   action_request(&a, &bad[i], &req, &why) < 0,
+		ok(token_action_encode(&bad[i], &b, &why) < 0 &&
+			   token_action_request(&a, &bad[i], &req, &why) < 0,
 		   "bad action %zu: %s", i, why.err.what);
 	}
-	ok(action_request(&a, &x, &req, &why) == 0 && !req.has_args,
+	ok(token_action_request(&a, &x, &req, &why) == 0 && !req.has_args,
 	   "an empty argument leaves a request without args");
 }
 

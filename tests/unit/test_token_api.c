@@ -130,7 +130,7 @@ static void add_proof(struct arena *a, const struct chain *c, const struct actio
 	scoped_buf object = BUF_INIT(ACTION_MAX);
 	struct token_why why = { 0 };
 
-	if (action_encode(x, &object, &why) < 0)
+	if (token_action_encode(x, &object, &why) < 0)
 		ok(false, "action: %s", why.err.what);
 	p.acth = crypto_sha256(buf_view(&object));
 	buf_ch(b, '~');
@@ -160,7 +160,7 @@ static void test_derived(void)
 		ok(digest_eq(&c.digest, &again.digest), "the same tokens, the same digest");
 		ok(again.deadline == TOKEN_TEST_NOW + 1000 - (n - 1) && again.rvk == 300 - (n - 1),
 		   "the deadline is the smallest exp");
-		if (action_encode(&open_session, &object, &why) < 0)
+		if (token_action_encode(&open_session, &object, &why) < 0)
 			ok(false, "action");
 		ok(chain_action(&again, buf_view(&object), &why) == 0, "the session of the proof");
 		ok(chain_action(&c, buf_view(&object), &why) < 0, "no proof, no session");
@@ -190,25 +190,26 @@ static void test_again(void)
 	memset(&less.ceiling, 0, sizeof(less.ceiling));
 	late.exp = TOKEN_TEST_NOW;
 	h.trust = &same;
-	ok(chain_again(&c, &h, true, &why) == 0, "nothing has changed: %s", why.err.what);
+	ok(chain_recheck(&c, &h, true, &why) == 0, "nothing has changed: %s", why.err.what);
 	h.trust = &without;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "another issuer");
+	ok(chain_recheck(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "another issuer");
 	h.trust = &narrower;
-	ok(chain_again(&c, &h, true, &why) < 0 && why.code == TOKEN_E_CEILING, "a lower ceiling");
+	ok(chain_recheck(&c, &h, true, &why) < 0 && why.code == TOKEN_E_CEILING, "a lower ceiling");
 	h.trust = &ended;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT,
+	ok(chain_recheck(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT,
 	   "an issuer that ended");
 	h.trust = &old;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT, "a bundle that ended");
+	ok(chain_recheck(&c, &h, false, &why) < 0 && why.code == TOKEN_E_ROOT,
+	   "a bundle that ended");
 	h.trust = &same;
 	h.local = false;
 	h.lists_n = 0;
-	ok(chain_again(&c, &h, false, &why) < 0 && why.code == TOKEN_E_RVK_STALE,
+	ok(chain_recheck(&c, &h, false, &why) < 0 && why.code == TOKEN_E_RVK_STALE,
 	   "no list any more");
 	h = *here();
 	h.trust = &same;
 	h.now += 5000;
-	ok(chain_again(&c, &h, false, &why) < 0, "later");
+	ok(chain_recheck(&c, &h, false, &why) < 0, "later");
 }
 
 static void test_longest(void)

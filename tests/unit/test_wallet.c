@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "wallet/wallet.h"
+#include "token/wallet.h"
 
 /* What a realm keeps about tokens: who may begin a session, what is counted, what still holds. */
 
@@ -43,8 +43,8 @@ static bool make_chain(const struct wallet *w, struct chain *ret)
 
 	add(&t.set, "net.connect:l-w:tcp/a.test:1;n=5");
 	t.set.limits[LIMIT_REQUESTS] = 7;
-	if (wallet_id(w, &t.jti, &err) < 0 || wallet_id(w, &t.sid, &err) < 0 ||
-	    wallet_id(w, &t.wf, &err) < 0 || wallet_issuer(w, &issuer, &err) < 0 ||
+	if (wallet_new_id(w, &t.jti, &err) < 0 || wallet_new_id(w, &t.sid, &err) < 0 ||
+	    wallet_new_id(w, &t.wf, &err) < 0 || wallet_issuer(w, &issuer, &err) < 0 ||
 	    wallet_holder_new(w, t.exp, &holder, &err) < 0)
 		return false;
 	t.cnf = holder.pub;
@@ -63,14 +63,14 @@ static void test_once(const struct wallet *w, const struct chain *c)
 	ok(wallet_spend(&nowhere, c, "x", &why) < 0 && why.code == TOKEN_E_LOG,
 	   "what cannot be logged is not begun");
 	ok(wallet_claim(w, c, &why) < 0 && why.code == TOKEN_E_REPLAY, "and nobody else's");
-	ok(wallet_give_back(w, c, "x", false, &err) == 0, "nothing ran: %s", err.what);
+	ok(wallet_unclaim(w, c, "x", false, &err) == 0, "nothing ran: %s", err.what);
 	ok(wallet_claim(w, c, &why) == 0, "so it can be begun after all");
 	ok(wallet_spend(w, c, "x", &why) == 0, "it is: %s", why.err.what);
-	ok(wallet_give_back(w, c, "x", true, &err) == 0, "but no program ran: %s", err.what);
+	ok(wallet_unclaim(w, c, "x", true, &err) == 0, "but no program ran: %s", err.what);
 	ok(wallet_claim(w, c, &why) == 0 && wallet_spend(w, c, "y", &why) == 0, "now one did");
 	ok(wallet_claim(w, c, &why) < 0 && why.code == TOKEN_E_REPLAY, "that was it");
-	ok(wallet_knows(w, &chain_leaf(c)->jti), "the log knows it");
-	ok(!wallet_knows(w, &(struct token_id){ "0199f000-0000-7000-8000-000000000001" }),
+	ok(wallet_has_logged(w, &chain_leaf(c)->jti), "the log knows it");
+	ok(!wallet_has_logged(w, &(struct token_id){ "0199f000-0000-7000-8000-000000000001" }),
 	   "and no other");
 }
 
@@ -118,13 +118,13 @@ static void test_holds(struct wallet *w, const struct chain *c)
 	struct token_why why = { 0 };
 	struct writ_err err = { 0 };
 
-	ok(wallet_holds(w, c, w->now, &why) == 0, "it holds: %s", why.err.what);
-	ok(wallet_holds(w, c, w->now + 400, &why) == 0, "our own list does not get old");
-	ok(wallet_holds(w, c, w->now + 700, &why) < 0 && why.code == TOKEN_E_TIME, "it ends");
+	ok(wallet_recheck(w, c, w->now, &why) == 0, "it holds: %s", why.err.what);
+	ok(wallet_recheck(w, c, w->now + 400, &why) == 0, "our own list does not get old");
+	ok(wallet_recheck(w, c, w->now + 700, &why) < 0 && why.code == TOKEN_E_TIME, "it ends");
 	ok(wallet_revoke(w, &chain_leaf(c)->jti, &err) == 0, "it is revoked: %s", err.what);
-	ok(wallet_holds(w, c, w->now, &why) < 0 && why.code == TOKEN_E_REVOKED,
+	ok(wallet_recheck(w, c, w->now, &why) < 0 && why.code == TOKEN_E_REVOKED,
 	   "and does not hold");
-	ok(wallet_holds(w, c, w->now, &why) < 0, "asked again neither");
+	ok(wallet_recheck(w, c, w->now, &why) < 0, "asked again neither");
 	wallet_close(w);
 }
 

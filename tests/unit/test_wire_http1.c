@@ -1,4 +1,4 @@
-#include "wire/http1.h"
+#include "wire/http1_body.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "tlog_keys.h"
 #include "witness/http.h"
-#include "witness/keep.h"
+#include "witness/store.h"
 
 /* A witness without its sockets: what it answers, and what it remembers. */
 
@@ -43,7 +43,7 @@ static void request(uint64_t old, uint64_t size, bool fork, const struct tlog_pa
 		ok(false, "sign: %s", err.what);
 	req.checkpoint = buf_view(&note);
 	b->n = 0;
-	if (witness_request_print(&req, b, &err) < 0)
+	if (tlog_witness_request_print(&req, b, &err) < 0)
 		ok(false, "print: %s", err.what);
 }
 
@@ -63,16 +63,17 @@ static void make_nodes(void)
 	nodes = tree_levels_of((const struct digest *const *)level, 64);
 }
 
-static unsigned ask(struct keep *k, uint64_t old, uint64_t size, bool fork, struct buf *body)
+static unsigned ask(struct witness_store *k, uint64_t old, uint64_t size, bool fork,
+		    struct buf *body)
 {
 	scoped_buf b = BUF_INIT(WITNESS_REQUEST_MAX);
 
 	request(old, size, fork, &log_key, &b);
 	body->n = 0;
-	return keep_answer(k, buf_view(&b), 1700000000, body);
+	return witness_store_answer(k, buf_view(&b), 1700000000, body);
 }
 
-static void test_answers(struct keep *k)
+static void test_answers(struct witness_store *k)
 {
 	scoped_buf body = BUF_INIT(HTTP_ANSWER_BODY), b = BUF_INIT(WITNESS_REQUEST_MAX);
 	struct writ_err err = { 0 };
@@ -81,10 +82,11 @@ static void test_answers(struct keep *k)
 	struct sv line;
 
 	request(0, 5, false, &log_key, &b);
-	ok(keep_answer(k, buf_view(&b), 1700000000, &body) == 200, "a log that it never saw");
-	ok(witness_request_parse(buf_view(&b), &req, &err) == 0 &&
-		   witness_answer_read(buf_view(&body), req.checkpoint, &witness.key, &line, &time,
-				       &err) == 0 &&
+	ok(witness_store_answer(k, buf_view(&b), 1700000000, &body) == 200,
+	   "a log that it never saw");
+	ok(tlog_witness_request_parse(buf_view(&b), &req, &err) == 0 &&
+		   tlog_witness_answer_read(buf_view(&body), req.checkpoint, &witness.key, &line,
+					    &time, &err) == 0 &&
 		   time == 1700000000,
 	   "its line fits under the checkpoint: %s", err.what);
 	ok(ask(k, 5, 5, false, &body) == 200, "the same again");
@@ -98,25 +100,26 @@ static void test_answers(struct keep *k)
 	is_sv(buf_view(&body), SV("9\n"), "it has seen more");
 	request(0, 5, false, &other, &b);
 	body.n = 0;
-	ok(keep_answer(k, buf_view(&b), 1, &body) == 404 && body.n == 0, "a log it does not know");
+	ok(witness_store_answer(k, buf_view(&b), 1, &body) == 404 && body.n == 0,
+	   "a log it does not know");
 	request(9, 12, false, &log_key, &b);
 	b.p[b.n - 20] = b.p[b.n - 20] == 'A' ? 'B' : 'A';
-	ok(keep_answer(k, buf_view(&b), 1, &body) == 403, "a signature that does not fit");
-	ok(keep_answer(k, SV("old x\n"), 1, &body) == 400, "not a request");
+	ok(witness_store_answer(k, buf_view(&b), 1, &body) == 403, "a signature that does not fit");
+	ok(witness_store_answer(k, SV("old x\n"), 1, &body) == 400, "not a request");
 	ok(ask(k, 9, 12, false, &body) == 200, "after all that it goes on");
 }
 
-static void test_memory(struct keep *k)
+static void test_memory(struct witness_store *k)
 {
 	scoped_buf body = BUF_INIT(HTTP_ANSWER_BODY), hex = BUF_INIT(80);
 	const struct digest d = crypto_sha256(log_key.key.name);
-	struct keep two = *k;
+	struct witness_store two = *k;
 	struct writ_err err = { 0 };
 	char path[256];
 
-	ok(keep_open(&two, &err) < 0, "two cannot have one memory");
-	keep_close(k);
-	ok(keep_open(k, &err) == 0, "it is started again");
+	ok(witness_store_open(&two, &err) < 0, "two cannot have one memory");
+	witness_store_close(k);
+	ok(witness_store_open(k, &err) == 0, "it is started again");
 	ok(ask(k, 9, 12, false, &body) == 409, "and remembers");
 	is_sv(buf_view(&body), SV("12\n"), "as much as before");
 	digest_hex(&d, &hex);
@@ -171,15 +174,15 @@ static void test_http(void)
 		unsigned status = 0;
 		struct sv body;
 		const enum wire_state s =
-			http_request_take(sv_from(cases[i].bytes), &body, &status, &err);
+			witness_http_request_take(sv_from(cases[i].bytes), &body, &status, &err);
 		const unsigned got = s == WIRE_DONE ? 1 : s == WIRE_MORE ? 0 : status;
 
 		ok(got == cases[i].status, "request %zu: %u", i, got);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(bad_urls); i++)
-		refused += http_url_parse(sv_from(bad_urls[i]), &url, &err) < 0;
+		refused += witness_http_url_parse(sv_from(bad_urls[i]), &url, &err) < 0;
 	ok(refused == ARRAY_LEN(bad_urls), "URLs that are none");
-	ok(http_url_parse(SV("http://[::1]:81/a/"), &url, &err) == 0 && url.at.port == 81 &&
+	ok(witness_http_url_parse(SV("http://[::1]:81/a/"), &url, &err) == 0 && url.at.port == 81 &&
 		   sv_is(url.path, "/a"),
 	   "one that is: %s", err.what);
 }
@@ -187,7 +190,7 @@ static void test_http(void)
 int main(void)
 {
 	struct writ_err err = { 0 };
-	struct keep k = { .lock = -1 };
+	struct witness_store k = { .lock = -1 };
 	char path[64];
 
 	if (crypto_start(&err) < 0 || !mkdtemp(top))
@@ -201,11 +204,11 @@ int main(void)
 	k.sec = witness.sec;
 	k.logs = &log_key.key;
 	k.logs_n = 1;
-	ok(keep_open(&k, &err) == 0, "a witness: %s", err.what);
+	ok(witness_store_open(&k, &err) == 0, "a witness: %s", err.what);
 	test_answers(&k);
 	test_memory(&k);
 	test_http();
-	keep_close(&k);
+	witness_store_close(&k);
 	for (unsigned l = 0; l < 7; l++)
 		free(level[l]);
 	(void)snprintf(path, sizeof(path), "%s/lock", top);

@@ -1,0 +1,55 @@
+/*
+ * fd.h - scoped file descriptors, bounded whole-file reads, atomic file replacement
+ *
+ * Reads:  files named by the caller
+ * Writes: files named by the caller
+ * Next:   facts/, session/, cli/
+ */
+#ifndef WRIT_BASE_FD_H
+#define WRIT_BASE_FD_H
+
+#include "base/buf.h"
+
+void fd_scope_close(const int *fd);
+int fd_take(int *fd);
+#define scoped_fd __attribute__((cleanup(fd_scope_close))) int
+
+/* Appends everything readable from @fd to @b. Fails with WRIT_E_LIMIT above @b's maximum. */
+must_check int fd_read_all(int fd, struct buf *b, struct writ_err *err);
+must_check int fd_write_all(int fd, struct sv bytes, struct writ_err *err);
+
+/*
+ * Appends the contents of the regular file (or pipe) at @path to @b. The path "-" has no special
+ * meaning. Opens with O_NONBLOCK so that a FIFO without a writer cannot block the caller.
+ */
+must_check int fd_read_file(const char *path, struct buf *b, struct writ_err *err);
+
+/*
+ * Replaces the file @name in @dir by @bytes: writes a temporary file beside @name, syncs and
+ * renames it, and syncs the directory. A crash leaves the old file or the new file, never a partial
+ * file. After success a crash leaves the new file: a power failure must not undo a revocation or a
+ * new key.
+ */
+must_check int fd_replace_at(int dir, const char *name, struct sv bytes, unsigned mode,
+			     struct writ_err *err);
+must_check int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
+			       struct writ_err *err);
+
+/* Syncs the directory that holds @name, so that the name survives a crash. */
+must_check int fd_sync_above(int dir, const char *name, struct writ_err *err);
+
+/*
+ * Creates the directory @path and its parents with mode 0700. An existing directory is not an
+ * error.
+ */
+must_check int fd_make_dirs(const char *path, struct writ_err *err);
+/* Creates the parent directories of @name, relative to @dir, with mode 0700. */
+must_check int fd_make_above(int dir, const char *name, struct writ_err *err);
+
+/*
+ * Writes the short @text with one write() to the existing file @file in @dir. Returns 0 or an
+ * errno.
+ */
+must_check int fd_put_at(int dir, const char *file, const char *text);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * id.h - fixed-size ids as distinct types, so that swapping two is a compile error
+ *
+ * Reads:  nothing
+ * Writes: nothing
+ * Next:   every module
+ */
+#ifndef WRIT_BASE_ID_H
+#define WRIT_BASE_ID_H
+
+#include <stdint.h>
+
+struct digest {
+	uint8_t b[32]; /* a SHA-256 hash */
+};
+
+#endif

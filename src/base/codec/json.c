@@ -1,0 +1,113 @@
+#include "codec/json.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+enum { FOREIGN_DEPTH_MAX = 64 };
+
+/*
+ * Returns the deepest nesting of brackets outside strings. Counting the nesting before parsing
+ * bounds the recursion of jansson's parser.
+ */
+static size_t nesting(struct sv s)
+{
+	size_t depth = 0, most = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = s.p[i];
+
+		if (quoted && c == '\\')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (!quoted && (c == '[' || c == '{') && ++depth > most)
+			most = depth;
+		else if (!quoted && (c == ']' || c == '}') && depth > 0)
+			depth--;
+	}
+	return most;
+}
+
+int json_decode(struct sv bytes, size_t max, json_t **ret_v, struct writ_err *err)
+{
+	return json_decode_within(bytes, max, FOREIGN_DEPTH_MAX, ret_v, err);
+}
+
+int json_decode_within(struct sv bytes, size_t max, size_t depth, json_t **ret_v,
+		       struct writ_err *err)
+{
+	json_error_t why;
+	json_t *v;
+
+	if (bytes.n > max)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "JSON larger than %zu bytes", max);
+	if (nesting(bytes) > depth)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "JSON nested more than %zu deep", depth);
+	v = json_loadb(bytes.p, bytes.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+	if (!v)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "JSON line %d: %s", why.line, why.text);
+	*ret_v = v;
+	return 0;
+}
+
+/*
+ * Returns the length of the UTF-8 sequence at the start of @s, or 0 if the sequence is malformed.
+ */
+static size_t utf8_at(struct sv s)
+{
+	for (size_t n = 1; n <= 4 && n <= s.n; n++)
+		if (sv_is_utf8(sv_sub(s, 0, n)))
+			return n;
+	return 0;
+}
+
+static void put_control(struct buf *b, unsigned char c)
+{
+	static const char letters[] = "btn?fr"; /* escape letters for 0x08 to 0x0d; 0x0b has none */
+
+	if (c >= 0x08 && c <= 0x0d && c != 0x0b) {
+		buf_ch(b, '\\');
+		buf_ch(b, letters[c - 0x08]);
+	} else {
+		buf_fmt(b, "\\u%04x", c);
+	}
+}
+
+/* Returns the number of bytes at the start of @s that need no escaping. */
+static size_t plain_at(struct sv s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= 0x20 && s.p[n] <= 0x7e && s.p[n] != '"' && s.p[n] != '\\')
+		n++;
+	return n;
+}
+
+void json_put_str(struct buf *b, struct sv s)
+{
+	buf_ch(b, '"');
+	for (;;) {
+		const size_t plain = plain_at(s);
+		unsigned char c;
+		size_t n;
+
+		buf_sv(b, sv_sub(s, 0, plain));
+		s = sv_skip(s, plain);
+		if (s.n == 0)
+			break;
+		n = utf8_at(s);
+		c = (unsigned char)s.p[0];
+		if (n == 0)
+			buf_str(b, "\xef\xbf\xbd");
+		else if (c < 0x20)
+			put_control(b, c);
+		else if (c == '"' || c == '\\')
+			buf_add(b, (const char[]){ '\\', (char)c }, 2);
+		else
+			buf_sv(b, sv_sub(s, 0, n));
+		s = sv_skip(s, n ? n : 1);
+	}
+	buf_ch(b, '"');
+}

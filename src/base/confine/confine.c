@@ -1,0 +1,151 @@
+#include "confine/confine.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/landlock.h"
+#include "confine/confine_priv.h"
+
+#include "base/banned.h"
+
+enum { TYPE_MASK = 0xf, MOST = 4 * CONFINE_CALLS_MAX };
+
+struct program {
+	struct sock_filter v[MOST];
+	unsigned short n;
+};
+
+static void put(struct program *p, struct sock_filter f)
+{
+	p->v[p->n++] = f;
+}
+
+/*
+ * Allows socket() for AF_INET and AF_INET6 if the socket type, without its flags, is one of
+ * @sockets.
+ */
+static void put_socket(struct program *p, unsigned sockets)
+{
+	if (!sockets)
+		return;
+	put(p, (struct sock_filter)IS(SYS_socket, 0, 9));
+	put(p, (struct sock_filter)LOAD(args[0]));
+	put(p, (struct sock_filter)IS(AF_INET, 1, 0));
+	put(p, (struct sock_filter)IS(AF_INET6, 0, 5));
+	put(p, (struct sock_filter)LOAD(args[1]));
+	put(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TYPE_MASK));
+	put(p, (struct sock_filter)IS(sockets & CONFINE_TCP ? SOCK_STREAM : -1, 1, 0));
+	put(p, (struct sock_filter)IS(sockets & CONFINE_UDP ? SOCK_DGRAM : -1, 0, 1));
+	put(p, (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW));
+	put(p, (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | EAFNOSUPPORT));
+}
+
+static void put_calls(struct program *p, const int *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		put(p, (struct sock_filter)IS(calls[i], 0, 1));
+		put(p, (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW));
+	}
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+/* System calls of the sanitizer's run time. Sanitizer builds are for tests only. */
+static const int extra[] = { SYS_getpid,      SYS_getrlimit,  SYS_gettid,	SYS_mprotect,
+			     SYS_openat,      SYS_prctl,      SYS_prlimit64,	SYS_read,
+			     SYS_readlinkat,  SYS_readlink,   SYS_rt_sigaction, SYS_rt_sigprocmask,
+			     SYS_sched_yield, SYS_sigaltstack };
+#endif
+
+int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
+{
+	struct program p = { .n = 0 };
+	struct sock_fprog prog = { .filter = p.v };
+
+	if (n > CONFINE_CALLS_MAX)
+		return writ_fail(err, WRIT_E_BUG, 0, "too many system calls");
+	put(&p, (struct sock_filter)LOAD(arch));
+	put(&p, (struct sock_filter)IS(ARCH, 1, 0));
+	put(&p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
+	put(&p, (struct sock_filter)LOAD(nr));
+	put_socket(&p, sockets);
+	put_calls(&p, calls, n);
+#if defined(__SANITIZE_ADDRESS__)
+	put_calls(&p, extra, ARRAY_LEN(extra));
+#endif
+	put(&p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
+	prog.len = p.n;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) != 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "seccomp");
+	return 0;
+}
+
+/*
+ * Denies every file system right that the running kernel knows, by a Landlock ruleset without
+ * rules.
+ */
+static int deny_files(struct writ_err *err)
+{
+	struct ll_ruleset handled = { 0 };
+	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
+	long set;
+	int r = 0;
+
+	/* Accept a kernel without Landlock: the allowed system calls do not include open(). */
+	if (abi < 1)
+		return 0;
+	handled.fs = ll_known((uint64_t)abi);
+	/*
+	 * Deny bind() only. Helpers that may create sockets connect to addresses which the helpers
+	 * decide on.
+	 */
+	handled.net = abi >= 4 ? 1 : 0;
+	handled.scope = abi >= 6 ? 3 : 0;
+	set = syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
+	if (set < 0 || syscall(SYS_landlock_restrict_self, set, 0) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "Landlock");
+	if (set >= 0)
+		close((int)set);
+	return r;
+}
+
+/*
+ * Drops root's capabilities. System calls that the filter allows, such as setsockopt(), can do more
+ * with capabilities than without.
+ */
+static int drop_capabilities(struct writ_err *err)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capset, &head, none) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "give up capabilities");
+	return 0;
+}
+
+int confine_privileges(struct writ_err *err)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "give up privileges");
+	return drop_capabilities(err);
+}
+
+int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err)
+{
+	int r = confine_privileges(err);
+
+	if (r == 0)
+		r = deny_files(err);
+	return r < 0 ? r : confine_filter(calls, n, sockets, err);
+}

@@ -1,0 +1,25 @@
+/*
+ * engines.h - the engines of this build, in one array for the planner
+ *
+ * Theory of operation
+ *
+ * An engine that this version only knows by name is in the array too, so that `--adapter` can
+ * answer for it: its able() sets .lacks, and its plans promise nothing. Whoever builds such an
+ * engine replaces its row.
+ *
+ * Reads:  host/host.h
+ * Writes: nothing
+ * Next:   cli/ and lib/ hand the array to plan_new()
+ */
+#ifndef WRIT_ENGINES_ENGINES_H
+#define WRIT_ENGINES_ENGINES_H
+
+#include "plan/engine.h"
+
+/*
+ * The engines of this build; the array ends with NULL. The first entry, the host engine, is the
+ * default.
+ */
+extern const struct engine *const engines_all[];
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * host_priv.h - types and functions that the files of the module `compile` share
+ *
+ * Reads:  compile/host.h
+ * Writes: nothing
+ * Next:   host.c puts the parts together
+ */
+#ifndef WRIT_COMPILE_HOST_PRIV_H
+#define WRIT_COMPILE_HOST_PRIV_H
+
+#include <linux/mount.h>
+
+#include "compile/host.h"
+
+/* A path of the host that the policy grants. */
+struct root {
+	struct sv path; /* physical path, without a star */
+	bool write;
+	bool optional;
+	bool whole;   /* the grant covers the whole subtree; otherwise exactly this file */
+	/*
+	 * The grant covers only some names in the tree: the mediator decides every open in the
+	 * tree.
+	 */
+	bool by_name;
+	/* Names are mediated only because a rule hides some: programs here may be executed. */
+	bool hides;
+	bool device, socket;
+	bool of_base;	    /* base grants the path, whatever the policy says */
+	const char *inside; /* path inside the jail; NULL: the same as outside */
+};
+
+struct compile {
+	struct arena *a;
+	const struct plan *plan;
+	const struct host_facts *facts;
+	const struct policy *policy;
+	const struct cap_set *set;
+	const struct engine_place *place;
+	struct writ_err *err;
+	struct jail_writer w;
+	VEC(struct root) roots;
+	VEC(struct sv) made; /* directories of the skeleton, without duplicates */
+	struct engine_view *view;
+	bool a_tier; /* tier A: the session has its own mounts */
+	bool mediate, read_traps;
+	bool shows_ours; /* a readable tree contains writ's own files */
+	bool exec_list; /* the policy lists the programs that may run */
+	bool no_exec;	/* while Landlock rules are written: rules do not grant running programs */
+	/* While Landlock rules are written: number of the ruleset; 0: the jail's own ruleset. */
+	uint32_t layer;
+};
+
+enum {
+	READ_ONLY = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+	READ_WRITE = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+};
+
+/* Functions of roots.c. */
+must_check int compile_roots_find(struct compile *c);
+bool compile_path_below(struct sv path, struct sv dir); /* true if @path is @dir or below @dir */
+
+/* skeleton.c: the parts that every jail has, and the session's own directories. */
+must_check int skeleton_put(struct compile *c);
+/* Records the skeleton that compile_early() has mounted. */
+must_check int skeleton_known(struct compile *c);
+must_check int skeleton_own(struct compile *c);
+/* Adds the parent directories of @path. */
+must_check int skeleton_dirs(struct compile *c, struct sv path);
+/*
+ * skeleton_holds(): is a part of the skeleton at or below @path? skeleton_is(): is @path itself a
+ * part of the skeleton?
+ */
+bool skeleton_holds(const struct compile *c, struct sv path);
+bool skeleton_is(const struct compile *c, struct sv path);
+
+/* Functions of host.c. */
+bool compile_shows(const struct compile *c,
+		   struct sv path); /* is @path in a tree that is mounted whole? */
+
+bool compile_has_exec_list(const struct cap_set *set); /* does the policy list programs? */
+
+/* trust.c: files where programs look for the certificate authorities they trust. */
+must_check int compile_trust_put(struct compile *c);
+/* Will compile_trust_put() create a file at or below @path? */
+bool compile_trust_holds(const struct compile *c, struct sv path);
+
+/* probes.c: call compile_probes_put() last, when all grants are known. */
+must_check int compile_probes_put(struct compile *c, const struct jail_head *head);
+
+/* Functions of landlock.c. */
+must_check int landlock_put(struct compile *c, struct jail_head *head);
+/*
+ * A policy from a chain of tokens is the intersection of one capability set per hop. Adds a
+ * Landlock ruleset for each of these sets.
+ */
+must_check int landlock_hops(struct compile *c, struct jail_head *head);
+
+#endif

@@ -1,0 +1,517 @@
+/*
+ * gen_words.c - the decision graph behind each word of filter/syscalls.tbl
+ *
+ * Most of the arguments that are compared have the type int in the kernel. It ignores the high half
+ * of the register, so only the low half is compared and a value cannot hide in the upper bits. The
+ * constants are those of x86-64 and arm64, which agree; they are repeated here because headers of
+ * the build machine may differ.
+ */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "filter/gen_priv.h"
+
+#include "base/banned.h"
+
+enum {
+	/* CLONE_NEWTIME, for unshare() only: in clone() these bits are the exit signal. */
+	NEW_TIME = 0x80,
+	NEW_NS = 0x00020000,
+	NEW_ANY = 0x7e020000, /* CLONE_NEW*: mount, cgroup, uts, ipc, user, pid, net */
+	OPEN_CREAT = 0100,
+	OPEN_TRUNC = 01000,
+	OPEN_ACCMODE = 3,
+	OPEN_PATH = 010000000,
+	OPEN_TMPFILE = 020000000, /* the bit of O_TMPFILE itself, without O_DIRECTORY */
+	MODE_TYPE = 0170000,
+	MODE_CHR = 0020000,
+	MODE_BLK = 0060000,
+	MODE_SET_ID = 06000,
+	MEMFD_NOEXEC_SEAL = 8,
+	EMPTY_PATH = 0x1000,
+	SEND_OOB = 1,
+	SEND_FASTOPEN = 0x20000000,
+	SOCK_FLAGS = 02004000, /* SOCK_CLOEXEC, SOCK_NONBLOCK */
+	SOCK_TYPE_BITS = 0xf,
+	UNIX_FAMILY = 1,
+	DATAGRAM_TYPE = 2,
+	RAW_TYPE = 3, /* SOCK_RAW, which for AF_UNIX means the same as a datagram socket */
+	LEVEL_TCP = 6,
+	OPTION_TCP_ULP = 31,
+	DUMPABLE_SET = 4,
+	MM_SET = 35,
+	PTRACER_SET = 0x59616d61,
+};
+
+static uint32_t eperm(struct gen_pool *p)
+{
+	return gen_errno(p, EPERM);
+}
+
+/* Continues at @yes if any of @bits is set in argument @arg. */
+static uint32_t any_bit(struct gen_pool *p, unsigned int arg, uint32_t bits, uint32_t yes,
+			uint32_t no)
+{
+	return gen_low(p, arg, gen_jump(p, BPF_JSET, bits, yes, no));
+}
+
+/* Continues at @yes if the loaded value is one of the sorted values @v. */
+static uint32_t one_of(struct gen_pool *p, const uint32_t *v, size_t n, uint32_t yes, uint32_t no)
+{
+	struct gen_span span[32];
+	size_t m = 0;
+
+	if (v[0])
+		span[m++] = (struct gen_span){ 0, no, 1 };
+	for (size_t i = 0; i < n; i++) {
+		span[m++] = (struct gen_span){ v[i], yes, 0 };
+		if (v[i] != UINT32_MAX && (i + 1 == n || v[i + 1] != v[i] + 1))
+			span[m++] = (struct gen_span){ v[i] + 1, no, 1 };
+	}
+	return gen_switch(p, span, m);
+}
+
+/* --- Base: decided without arguments --- */
+
+static uint32_t base_allow(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits, (void)arg;
+	return gen_allow(p);
+}
+
+static uint32_t base_eperm(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits, (void)arg;
+	return eperm(p);
+}
+
+static uint32_t base_enosys(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits, (void)arg;
+	return gen_errno(p, ENOSYS);
+}
+
+static uint32_t base_nested(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)arg;
+	return bits & FILTER_NESTED_USERNS ? gen_allow(p) : eperm(p);
+}
+
+static uint32_t base_traced(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)arg;
+	return bits & FILTER_PTRACE_OWN ? gen_allow(p) : eperm(p);
+}
+
+static uint32_t base_uring(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)arg;
+	return bits & FILTER_IO_URING ? gen_allow(p) : gen_errno(p, ENOSYS);
+}
+
+static uint32_t base_ipc(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)arg;
+	return bits & FILTER_TIER_B ? eperm(p) : gen_allow(p);
+}
+
+/* --- Base: decided by arguments --- */
+
+static uint32_t base_clone(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (bits & FILTER_NESTED_USERNS)
+		return gen_allow(p);
+	return any_bit(p, arg, NEW_ANY, eperm(p), gen_allow(p));
+}
+
+static uint32_t base_unshare(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (bits & FILTER_NESTED_USERNS)
+		return gen_allow(p);
+	return any_bit(p, arg, NEW_ANY | NEW_TIME, eperm(p), gen_allow(p));
+}
+
+static uint32_t base_open(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	uint32_t mode = any_bit(p, arg + 1, MODE_SET_ID, eperm(p), gen_allow(p));
+
+	(void)bits;
+	/* Without these flags the kernel ignores the mode argument, which may hold anything. */
+	return any_bit(p, arg, OPEN_CREAT | OPEN_TMPFILE, mode, gen_allow(p));
+}
+
+static uint32_t base_mode(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits;
+	return any_bit(p, arg, MODE_SET_ID, eperm(p), gen_allow(p));
+}
+
+static uint32_t base_mknod(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t devices[] = { MODE_CHR, MODE_BLK };
+	uint32_t type = one_of(p, devices, ARRAY_LEN(devices), eperm(p), gen_allow(p));
+
+	(void)bits;
+	return any_bit(p, arg, MODE_SET_ID, eperm(p), gen_mask(p, MODE_TYPE, type));
+}
+
+static uint32_t base_ioctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t refused[] = {
+		0x5412,	    /* TIOCSTI: inserts input into the terminal */
+		0x541c,	    /* TIOCLINUX: pastes into the console */
+		0x541d,	    /* TIOCCONS: redirects the console */
+		0x5423,	    /* TIOCSETD: selects a line discipline, which may load a module */
+		0x40087602, /* FS_IOC_SETVERSION: needs no write permission */
+		0x50009401, /* BTRFS_IOC_SNAP_CREATE */
+		0x5000940e, /* BTRFS_IOC_SUBVOL_CREATE */
+		0x5000940f, /* BTRFS_IOC_SNAP_DESTROY */
+		0x50009417, /* BTRFS_IOC_SNAP_CREATE_V2 */
+		0x50009418, /* BTRFS_IOC_SUBVOL_CREATE_V2 */
+		0x5000943f, /* BTRFS_IOC_SNAP_DESTROY_V2 */
+	};
+
+	(void)bits;
+	return gen_low(p, arg, one_of(p, refused, ARRAY_LEN(refused), eperm(p), gen_allow(p)));
+}
+
+static uint32_t base_memfd(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (!(bits & FILTER_EXEC_LIST))
+		return gen_allow(p);
+	/* EACCES is the kernel's own answer with vm.memfd_noexec=2. */
+	return any_bit(p, arg, MEMFD_NOEXEC_SEAL, gen_allow(p), gen_errno(p, EACCES));
+}
+
+/*
+ * If the policy lists the allowed programs, every program must be started by its path: Landlock,
+ * which enforces the list, does not restrict a file without a path. So the filter refuses
+ * AT_EMPTY_PATH. writ-init also runs under this filter when it starts the first program.
+ */
+static uint32_t base_execveat(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (!(bits & FILTER_EXEC_LIST))
+		return gen_allow(p);
+	return any_bit(p, arg, EMPTY_PATH, gen_errno(p, EACCES), gen_allow(p));
+}
+
+static uint32_t base_prctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	uint32_t no = eperm(p), go = gen_allow(p);
+	uint32_t at = gen_jump(p, BPF_JEQ, MM_SET, no, go), zero = 0;
+
+	if (bits & FILTER_TIER_B) {
+		/*
+		 * Report success for PR_SET_DUMPABLE 0 without making the process undumpable: the
+		 * mediator could not read the memory of such a process.
+		 */
+		zero = gen_jump(p, BPF_JEQ, 0, gen_errno(p, 0), go);
+		at = gen_jump(p, BPF_JEQ, DUMPABLE_SET, gen_low(p, arg + 1, zero), at);
+		at = gen_jump(p, BPF_JEQ, PTRACER_SET, no, at);
+	}
+	return gen_low(p, arg, at);
+}
+
+static uint32_t base_personality(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t harmless[] = {
+		0,		     /* PER_LINUX */
+		0x8,		     /* PER_LINUX32: uname reports 32 bit */
+		0x20000,	     /* UNAME26 */
+		0x20008,    0x40000, /* ADDR_NO_RANDOMIZE: used by debuggers and Lisp images */
+		0xffffffff,	     /* query only */
+	};
+
+	(void)bits;
+	return gen_low(p, arg, one_of(p, harmless, ARRAY_LEN(harmless), gen_allow(p), eperm(p)));
+}
+
+/*
+ * In the host's pid namespace these calls reach every process of the same user, and Landlock does
+ * not restrict the calls. Allow the calls only for the calling process itself (pid 0).
+ */
+static uint32_t base_own(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	if (!(bits & FILTER_TIER_B))
+		return gen_allow(p);
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 0, gen_allow(p), eperm(p)));
+}
+
+static uint32_t own_of_kind(struct gen_pool *p, uint32_t bits, unsigned int arg, uint32_t kind)
+{
+	if (!(bits & FILTER_TIER_B))
+		return gen_allow(p);
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, kind, base_own(p, bits, arg + 1), eperm(p)));
+}
+
+static uint32_t base_priority(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	return own_of_kind(p, bits, arg, 0 /* PRIO_PROCESS */);
+}
+
+static uint32_t base_ioprio(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	return own_of_kind(p, bits, arg, 1 /* IOPRIO_WHO_PROCESS */);
+}
+
+static uint32_t base_socket(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t inet_protocols[] = { 0, 6, 17 }; /* any, TCP, UDP */
+	static const uint32_t inet_types[] = { 1, 2 };	       /* STREAM, DGRAM */
+	uint32_t no = gen_errno(p, EAFNOSUPPORT), go = gen_allow(p);
+	uint32_t proto = gen_errno(p, EPROTONOSUPPORT);
+	uint32_t route = gen_low(p, arg + 2, gen_jump(p, BPF_JEQ, 0, go, proto));
+	uint32_t inet = one_of(p, inet_protocols, ARRAY_LEN(inet_protocols), go, proto);
+
+	inet = one_of(p, inet_types, ARRAY_LEN(inet_types), gen_low(p, arg + 2, inet), eperm(p));
+	inet = gen_low(p, arg + 1, gen_mask(p, ~(uint32_t)SOCK_FLAGS, inet));
+	return gen_low(p, arg,
+		       gen_switch(p,
+				  (struct gen_span[]){
+					  { 0, no, 1 },
+					  { 1, go, 10 },   /* AF_UNIX */
+					  { 2, inet, 10 }, /* AF_INET */
+					  { 3, no, 1 },
+					  { 10, inet, 10 }, /* AF_INET6 */
+					  { 11, no, 1 },
+					  { 16, bits & FILTER_TIER_B ? no : route, 2 },
+					  { 17, no, 1 },
+				  },
+				  8));
+}
+
+static uint32_t base_socketpair(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits;
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 1, gen_allow(p), gen_errno(p, EAFNOSUPPORT)));
+}
+
+/*
+ * On the host's network, joining a multicast group announces a number of the agent's choice to the
+ * local network, which leaks data. The other refused options choose the route of packets.
+ */
+static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t sock[] = { 25, 62 }; /* BINDTODEVICE, BINDTOIFINDEX */
+	/*
+	 * IP_OPTIONS, ADD_MEMBERSHIP and its source-specific variants, MCAST_JOIN_GROUP and its
+	 * variants
+	 */
+	static const uint32_t ip[] = { 4, 35, 39, 41, 42, 46, 48 };
+	/*
+	 * 2292PKTOPTIONS, JOIN_GROUP, JOIN_ANYCAST, MCAST_JOIN_GROUP and its variants, PKTINFO,
+	 * RTHDR
+	 */
+	static const uint32_t ip6[] = { 6, 20, 27, 42, 46, 48, 50, 57 };
+	uint32_t go = gen_allow(p), no = eperm(p);
+	/*
+	 * Refuse TCP_ULP with ENOENT, the errno of a kernel that lacks the requested ULP module.
+	 */
+	uint32_t tcp =
+		gen_low(p, arg + 1, gen_jump(p, BPF_JEQ, OPTION_TCP_ULP, gen_errno(p, ENOENT), go));
+	uint32_t at[3] = { go, go, go };
+
+	if (bits & FILTER_TIER_B) {
+		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), no, go));
+		at[1] = gen_low(p, arg + 1, one_of(p, sock, ARRAY_LEN(sock), no, go));
+		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), no, go));
+	}
+	return gen_low(p, arg,
+		       gen_switch(p,
+				  (struct gen_span[]){
+					  { 0, at[0], 1 }, /* IPPROTO_IP */
+					  { 1, at[1], 1 }, /* SOL_SOCKET */
+					  { 2, go, 1 },
+					  { LEVEL_TCP, tcp, 10 },
+					  { LEVEL_TCP + 1, go, 1 },
+					  { 41, at[2], 1 }, /* IPPROTO_IPV6 */
+					  { 42, go, 1 },
+				  },
+				  7));
+}
+
+static uint32_t base_send(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	uint32_t flags = SEND_OOB | (bits & FILTER_TIER_B ? (uint32_t)SEND_FASTOPEN : 0);
+
+	return any_bit(p, arg, flags, gen_errno(p, EOPNOTSUPP), gen_allow(p));
+}
+
+/* --- Traps --- */
+
+static uint32_t trap_if(struct gen_pool *p, uint32_t bits, uint32_t which)
+{
+	return bits & which ? gen_ret(p, SECCOMP_RET_USER_NOTIF) : gen_allow(p);
+}
+
+static uint32_t trap_never(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits, (void)arg;
+	return gen_allow(p);
+}
+
+/* Traps the call if any of the traps in @arg is enabled. */
+static uint32_t trap_any(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	return trap_if(p, bits, arg);
+}
+
+static uint32_t trap_open(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	uint32_t go = gen_allow(p), notify = gen_ret(p, SECCOMP_RET_USER_NOTIF);
+	uint32_t then = notify;
+
+	if (!(bits & (TRAP_READ | TRAP_WRITE)))
+		return go;
+	if (!(bits & TRAP_READ))
+		then = gen_jump(p, BPF_JSET, OPEN_ACCMODE | OPEN_CREAT | OPEN_TRUNC | OPEN_TMPFILE,
+				notify, go);
+	/* With O_PATH the kernel ignores these flags and gives no access to content. */
+	return gen_low(p, arg, gen_jump(p, BPF_JSET, OPEN_PATH, go, then));
+}
+
+static uint32_t trap_ioctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t sets[] = {
+		0x40086602, /* FS_IOC_SETFLAGS */
+		0x401c5820, /* FS_IOC_FSSETXATTR */
+	};
+	uint32_t notify = trap_if(p, bits, TRAP_META);
+
+	if (!(bits & TRAP_META))
+		return gen_allow(p);
+	return gen_low(p, arg, one_of(p, sets, ARRAY_LEN(sets), notify, gen_allow(p)));
+}
+
+/*
+ * A send without an address uses the connection of the socket. The mediator decided that connection
+ * when the caller made it. A pointer is null only if both halves of the register are 0.
+ */
+static uint32_t trap_sendto(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	uint32_t notify = trap_if(p, bits, TRAP_NET), go = gen_allow(p);
+
+	if (notify == go)
+		return go;
+	return gen_low(p, arg,
+		       gen_jump(p, BPF_JEQ, 0,
+				gen_high(p, arg, gen_jump(p, BPF_JEQ, 0, go, notify)), notify));
+}
+
+/*
+ * The address of a message is in memory, which a filter cannot read. Only datagram sockets use such
+ * an address, and the type of a new socket is in a register. So the filter traps the creation of a
+ * datagram socket, unless the filter traps all sends anyway.
+ */
+static uint32_t trap_datagram(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	static const uint32_t types[] = { DATAGRAM_TYPE, RAW_TYPE };
+	uint32_t notify = trap_if(p, bits & TRAP_NET ? 0 : bits, TRAP_UNIX), go = gen_allow(p);
+	uint32_t type;
+
+	if (notify == go)
+		return go;
+	type = gen_mask(p, SOCK_TYPE_BITS, one_of(p, types, ARRAY_LEN(types), notify, go));
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, UNIX_FAMILY, gen_low(p, arg + 1, type), go));
+}
+
+/* --- Keeper --- */
+
+static uint32_t keeper_newns(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits;
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, NEW_NS, gen_allow(p), eperm(p)));
+}
+
+static uint32_t keeper_sigkill(struct gen_pool *p, uint32_t bits, unsigned int arg)
+{
+	(void)bits;
+	return gen_low(p, arg, gen_jump(p, BPF_JEQ, SIGKILL, gen_allow(p), eperm(p)));
+}
+
+/* clang-format off */
+static const struct gen_word base_words[] = {
+	{ "allow", base_allow, 0, "allowed" },
+	{ "eperm", base_eperm, 0, "refused with EPERM" },
+	{ "enosys", base_enosys, 0, "refused with ENOSYS" },
+	{ "nested", base_nested, 0, "EPERM; allowed with `kernel nested-userns`" },
+	{ "traced", base_traced, 0, "EPERM; allowed with `kernel ptrace-own`" },
+	{ "uring", base_uring, 0, "ENOSYS; allowed with `kernel io_uring`" },
+	{ "ipc", base_ipc, 0, "allowed in tier A, where the namespace is the sandbox's own; EPERM in tier B" },
+	{ "clone", base_clone, 0, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
+	{ "unshare", base_unshare, 0, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
+	{ "open1", base_open, 1, "creating with a set-user-id or set-group-id mode: EPERM" },
+	{ "open2", base_open, 2, "creating with a set-user-id or set-group-id mode: EPERM" },
+	{ "mode1", base_mode, 1, "a set-user-id or set-group-id mode: EPERM" },
+	{ "mode2", base_mode, 2, "a set-user-id or set-group-id mode: EPERM" },
+	{ "mknod1", base_mknod, 1, "devices, and set-user-id or set-group-id modes: EPERM" },
+	{ "mknod2", base_mknod, 2, "devices, and set-user-id or set-group-id modes: EPERM" },
+	{ "ioctl", base_ioctl, 1, "TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, FS_IOC_SETVERSION, making and removing btrfs subvolumes: EPERM" },
+	{ "memfd", base_memfd, 1, "allowed; under an exec list EACCES without MFD_NOEXEC_SEAL" },
+	{ "execveat", base_execveat, 4, "allowed; under an exec list EACCES with AT_EMPTY_PATH" },
+	{ "prctl", base_prctl, 0, "PR_SET_MM: EPERM; in tier B also PR_SET_PTRACER, and PR_SET_DUMPABLE 0 is answered but not done" },
+	{ "personality", base_personality, 0, "PER_LINUX, PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE, and asking; else EPERM" },
+	{ "own0", base_own, 0, "in tier B only for oneself; else EPERM" },
+	{ "priority", base_priority, 0, "in tier B only for oneself; else EPERM" },
+	{ "ioprio", base_ioprio, 0, "in tier B only for oneself; else EPERM" },
+	{ "socket", base_socket, 0, "AF_UNIX; AF_INET, AF_INET6: TCP, UDP (other types EPERM, protocols EPROTONOSUPPORT); NETLINK_ROUTE in tier A; else EAFNOSUPPORT" },
+	{ "socketpair", base_socketpair, 0, "AF_UNIX; else EAFNOSUPPORT" },
+	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT; in tier B joining groups, IP options and choosing an interface: EPERM" },
+	{ "send2", base_send, 2, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
+	{ "send3", base_send, 3, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
+	{ NULL, NULL, 0, NULL },
+};
+
+static const struct gen_word trap_words[] = {
+	{ "-", trap_never, 0, "never" },
+	{ "exec", trap_any, TRAP_EXEC, "programs are observed" },
+	{ "write", trap_any, TRAP_WRITE, "writes are mediated" },
+	{ "opens", trap_any, TRAP_WRITE | TRAP_READ, "reads or writes are mediated" },
+	{ "open1", trap_open, 1, "reads are mediated; or writes are, and the flags write, create or truncate; never with O_PATH" },
+	{ "open2", trap_open, 2, "reads are mediated; or writes are, and the flags write, create or truncate; never with O_PATH" },
+	{ "meta", trap_any, TRAP_META, "metadata is mediated" },
+	{ "ioctl", trap_ioctl, 1, "metadata is mediated: FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR" },
+	{ "net", trap_any, TRAP_NET, "the network is mediated" },
+	{ "connect", trap_any, TRAP_NET | TRAP_UNIX, "the network or UNIX sockets are mediated" },
+	{ "datagram", trap_datagram, 0, "UNIX sockets are mediated and the network is not: AF_UNIX with SOCK_DGRAM or SOCK_RAW" },
+	{ "name", trap_any, TRAP_NET | TRAP_WRITE, "the network or writes are mediated: it makes the names of sockets" },
+	{ "sendto", trap_sendto, 4, "the network is mediated, and an address is given" },
+	{ NULL, NULL, 0, NULL },
+};
+
+static const struct gen_word keeper_words[] = {
+	{ "-", base_eperm, 0, "refused" },
+	{ "allow", base_allow, 0, "allowed" },
+	{ "clone", base_clone, 0, "without new namespaces" },
+	{ "newns", keeper_newns, 0, "CLONE_NEWNS and nothing else" },
+	{ "sigkill", keeper_sigkill, 1, "SIGKILL only" },
+	{ "socket", base_socket, 0, "as a jailed program in tier B" },
+	{ "send2", base_send, 2, "without MSG_OOB and MSG_FASTOPEN" },
+	{ NULL, NULL, 0, NULL },
+};
+/* clang-format on */
+
+const struct gen_word *gen_word_at(enum gen_column column, size_t i)
+{
+	static const struct gen_word *const columns[] = {
+		[GEN_BASE] = base_words,
+		[GEN_TRAP] = trap_words,
+		[GEN_KEEPER] = keeper_words,
+	};
+	const struct gen_word *w = &columns[column][i];
+
+	return w->name ? w : NULL;
+}
+
+const struct gen_word *gen_word_find(enum gen_column column, const char *name)
+{
+	const struct gen_word *w;
+
+	for (size_t i = 0; (w = gen_word_at(column, i)); i++)
+		if (!strcmp(w->name, name))
+			return w;
+	return NULL;
+}

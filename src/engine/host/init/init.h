@@ -1,0 +1,150 @@
+/*
+ * init.h - writ-init: build the jail, then run commands in it
+ *
+ * Theory of operation
+ *
+ * writ-init is a static program without a C library. The supervisor starts it with two sockets. It
+ * receives one jail program (jail/program.h) as a sealed memfd, carries out its steps in the order
+ * of the table in steps.c, and reports JAIL_SEALED or the step that failed. It makes no decisions:
+ * paths, rules, filters and limits all come from the program.
+ *
+ * Processes. In tier A writ-init enters an outer user namespace and clones pid 1 into new mount,
+ * pid, ipc, uts and cgroup namespaces. The parent becomes the keeper (keeper.c), which attaches
+ * mounts and listeners later. pid 1 builds the root (root.c), joins the network (net.c), enters
+ * the inner user namespace, and gives up its rights (lock.c). In tier B there are no namespaces and
+ * no keeper; pid 1 is a child subreaper instead.
+ *
+ * States of pid 1:  hello -> (prepared) -> sealed -> serving -> ending
+ *   hello     waits for the program; end of file means that the supervisor gave up
+ *   prepared  optional: the first mounts are made while the supervisor computes the rest
+ *   sealed    all steps are done and were verified through /proc/self/status
+ *   serving   starts commands (spawn.c), forwards signals, reaps children
+ *   ending    kills everything, runs the final probes (probe.c), sends JAIL_EMPTY
+ *
+ * Inputs: messages and descriptors on JAIL_FD_SESSION and JAIL_FD_KEEPER. Outputs: messages of
+ * jail/program.h, listeners of trapped commands, masters of terminals.
+ *
+ * Invariants
+ *   - No heap, stdio, environment, locale or threads. Every offset in a program is checked
+ *     (program.c) before it is used, and a program is sealed before it is checked.
+ *   - Nothing is created in a tree of the user, only on file systems made for this jail.
+ *   - No command runs before the jail is sealed. Each restricts itself with Landlock and the trap
+ *     filter before its exec, and holds no listener afterwards.
+ *   - A step that fails ends the session. There is no partial jail.
+ *   - Nothing of the session survives pid 1.
+ *
+ * Common mistakes
+ *   - pid 1 must not enter the Landlock domain of commands: they could signal it.
+ *   - Zombies hold a fork bomb back; do not reap them early while ending in tier B.
+ *   - Detaching a mount and moving a process between cgroups make the kernel wait for all
+ *     processors. Do it once, or not at all, on the way to the first command.
+ *   - PR_SET_PDEATHSIG is cleared by a change of ids. Set it again afterwards.
+ *
+ * Reads:  jail/program.h
+ * Writes: nothing
+ * Next:   main.c starts; steps.c builds; spawn.c runs commands; keeper.c is the keeper
+ */
+#ifndef WRIT_INIT_INIT_H
+#define WRIT_INIT_INIT_H
+
+#include "init/sys.h"
+#include "jail/program.h"
+
+enum { COMMANDS_MAX = 256 };
+
+/* The complete state of pid 1. */
+struct init {
+	bool own_namespaces;
+	uint32_t fail_at;	   /* the step that must fail, for tests */
+	uint32_t done;		   /* steps that were completed: bits of 1 << enum jail_step */
+	const struct jail_head *p; /* the jail program, mapped and checked */
+	/* O_PATH descriptor of the host's root while pid 1 builds the new root; else -1. */
+	int old_root;
+	/*
+	 * Devices of the file systems made for this jail; mount targets are created only on these.
+	 */
+	uint64_t made_dev[4];
+	uint32_t made_n;
+	int network; /* socket on which the keeper sends the network namespace; else -1 */
+	int parent;  /* O_PATH descriptor of the directory of the last mount target; else -1 */
+	char parent_path[JAIL_PATH];
+	/* Descriptor of the feed, a file to which the supervisor appends; -1 after it was sent. */
+	int feed;
+	/* mount through which pid 1 opened @feed, until the root is closed; else -1 */
+	int feed_tree;
+	int ruleset;		     /* Landlock ruleset, or -1 */
+	/* Further Landlock rulesets; the first p->layers entries are valid. */
+	int layers[JAIL_LAYERS_MAX];
+	int children; /* signalfd for SIGCHLD */
+	bool ending;
+	bool ran;      /* pid 1 has started a command */
+	uint32_t last; /* id of the command that ends the session; 0: none */
+	uint32_t commands_n;
+	struct {
+		int pid;
+		uint32_t id;
+	} commands[COMMANDS_MAX];
+};
+
+/* Fills @err and returns a negative errno. */
+int init_fail(struct writ_err *err, long r, const char *what, const char *object);
+
+/* Functions of steps.c. */
+int init_step_enter(
+	struct init *in,
+	struct writ_err *err); /* enters the outer user namespace and writes its id map */
+int init_steps_run(struct init *in, struct writ_err *err, uint32_t *ret_step);
+void init_put_number(char *to, size_t *at, uint64_t n);
+int init_write_text(int dir, const char *path, const char *text);
+
+/* Functions of program.c: they check every offset of a program before pid 1 uses the program. */
+int init_program_map(int fd, uint32_t least, const void **ret, uint32_t *ret_size);
+int init_program_check(const struct jail_head *p, uint32_t size);
+int init_command_check(const struct jail_command *c, uint32_t size);
+static inline const void *span_at(const void *base, struct jail_span s)
+{
+	return (const char *)base + s.at;
+}
+
+/* Functions of root.c. */
+int init_root_begin(struct init *in, const struct jail_head *p, struct writ_err *err);
+int init_root_build(struct init *in, struct writ_err *err);
+
+/* Functions of net.c. */
+int init_net_build(struct init *in, struct writ_err *err);
+/* Sets the interface lo up; the keeper calls this function. */
+int init_net_bring_up(struct writ_err *err);
+long init_net_listen(const struct jail_listen *l); /* returns a descriptor, or a negative errno */
+
+/* Functions of lock.c. */
+int lock_limits(struct init *in, struct writ_err *err);
+int lock_fds(struct init *in, struct writ_err *err);
+int lock_caps(struct init *in, struct writ_err *err);
+int lock_privs(struct init *in, struct writ_err *err);
+int lock_ruleset(struct init *in, struct writ_err *err);
+int lock_seccomp(struct init *in, struct writ_err *err);
+int lock_verify(struct init *in, struct writ_err *err);
+
+/* spawn.c: starts a command; returns the pid of the command or a negative errno. */
+int init_spawn(struct init *in, uint32_t id, int command, const int *fds, uint32_t fds_n);
+
+/* probe.c: runs the probes of the program @p and sends the results to the supervisor. */
+int init_probe_run(const struct jail_head *p, enum jail_phase phase, uint32_t id, bool landlock);
+
+/* Functions of message.c. */
+int init_message_send(int socket, const struct jail_message *m, int fd);
+int init_message_send_many(int socket, const struct jail_message *m, const int *fds, uint32_t n);
+/* Receives a message. Returns the number of bytes, 0 at end of file, or a negative errno. */
+long init_message_receive(int socket, struct jail_message *ret, char *ret_text, size_t text_room,
+			  int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
+
+/* Functions of keeper.c. */
+/* Creates the network namespace, sends it through @socket and closes @socket. */
+void keeper_network(int socket);
+/*
+ * Runs the keeper. @network: the socket for keeper_network(); -1: the caller has called
+ * keeper_network() already.
+ */
+_Noreturn void keeper_main(int pid1, int network);
+
+#endif

@@ -1,0 +1,56 @@
+#include "limit/limit_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+int limit_file_get(int dir, const char *file, char *ret_text, size_t size)
+{
+	scoped_fd fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return errno;
+	do
+		n = read(fd, ret_text, size - 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno;
+	ret_text[n] = 0;
+	return 0;
+}
+
+bool limit_file_exists(int dir, const char *file)
+{
+	return faccessat(dir, file, F_OK, 0) == 0;
+}
+
+void limit_dirs_below(int dir, int depth, dir_fn *fn, void *ctx)
+{
+	scoped_fd fd = depth > 0 ? openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!d)
+		return;
+	(void)fd_take(&fd);
+	while ((e = readdir(d))) {
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+
+		scoped_fd below = openat(dirfd(d), e->d_name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (below < 0)
+			continue;
+		limit_dirs_below(below, depth - 1, fn, ctx);
+		fn(dirfd(d), e->d_name, below, ctx);
+	}
+	(void)closedir(d);
+}

@@ -1,0 +1,87 @@
+#include "limit/rlimit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#include "base/banned.h"
+
+enum { RLIMIT_HELPERS = 8 }; /* spare processes: those that writ starts later, and a reserve */
+
+size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
+		   struct rlimit_row ret_rows[static RLIMIT_ROWS])
+{
+	size_t n = 0;
+
+	/*
+	 * Forbid core dumps: a core dump would write the memory of the process, with its secrets,
+	 * into a file.
+	 */
+	ret_rows[n++] = (struct rlimit_row){ RLIMIT_CORE, 0 };
+	if (a->files)
+		ret_rows[n++] = (struct rlimit_row){ RLIMIT_NOFILE, a->files };
+	/*
+	 * RLIMIT_DATA holds for each process alone, and the sum over all processes has no bound:
+	 * the plan reports the memory limit as partial.
+	 */
+	if (a->memory && !a->memory_held)
+		ret_rows[n++] = (struct rlimit_row){ RLIMIT_DATA, a->memory };
+	/*
+	 * The kernel counts processes per user and user namespace, and does not limit real uid 0.
+	 * Without a user namespace of its own the session shares the count with the user's other
+	 * processes, so the limit includes the number of those processes.
+	 */
+	if (a->pids && !a->pids_held && !f->root && (!a->own_userns || f->rlimit_nproc_userns))
+		ret_rows[n++] = (struct rlimit_row){
+			RLIMIT_NPROC, a->pids + (a->own_userns ? 0 : a->others + RLIMIT_HELPERS)
+		};
+	return n;
+}
+
+/* Returns the number after @key at the start of a line of @text; 0 if there is no such line. */
+static uint64_t number_of(struct sv text, struct sv key)
+{
+	while (text.n) {
+		struct sv line = sv_cut(&text, '\n');
+		uint64_t v;
+
+		if (!sv_starts(line, key))
+			continue;
+		line = sv_skip(line, key.n);
+		return sv_to_u64(sv_cut(&line, '\t'), UINT64_MAX, &v) ? v : 0;
+	}
+	return 0;
+}
+
+/* Returns the number of threads of one process, or 0 if the process belongs to another user. */
+static uint64_t count_one(int proc, const char *name, uid_t uid)
+{
+	char path[32], text[2048];
+	scoped_fd fd = -1;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%.16s/status", name);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (n <= 0 || number_of((struct sv){ text, (size_t)n }, SV("Uid:\t")) != uid)
+		return 0;
+	return number_of((struct sv){ text, (size_t)n }, SV("Threads:\t"));
+}
+
+uint64_t rlimit_count(uid_t uid)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *e;
+	uint64_t n = 0;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+			n += count_one(dirfd(d), e->d_name, uid);
+	if (d)
+		closedir(d);
+	return n;
+}

@@ -1,0 +1,42 @@
+/*
+ * rlimit.h - the resource limits that a session's first process sets on itself
+ *
+ * A pure function of what is asked for and what a cgroup already enforces. Each value is for the
+ * soft and the hard limit. writ-init never raises a limit: a lower hard limit in force stays.
+ *
+ * Reads:  /proc, for rlimit_count()
+ * Writes: nothing
+ * Next:   init/ sets them inside the user namespace, before it drops its capabilities
+ */
+#ifndef WRIT_LIMIT_RLIMIT_H
+#define WRIT_LIMIT_RLIMIT_H
+
+#include <sys/types.h>
+
+#include "facts/facts.h"
+
+struct rlimit_ask {
+	uint64_t memory; /* limit in bytes; 0: no limit */
+	uint64_t files;	 /* maximum number of open files of one process; 0: no limit */
+	uint64_t pids;	 /* maximum number of processes; 0: no limit */
+	/* A cgroup already enforces this limit for the whole session. */
+	bool memory_held, pids_held;
+	bool own_userns; /* the session has a user namespace of its own */
+	/* Without own_userns: rlimit_count() of the user, whose processes share the count. */
+	uint64_t others;
+};
+
+struct rlimit_row {
+	int resource; /* RLIMIT_* constant */
+	uint64_t value;
+};
+
+enum { RLIMIT_ROWS = 4 };
+
+/* Returns the number of processes and threads of @uid that run now and are visible in /proc. */
+uint64_t rlimit_count(uid_t uid);
+/* Fills the first rows of the array and returns the number of rows. */
+size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
+		   struct rlimit_row ret_rows[static RLIMIT_ROWS]);
+
+#endif

@@ -1,0 +1,351 @@
+#include "mediate/mediate_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mediate/creds_priv.h"
+#include "mediate/git_priv.h"
+#include "mediate/guard_priv.h"
+#include "mediate/op_priv.h"
+#include "mediate/open_priv.h"
+#include "mediate/place_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * System calls that create or remove one name. rename_link.c has the system calls that involve two
+ * names.
+ */
+
+/* SECURITY: the mediator never sets a set-user-id or set-group-id bit for a caller. */
+enum { MODE_MAY = 01777 };
+
+/*
+ * Replaces a denial by @error if @instead. The kernel checks whether a name exists before it checks
+ * permissions, so EEXIST or ENOENT is what the caller would have seen without writ. The mediator
+ * does not record such a call as a denial either.
+ */
+static int prefer_errno(struct call *c, int r, bool instead, int error)
+{
+	if (r != -EACCES || !instead)
+		return r;
+	c->m->has_event = false;
+	return -error;
+}
+
+static int find_place(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *p)
+{
+	const int r = place_from_arg(c, dirfd, i, buf, p);
+
+	if (r < 0)
+		return r;
+	return mediate_is_left_to_kernel(c->m, p) ? ANSWER_CONTINUE : 0;
+}
+
+/*
+ * git creates a link "tXXXXXX -> testing" in .git to learn whether links work, and removes the link
+ * at once. Allow this link; after a refusal git would write files instead of links.
+ */
+static bool is_git_symlink_probe(const struct call *c, const struct place *p)
+{
+	return strcmp(c->text[1], "testing") == 0 && strlen(p->name) == 7 && p->name[0] == 't';
+}
+
+int mediate_check_link(struct call *c, const struct place *p, const char *text)
+{
+	const uint32_t rule = mediate_rule_bypassed(c->m, place_sv(p), sv_from(text));
+
+	if (rule != RULE_NONE)
+		return mediate_deny(c, place_sv(p), rule,
+				    "a link here would lead past a name that is denied");
+	return mediate_reaches_writ(c, place_parent(p), text)
+		       ? mediate_deny(c, place_sv(p), RULE_NONE,
+				      "no link may lead to writ's own files")
+		       : 0;
+}
+
+/*
+ * Decides whether the caller may create an entry of type @type at @p. For a link, call.text[1] is
+ * the target.
+ */
+static int may_create_entry(struct call *c, const struct place *p, mode_t type)
+{
+	const struct guard g = guard_classify(c, p);
+	bool fine = false;
+	int r;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+		fine = true;
+		break;
+	case GUARD_ANCESTOR:
+		fine = type != S_IFLNK || is_git_symlink_probe(c, p);
+		break;
+	case GUARD_POINTER:
+	case GUARD_HOOKS:
+		fine = type == S_IFDIR;
+		break;
+	case GUARD_SAMPLE:
+		fine = type == S_IFREG;
+		break;
+	case GUARD_CONFIG:
+	case GUARD_WRITE_ONCE:
+	case GUARD_CLOSED:
+		break;
+	}
+	r = fine ? mediate_decide_path(c, WANT_PUT, place_sv(p)) : guard_deny(c, p, &g);
+	if (r >= 0 && type == S_IFLNK)
+		r = mediate_check_link(c, p, c->text[1]);
+	return r < 0 ? r : guard_check_completion(c, p);
+}
+
+static int do_mkdir(struct call *c, int dirfd, unsigned i, uint64_t mode)
+{
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	int r = find_place(c, dirfd, i, 0, &p);
+
+	if (r != 0)
+		return r;
+	if (p.name[0] == 0)
+		return -EEXIST;
+	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = may_create_entry(c, &p, S_IFDIR);
+	if (r < 0)
+		return prefer_errno(c, r, place_exists(&p), EEXIST);
+	r = creds_set_umask(c, &creds);
+	if (r < 0 || is_observing(c))
+		return r;
+	return mkdirat(p.dir, place_syscall_name(&p), (mode_t)(mode & MODE_MAY)) < 0 ? -errno : 0;
+}
+
+int op_mkdir(struct call *c)
+{
+	return do_mkdir(c, AT_FDCWD, 0, c->arg[1]);
+}
+
+int op_mkdirat(struct call *c)
+{
+	return do_mkdir(c, reg_int(c->arg[0]), 1, c->arg[2]);
+}
+
+/*
+ * Creates regular files and named pipes. Refuses devices; bind() creates sockets. Records a pipe as
+ * the session's own: the session cannot open other pipes.
+ */
+static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
+{
+	const mode_t type = mode & S_IFMT ? (mode_t)(mode & S_IFMT) : S_IFREG;
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	int r;
+
+	if (type != S_IFREG && type != S_IFIFO)
+		return -EPERM;
+	r = find_place(c, dirfd, i, 0, &p);
+	if (r != 0)
+		return r;
+	if (p.name[0] == 0)
+		return -EEXIST;
+	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = may_create_entry(c, &p, type);
+	if (r < 0)
+		return prefer_errno(c, r, place_exists(&p), EEXIST);
+	r = creds_set_umask(c, &creds);
+	if (r < 0 || is_observing(c))
+		return r;
+	if (mknodat(p.dir, place_syscall_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0)
+		return -errno;
+	if (type == S_IFIFO)
+		(void)endpoint_add(c->m, p.dir, place_syscall_name(&p));
+	return 0;
+}
+
+int op_mknod(struct call *c)
+{
+	return do_mknod(c, AT_FDCWD, 0, c->arg[1]);
+}
+
+int op_mknodat(struct call *c)
+{
+	return do_mknod(c, reg_int(c->arg[0]), 1, c->arg[2]);
+}
+
+/*
+ * SECURITY: the agent's private home is an ordinary directory on the host, and writ does not check
+ * its content. A link in a granted tree that leads to the private home, or to a directory above,
+ * would let the user's own programs read or run files that the agent prepared. This function
+ * resolves the target of a link as far as it exists and compares the rest as text. Links to other
+ * places are harmless when they are created: the mediator decides each open through such a link.
+ */
+bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text)
+{
+	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
+	const int n = text[0] == '/'
+			      ? snprintf(path, sizeof(path), "%s", text)
+			      : snprintf(path, sizeof(path), SV_FMT "/%s", SV_ARG(dir), text);
+	struct buf full = BUF_INIT(sizeof(path));
+	size_t cut = (size_t)n;
+	bool ours = false;
+
+	/*
+	 * The path is too long to resolve: assume that it reaches a closed directory if the session
+	 * has any.
+	 */
+	if (n < 0 || (size_t)n >= sizeof(head))
+		return c->m->opt.closed_dirs_n > 0;
+	/*
+	 * Shorten the path until the remaining path exists. realpath() then follows every link in
+	 * the path.
+	 */
+	for (;;) {
+		memcpy(head, path, cut);
+		head[cut] = 0;
+		if (realpath(cut ? head : "/", real))
+			break;
+		if (cut == 0)
+			return true;
+		do
+			cut--;
+		while (cut && path[cut] != '/');
+	}
+	buf_str(&full, real[1] ? real : "");
+	buf_str(&full, path + cut);
+	for (size_t i = 0; !ours && i < c->m->opt.closed_dirs_n; i++)
+		ours = strstr(path + cut, "..") ||
+		       mediate_is_below(buf_view(&full), c->m->opt.closed_dirs[i]) ||
+		       mediate_is_below(c->m->opt.closed_dirs[i],
+					full.n ? buf_view(&full) : SV("/"));
+	buf_clear(&full);
+	return ours;
+}
+
+static int do_symlink(struct call *c, int dirfd, unsigned i)
+{
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	int r = task_read_path(c, c->arg[0], c->text[1]);
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return -ENOENT;
+	r = find_place(c, dirfd, i, 0, &p);
+	if (r != 0)
+		return r;
+	if (p.name[0] == 0)
+		return -EEXIST;
+	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = may_create_entry(c, &p, S_IFLNK);
+	if (r < 0)
+		return prefer_errno(c, r, place_exists(&p), EEXIST);
+	if (is_observing(c))
+		return 0;
+	return symlinkat(c->text[1], p.dir, place_syscall_name(&p)) < 0 ? -errno : 0;
+}
+
+int op_symlink(struct call *c)
+{
+	return do_symlink(c, AT_FDCWD, 1);
+}
+
+int op_symlinkat(struct call *c)
+{
+	return do_symlink(c, reg_int(c->arg[1]), 2);
+}
+
+/* --- Removing --- */
+
+/*
+ * The kernel refuses to remove or rename a mount point, but only if the mount is visible in the
+ * namespace of the calling process. The mediator is outside the session's mount namespace; without
+ * this check the mediator would detach the session's mount together with the name.
+ */
+bool mediate_is_mount_point(const struct place *p)
+{
+	struct statx st = { 0 };
+
+	return statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+static int may_remove(struct call *c, const struct place *p, bool dir)
+{
+	const struct guard g = guard_classify(c, p);
+	int r = 0;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+	case GUARD_ANCESTOR:
+	case GUARD_POINTER:
+	case GUARD_SAMPLE:
+	case GUARD_WRITE_ONCE:
+		break;
+	case GUARD_HOOKS:
+		/* rmdir() removes only an empty directory, so no hook is lost or replaced. */
+		r = dir ? 0 : guard_deny(c, p, &g);
+		break;
+	case GUARD_CONFIG:
+		r = dir ? guard_deny(c, p, &g) : mediate_git_may_unlink(c, p, &g);
+		break;
+	case GUARD_CLOSED:
+		r = guard_deny(c, p, &g);
+		break;
+	}
+	return r < 0 ? r : mediate_decide_path(c, WANT_WRITE, place_sv(p));
+}
+
+/*
+ * unlink, rmdir and unlinkat. For a path that ends in "." or ".." or is the root, returns the errno
+ * of the kernel.
+ */
+static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
+{
+	const bool dir = flags & AT_REMOVEDIR;
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	int r;
+
+	if (flags & ~(uint64_t)AT_REMOVEDIR)
+		return -EINVAL;
+	r = find_place(c, dirfd, i, 0, &p);
+	if (r != 0)
+		return r;
+	if (p.name[0] == 0 && !dir)
+		return -EISDIR;
+	if (p.name[0] == 0)
+		return p.dotdot ? -ENOTEMPTY : p.n == 1 ? -EBUSY : -EINVAL;
+	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = may_remove(c, &p, dir);
+	if (r < 0)
+		return prefer_errno(c, r, !place_exists(&p), ENOENT);
+	if (mediate_is_mount_point(&p))
+		return -EBUSY;
+	if (is_observing(c))
+		return 0;
+	return unlinkat(p.dir, place_syscall_name(&p), (int)flags) < 0 ? -errno : 0;
+}
+
+int op_unlink(struct call *c)
+{
+	return do_unlink(c, AT_FDCWD, 0, 0);
+}
+
+int op_rmdir(struct call *c)
+{
+	return do_unlink(c, AT_FDCWD, 0, AT_REMOVEDIR);
+}
+
+int op_unlinkat(struct call *c)
+{
+	return do_unlink(c, reg_int(c->arg[0]), 1, c->arg[2]);
+}

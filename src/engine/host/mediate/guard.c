@@ -1,0 +1,279 @@
+#include "mediate/mediate_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "mediate/git_priv.h"
+#include "mediate/guard_priv.h"
+#include "mediate/place_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * Classifies a place: do programs outside the session obey its name, and which changes of the place
+ * are still harmless? Most names come from the table in lang/protect. In addition, git treats any
+ * directory that contains objects and refs as a repository, whatever its name; the functions below
+ * find such directories by their content.
+ */
+
+/* clang-format off */
+static const struct protect_name bare_config = { ".git/config", PROTECT_DEPTH, "can name programs git runs in this repository" };
+static const struct protect_name bare_hooks = { ".git/hooks", PROTECT_DEPTH, "git runs these in this repository" };
+static const struct protect_name bare_attributes = { ".git/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" };
+static const struct protect_name bare_remotes = { ".git/remotes/*", PROTECT_DEPTH, "can name programs git runs to reach a remote" };
+static const struct protect_name staging = { ".writ-*", PROTECT_DEPTH, "writ's own, for a moment" };
+static const struct protect_name common_dir = { ".git/commondir", PROTECT_DEPTH, "leads git to the settings of another repository" };
+/* clang-format on */
+
+static bool exists_in(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The four names by which git recognises a repository or a worktree. */
+struct marks {
+	bool objects, refs, head, common;
+};
+
+static struct marks marks_in(int dir, bool above)
+{
+	return (struct marks){ exists_in(dir, above ? "../objects" : "objects"),
+			       exists_in(dir, above ? "../refs" : "refs"),
+			       exists_in(dir, above ? "../HEAD" : "HEAD"),
+			       exists_in(dir, above ? "../commondir" : "commondir") };
+}
+
+static bool is_repository(const struct marks *k)
+{
+	return (k->objects && (k->refs || k->head)) || (k->head && k->common);
+}
+
+static bool looks_like_repository(int dir, bool above)
+{
+	const struct marks k = marks_in(dir, above);
+
+	return is_repository(&k);
+}
+
+/* True if the policy lifts the protection of this name (mediate_options.opens). */
+static bool is_lifted(const struct mediator *m, const struct protect_name *row)
+{
+	for (size_t i = 0; i < m->opt.opens_n; i++)
+		if (sv_is(m->opt.opens[i], row->name))
+			return true;
+	return false;
+}
+
+/* Returns the last component of the directory that contains @path. */
+static struct sv parent_name(struct sv path)
+{
+	const size_t slash = sv_rfind(path, '/');
+
+	path = sv_sub(path, 0, slash == SIZE_MAX ? 0 : slash);
+	return sv_skip(path, sv_rfind(path, '/') == SIZE_MAX ? 0 : sv_rfind(path, '/') + 1);
+}
+
+/*
+ * Classifies a name by the repository around it, which is found by content. Used where the table of
+ * protected names has no stricter answer.
+ */
+static struct guard classify_bare(const struct call *c, const struct place *p)
+{
+	const struct sv name = sv_from(p->name), up = parent_name(place_sv(p));
+	const struct guard none = { GUARD_FREE, NULL, false };
+	const bool sample = sv_ends(name, SV(".sample"));
+
+	if (sv_is(up, "hooks") && !is_lifted(c->m, &bare_hooks) &&
+	    looks_like_repository(p->dir, true))
+		return (struct guard){ sample ? GUARD_SAMPLE : GUARD_CLOSED, &bare_hooks, false };
+	if (sv_is(up, "info") && sv_is(name, "attributes") && !is_lifted(c->m, &bare_attributes) &&
+	    looks_like_repository(p->dir, true))
+		return (struct guard){ GUARD_CLOSED, &bare_attributes, false };
+	/*
+	 * .git/remotes and .git/branches are old formats for remotes. git still reads such files
+	 * but does not write them, so no legitimate program needs to create them.
+	 */
+	if ((sv_is(up, "remotes") || sv_is(up, "branches")) && !is_lifted(c->m, &bare_remotes) &&
+	    looks_like_repository(p->dir, true))
+		return (struct guard){ GUARD_CLOSED, &bare_remotes, false };
+	/* git writes commondir once, when it creates a worktree, always with the same content. */
+	if (sv_is(name, "commondir") && !is_lifted(c->m, &common_dir)) {
+		const bool made =
+			exists_in(p->dir, "commondir") && looks_like_repository(p->dir, false);
+
+		return (struct guard){ made ? GUARD_WRITE_ONCE : GUARD_POINTER, &common_dir,
+				       false };
+	}
+	if (!sv_is(name, "config") && !sv_is(name, "config.worktree") && !sv_is(name, "hooks") &&
+	    !sv_is(name, "info"))
+		return none;
+	if (!looks_like_repository(p->dir, false))
+		return none;
+	if (sv_is(name, "info"))
+		return (struct guard){ GUARD_ANCESTOR, &bare_attributes, false };
+	if (sv_is(name, "hooks"))
+		return is_lifted(c->m, &bare_hooks)
+			       ? none
+			       : (struct guard){ GUARD_HOOKS, &bare_hooks, false };
+	return is_lifted(c->m, &bare_config) ? none
+					     : (struct guard){ GUARD_CONFIG, &bare_config, false };
+}
+
+/*
+ * Classifies a name that the table of protected names matched. Denies every change except the few
+ * changes that git itself needs.
+ */
+static struct guard classify_table_hit(const struct place *p, const struct protect_hit *hit)
+{
+	struct guard g = { GUARD_CLOSED, hit->row, false };
+	const struct sv row = sv_from(hit->row->name);
+	const struct sv last =
+		sv_skip(row, sv_rfind(row, '/') == SIZE_MAX ? 0 : sv_rfind(row, '/') + 1);
+	const bool git = sv_starts(row, SV(".git/"));
+
+	if (hit->rel == PROTECT_AT && sv_is(row, ".gitattributes")) {
+		g.kind = GUARD_POINTER;
+	} else if (hit->rel == PROTECT_ABOVE) {
+		g.kind = git && strcasecmp(p->name, ".git") == 0 ? GUARD_POINTER : GUARD_ANCESTOR;
+	} else if (git && hit->rel == PROTECT_AT) {
+		g.module = sv_starts(row, SV(".git/modules/"));
+		if (sv_is(last, "config") || sv_is(last, "config.worktree"))
+			g.kind = GUARD_CONFIG;
+		else if (sv_is(last, "hooks"))
+			g.kind = GUARD_HOOKS;
+	} else if (git && sv_is(last, "hooks") && sv_is(parent_name(place_sv(p)), "hooks") &&
+		   sv_ends(sv_from(p->name), SV(".sample"))) {
+		g.kind = GUARD_SAMPLE;
+	}
+	return g;
+}
+
+struct guard guard_classify(struct call *c, const struct place *p)
+{
+	const struct protect_hit hit = mediate_protected_at(c->m, p->dir, place_sv(p));
+	struct guard g;
+
+	/*
+	 * SECURITY: mediators of all sessions write checked content to files with this prefix
+	 * before the rename. A caller that could write such a file would change content after the
+	 * check.
+	 */
+	if (strncmp(p->name, ".writ-", 6) == 0)
+		return (struct guard){ GUARD_CLOSED, &staging, false };
+	if (hit.rel == PROTECT_CLEAR)
+		return classify_bare(c, p);
+	g = classify_table_hit(p, &hit);
+	/*
+	 * A name that may contain protected names can itself be a setting of a bare repository. The
+	 * classification by content is stricter.
+	 */
+	if (g.kind == GUARD_ANCESTOR) {
+		const struct guard bare = classify_bare(c, p);
+
+		if (bare.kind != GUARD_FREE && bare.kind != GUARD_ANCESTOR)
+			return bare;
+	}
+	return g;
+}
+
+int guard_deny(struct call *c, const struct place *p, const struct guard *g)
+{
+	return mediate_deny_protected(c, place_sv(p), g->row);
+}
+
+/* --- Completing a repository --- */
+
+/*
+ * True if the directory @name does not exist or is harmless: every visible name in the directory
+ * ends in @end. An empty @end allows no entry at all. The session may have written settings before
+ * the parent directory was a repository, when the mediator did not check them.
+ */
+static bool holds_only(int dir, const char *name, struct sv end)
+{
+	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool fine = true;
+	DIR *d;
+
+	if (fd < 0)
+		return errno == ENOENT;
+	d = fdopendir(fd);
+	if (!d)
+		return false;
+	(void)fd_take(&fd);
+	for (const struct dirent *e = readdir(d); e && fine; e = readdir(d))
+		fine = sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), "..") ||
+		       (end.n && (e->d_name[0] == '.' || sv_ends(sv_from(e->d_name), end)));
+	(void)closedir(d);
+	return fine;
+}
+
+/*
+ * True if @name is a directory or does not exist. A link called @name would give the protected
+ * names below it a second path.
+ */
+static bool is_directory(int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT;
+	return S_ISDIR(st.st_mode);
+}
+
+/*
+ * Replaces the configuration file next to @p, if there is one, by a checked copy. No process holds
+ * the fresh file open for writing.
+ */
+static int reinstall_config(struct call *c, const struct place *p, const char *name)
+{
+	scoped_place config = PLACE_NONE;
+	int r;
+
+	if (!exists_in(p->dir, name))
+		return 0;
+	r = place_child(c, p->dir, name, &config);
+	return r < 0 ? r : mediate_git_reinstall_config(c, &config, false);
+}
+
+int guard_check_completion(struct call *c, const struct place *p)
+{
+	struct marks k;
+	scoped_place config = PLACE_NONE;
+	int r;
+
+	if (strcmp(p->name, "objects") != 0 && strcmp(p->name, "refs") != 0 &&
+	    strcmp(p->name, "HEAD") != 0 && strcmp(p->name, "commondir") != 0)
+		return 0;
+	k = marks_in(p->dir, false);
+	if (is_repository(&k))
+		return 0;
+	k.objects = k.objects || p->name[0] == 'o';
+	k.refs = k.refs || p->name[0] == 'r';
+	k.head = k.head || p->name[0] == 'H';
+	k.common = k.common || p->name[0] == 'c';
+	if (!is_repository(&k) || is_lifted(c->m, &bare_config) || is_lifted(c->m, &bare_hooks))
+		return 0;
+	if (!is_lifted(c->m, &bare_remotes) &&
+	    (!holds_only(p->dir, "remotes", SV("")) || !holds_only(p->dir, "branches", SV(""))))
+		return mediate_deny_protected(c, place_sv(p), &bare_remotes);
+	r = place_child(c, p->dir, "config", &config);
+	if (r < 0)
+		return r;
+	/*
+	 * Inside .git these names were protected from the start, so they have no unchecked content.
+	 */
+	if (mediate_protected_at(c->m, p->dir, place_sv(&config)).rel >= PROTECT_AT)
+		return 0;
+	if (!holds_only(p->dir, "hooks", SV(".sample")))
+		return mediate_deny_protected(c, place_sv(p), &bare_hooks);
+	if (exists_in(p->dir, "info/attributes") || !is_directory(p->dir, "info"))
+		return mediate_deny_protected(c, place_sv(p), &bare_attributes);
+	r = reinstall_config(c, p, "config");
+	return r < 0 ? r : reinstall_config(c, p, "config.worktree");
+}

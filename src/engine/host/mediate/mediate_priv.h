@@ -1,0 +1,121 @@
+/*
+ * mediate_priv.h - the mediator and one trapped call, for the files of this module only
+ *
+ * mediate.h has the theory of operation. Each noun has a header of its own: call the functions of
+ * task_priv.h to inspect the caller, place_priv.h to resolve a path, decide_priv.h and
+ * guard_priv.h to ask whether an operation is allowed, creds_priv.h to act with the caller's
+ * rights, and notify_priv.h to answer.
+ */
+#ifndef WRIT_MEDIATE_MEDIATE_PRIV_H
+#define WRIT_MEDIATE_MEDIATE_PRIV_H
+
+#include <linux/seccomp.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/fd.h"
+#include "mediate/decide_priv.h"
+#include "mediate/endpoint_priv.h"
+#include "mediate/mediate.h"
+#include "mediate/notify_priv.h"
+#include "mediate/shadow_priv.h"
+#include "mediate/task_priv.h"
+
+enum {
+	LISTENERS = 32,
+	DEVICES = 32,	/* devices cached by mediate_device_is_plain() */
+	LINKS_MAX = 40, /* maximum number of symbolic links in one path, as in the kernel */
+};
+
+/*
+ * Results of an op_*() function: a value from 0 that the caller receives, a negative errno, or one
+ * of the constants below. No errno exceeds 4095, so these constants never collide with a negative
+ * errno.
+ */
+enum {
+	ANSWER_CONTINUE = -10000, /* let the kernel run the call; Landlock decides */
+	ANSWER_FD = -10001,	  /* install call.fd in the caller and return its number */
+	ANSWER_LATER = -10002,	  /* a job answers when it has finished */
+	ANSWER_GONE = -10003,	  /* the caller died or was interrupted: send no answer */
+};
+
+/*
+ * A refusal that waits until its event was reported, so that a denial is on record before the
+ * refused program can go on, or exit. @sys is 0 if there is none.
+ */
+struct refusal {
+	int listener, sys;
+	uint64_t id;
+};
+
+struct mediator {
+	struct mediate_options opt;
+	struct rules rules;
+	struct arena keep;    /* capabilities and their index, for the life of the mediator */
+	struct arena scratch; /* memory for the request that the mediator is deciding */
+	struct buf text;      /* text of the request that the mediator is deciding */
+	int self;	      /* descriptor of /proc/self/fd of the process @pid */
+	int proc, root;	      /* descriptors of /proc and / of the host */
+	/* Root directory of all callers if they have their own mounts; -1: not opened yet. */
+	int jail;
+	int order; /* lock file that all mediators of the user share, see order_priv.h; -1: none */
+	pid_t pid; /* the process that opened @self */
+	bool is_root;
+	int inotify; /* inotify descriptor, which reports that a caller closed a shadow */
+	struct shadow shadows[SHADOWS];
+	struct task tasks[TASKS];
+	struct task_comm comms[COMMS];
+	int64_t umask_seen; /* monotonic time in ms of the last umask() of any caller */
+	int listeners[LISTENERS];
+	size_t listeners_n;
+	dev_t devices[DEVICES];
+	size_t devices_n;
+	struct endpoint endpoints[ENDPOINTS_MAX];
+	size_t endpoints_n;
+	struct seccomp_notif req;
+	struct cpu_pin pin;
+	bool ran;	     /* a program was started; opt.no_exec refuses every later one */
+	unsigned serial;     /* counter that makes names of temporary files unique */
+	atomic_int *workers; /* number of running jobs, shared with the threads of the jobs */
+	bool has_event;
+	struct mediate_event event;
+	struct refusal refusal;
+};
+
+/* A trapped system call. */
+struct call {
+	struct mediator *m;
+	int listener;
+	uint64_t id;
+	pid_t tid; /* thread id of the caller, in the mediator's pid namespace */
+	int nr;
+	const __u64 *arg;
+	struct task *task;
+	/*
+	 * @task was seen alive during this call, so it does not describe an earlier thread with the
+	 * same id.
+	 */
+	bool fresh;
+	int fd; /* descriptor for ANSWER_FD; owned by the call */
+	unsigned fd_flags;
+	enum mediate_op op;
+	char text[2][PATH_MAX]; /* paths, copied once from the memory of the caller */
+};
+
+/*
+ * True if the mediator only observes. Every op_*() asks this right before its side effect: an
+ * observing mediator changes nothing.
+ */
+static inline bool is_observing(const struct call *c)
+{
+	return c->m->opt.observe_only;
+}
+
+/* Returns a register as the kernel reads an int: ignores the upper half. */
+static inline int reg_int(uint64_t arg)
+{
+	return (int)(uint32_t)arg;
+}
+
+#endif

@@ -1,0 +1,153 @@
+#include "mediate/mediate_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mediate/open_priv.h"
+
+#include "base/banned.h"
+
+enum { TREE_ENTRIES = 65536, TREE_DEPTH = 100 };
+
+/* A directory that a caller renames, with all its content. */
+struct tree {
+	struct call *c;
+	size_t seen;
+	char from[PATH_MAX], to[PATH_MAX];
+};
+
+static int deny_here(struct tree *t, const char *why)
+{
+	return mediate_deny(t->c, sv_from(t->from), RULE_NONE, why);
+}
+
+static int check_rules(struct tree *t)
+{
+	struct mediator *m = t->c->m;
+	const struct sv from = sv_from(t->from), to = sv_from(t->to);
+	struct cap_verdict v;
+
+	if (!mediate_may(m, WANT_WRITE, from, &v) || !mediate_may(m, WANT_WRITE, to, &v))
+		return mediate_deny(t->c, v.rule == RULE_NONE ? to : from, v.rule,
+				    "something in this directory may not be moved");
+	if (m->rules.read_nots && !mediate_may(m, WANT_READ, from, &v) &&
+	    mediate_may(m, WANT_READ, to, &v))
+		return deny_here(t, "something in this directory is hidden by its name");
+	return 0;
+}
+
+static int check_entry(struct tree *t)
+{
+	static const char holds[] = "a protected name is inside, and would move with it";
+	struct mediator *m = t->c->m;
+
+	if (++t->seen > TREE_ENTRIES)
+		return deny_here(t, "too many files to check: move it in parts");
+	if (mediate_protected_at(m, -1, sv_from(t->from)).rel >= PROTECT_AT ||
+	    mediate_protected_at(m, -1, sv_from(t->to)).rel >= PROTECT_AT)
+		return deny_here(t, holds);
+	return m->rules.globs ? check_rules(t) : 0;
+}
+
+/*
+ * Checks a symbolic link in a moved directory. A relative link may lead elsewhere from its new
+ * path.
+ */
+static int check_link(struct tree *t, int dir, const char *name)
+{
+	const struct sv to = sv_from(t->to);
+	struct sv folder = sv_sub(to, 0, sv_rfind(to, '/')), rest;
+	char text[PATH_MAX];
+	const ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return deny_here(t, "a link inside cannot be looked at");
+	text[n] = 0;
+	rest = sv_from(text);
+	if (mediate_rule_bypassed(t->c->m, to, rest) != RULE_NONE)
+		return deny_here(t, "a link inside would lead past a name that is denied");
+	mediate_link_strip_dotdot(&folder, &rest);
+	return mediate_reaches_writ(t->c, folder, rest.p)
+		       ? deny_here(t, "a link inside would lead to writ's own files")
+		       : 0;
+}
+
+static int tree_dir(struct tree *t, int fd, unsigned depth);
+
+/*
+ * Checks one entry under its old and its new path, and descends into directories. Extends both
+ * paths for the entry and restores them afterwards.
+ */
+static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned depth)
+{
+	const size_t from_n = strlen(t->from), to_n = strlen(t->to), n = strlen(e->d_name);
+	unsigned type = e->d_type;
+	struct stat st;
+	int r, fd;
+
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		return 0;
+	if (from_n + n + 2 > PATH_MAX || to_n + n + 2 > PATH_MAX)
+		return deny_here(t, "a path in this directory would be too long");
+	(void)snprintf(t->from + from_n, PATH_MAX - from_n, "/%s", e->d_name);
+	(void)snprintf(t->to + to_n, PATH_MAX - to_n, "/%s", e->d_name);
+	if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		type = IFTODT(st.st_mode);
+	r = check_entry(t);
+	if (r == 0 && type == DT_LNK)
+		r = check_link(t, dir, e->d_name);
+	if (r == 0 && type == DT_DIR) {
+		fd = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = fd < 0 ? deny_here(t, "a directory inside cannot be looked at")
+			   : tree_dir(t, fd, depth + 1);
+	}
+	t->from[from_n] = 0;
+	t->to[to_n] = 0;
+	return r;
+}
+
+/* Checks all entries of the directory @fd and takes ownership of @fd. */
+static int tree_dir(struct tree *t, int fd, unsigned depth)
+{
+	DIR *d = fdopendir(fd);
+	int r = 0;
+
+	if (!d) {
+		fd_scope_close(&fd);
+		return -ENOMEM;
+	}
+	if (depth > TREE_DEPTH)
+		r = deny_here(t, "directories too deep to check");
+	while (r == 0) {
+		const struct dirent *e = readdir(d);
+
+		if (!e)
+			break;
+		r = tree_entry(t, fd, e, depth);
+	}
+	(void)closedir(d);
+	return r;
+}
+
+/*
+ * Renaming a directory renames every file in it. Each file gets a new path, so the mediator checks
+ * each file against protected names and, if some rule is finer than a whole tree, against the
+ * rules. The mediator refuses to move a tree that is too large or too deep to check.
+ */
+int mediate_check_moved_tree(struct call *c, int dir, const char *name, struct sv from,
+			     struct sv to)
+{
+	struct tree t = { .c = c };
+	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	(void)snprintf(t.from, sizeof(t.from), SV_FMT, SV_ARG(from));
+	(void)snprintf(t.to, sizeof(t.to), SV_FMT, SV_ARG(to));
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ENOENT ? -errno
+							   : deny_here(&t, "cannot be looked at");
+	return tree_dir(&t, fd, 0);
+}

@@ -1,0 +1,562 @@
+#include "mediate/mediate_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mediate/creds_priv.h"
+#include "mediate/guard_priv.h"
+#include "mediate/op_priv.h"
+#include "mediate/open_priv.h"
+#include "mediate/place_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * open, openat, creat and truncate. The caller receives a descriptor that the mediator opened, with
+ * the flags that the caller asked for.
+ */
+
+enum {
+	/* SECURITY: the mediator never sets a set-user-id or set-group-id bit for a caller */
+	NEW_MODE = 01777,
+	/* Attempts: a program on the host may create and remove the same name at the same time. */
+	TRIES = 3,
+};
+
+struct want_open {
+	int flags;
+	mode_t mode;
+};
+
+static bool reads(const struct want_open *w)
+{
+	return (w->flags & O_ACCMODE) != O_WRONLY;
+}
+
+static bool is_tmpfile(const struct want_open *w)
+{
+	return (w->flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* True if the open changes nothing, whatever object is at the path. */
+static bool only_reads(const struct want_open *w)
+{
+	return (w->flags & O_ACCMODE) == O_RDONLY && !(w->flags & (O_CREAT | O_TRUNC)) &&
+	       !is_tmpfile(w);
+}
+
+/*
+ * True if the mediator must open the file itself even where Landlock would allow the kernel to. See
+ * mediate_options.read_all.
+ */
+static bool reads_are_mediated(const struct call *c, const struct want_open *w)
+{
+	return c->m->opt.read_all && (w->flags & O_ACCMODE) != O_WRONLY &&
+	       (w->flags & O_ACCMODE) != O_RDWR;
+}
+
+/* --- Existing files --- */
+
+static int may_overwrite(struct call *c, const struct place *p, const struct want_open *w)
+{
+	const bool put = !reads(w) && !(w->flags & O_TRUNC);
+	const struct guard g = guard_classify(c, p);
+	int r = 0;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+	case GUARD_ANCESTOR:
+	case GUARD_SAMPLE:
+	case GUARD_POINTER: /* overwrite() gives the caller a shadow instead */
+		break;
+	case GUARD_CONFIG:
+		r = mediate_deny(c, place_sv(p), RULE_NONE,
+				 "git configuration is replaced as a whole, by renaming");
+		break;
+	case GUARD_HOOKS:
+	case GUARD_WRITE_ONCE:
+	case GUARD_CLOSED:
+		r = guard_deny(c, p, &g);
+		break;
+	}
+	if (r == 0)
+		r = mediate_decide_path(c, put ? WANT_PUT : WANT_WRITE, place_sv(p));
+	if (r == 0 && reads(w))
+		r = mediate_decide_path(c, WANT_READ, place_sv(p));
+	if (r == 0 && g.kind == GUARD_POINTER)
+		return w->flags & O_TRUNC ? ANSWER_FD : guard_deny(c, p, &g);
+	return r;
+}
+
+static bool is_own_pipe(const struct call *c, const struct stat *st)
+{
+	return S_ISFIFO(st->st_mode) && endpoint_is_own(c->m, st);
+}
+
+static int overwrite(struct call *c, struct place *p, int obj, const struct stat *st,
+		     const struct want_open *w)
+{
+	int r;
+
+	if (S_ISDIR(st->st_mode))
+		return -EISDIR;
+	if (S_ISCHR(st->st_mode) && mediate_is_below(place_sv(p), SV("/dev")))
+		return ANSWER_CONTINUE;
+	if (S_ISSOCK(st->st_mode))
+		return -ENXIO;
+	/*
+	 * A program outside may read from a pipe as it may listen on a socket. So the mediator
+	 * opens only pipes that the session created.
+	 */
+	if ((!S_ISREG(st->st_mode) && !is_own_pipe(c, st)) ||
+	    !mediate_device_is_plain(c->m, obj, st->st_dev))
+		return mediate_deny(
+			c, place_sv(p), RULE_NONE,
+			"only regular files, and pipes made in this session, are opened for "
+			"writing");
+	r = may_overwrite(c, p, w);
+	if (r == ANSWER_FD)
+		return is_observing(c) ? 0 : shadow_open(c, p, st->st_mode, (unsigned)w->flags);
+	if (r < 0 || is_observing(c))
+		return r;
+	return S_ISFIFO(st->st_mode) ? mediate_pipe_open(c, obj, w->flags)
+				     : mediate_open_object(c, obj, w->flags);
+}
+
+static int open_for_read(struct call *c, struct place *p, int obj, const struct stat *st,
+			 const struct want_open *w)
+{
+	int r;
+
+	if (!mediate_is_read_root(c->m, place_sv(p)))
+		return reads_are_mediated(c, w)
+			       ? mediate_open_for_read(c, obj, st, place_sv(p), w->flags)
+			       : ANSWER_CONTINUE;
+	if (S_ISSOCK(st->st_mode))
+		return -ENXIO;
+	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode) && !is_own_pipe(c, st)) ||
+	    !mediate_device_is_plain(c->m, obj, st->st_dev))
+		return mediate_deny(c, place_sv(p), RULE_NONE,
+				    "only files and directories are opened");
+	c->op = MEDIATE_READ;
+	r = mediate_decide_path(c, WANT_READ, place_sv(p));
+	if (r < 0 || is_observing(c))
+		return r;
+	/*
+	 * SECURITY: drop O_TRUNC, which works even with O_RDONLY: the policy decided about reading
+	 * only.
+	 */
+	return S_ISFIFO(st->st_mode) ? mediate_pipe_open(c, obj, w->flags)
+				     : mediate_open_object(c, obj, w->flags & ~O_TRUNC);
+}
+
+static int open_found(struct call *c, struct place *p, int obj, const struct stat *st,
+		      const struct want_open *w)
+{
+	if (S_ISLNK(st->st_mode))
+		return w->flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
+	if ((w->flags & O_DIRECTORY) && !S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	/*
+	 * A directory that ignores case may store the name in another spelling. Rules match the
+	 * stored spelling.
+	 */
+	if (c->m->rules.globs && !mediate_path_of_fd(c->m, obj, p->path, &p->n))
+		return -EACCES;
+	if (only_reads(w) || (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY) {
+		if ((w->flags & O_CREAT) && S_ISDIR(st->st_mode))
+			return -EISDIR;
+		return open_for_read(c, p, obj, st, w);
+	}
+	return overwrite(c, p, obj, st, w);
+}
+
+/* --- New files --- */
+
+/*
+ * Decides whether the caller may create and open a new file. ANSWER_FD: allowed, but the caller
+ * gets a shadow. Writing alone needs fs.put; reading back the written content needs fs.write and
+ * fs.read.
+ */
+static int may_create(struct call *c, const struct place *p, const struct want_open *w)
+{
+	const struct guard g = guard_classify(c, p);
+	int r = 0;
+
+	switch (g.kind) {
+	case GUARD_FREE:
+	case GUARD_ANCESTOR:
+	case GUARD_SAMPLE:
+	case GUARD_POINTER:
+		break;
+	case GUARD_CONFIG:
+	case GUARD_HOOKS:
+	case GUARD_WRITE_ONCE:
+	case GUARD_CLOSED:
+		r = guard_deny(c, p, &g);
+		break;
+	}
+	if (r == 0)
+		r = mediate_decide_path(c, reads(w) ? WANT_WRITE : WANT_PUT, place_sv(p));
+	if (r == 0 && reads(w))
+		r = mediate_decide_path(c, WANT_READ, place_sv(p));
+	if (r == 0)
+		r = guard_check_completion(c, p);
+	return r == 0 && g.kind == GUARD_POINTER ? ANSWER_FD : r;
+}
+
+/* Creates the file. Returns -EEXIST if another process created the file in the meantime. */
+static int create(struct call *c, const struct place *p, const struct want_open *w,
+		  struct creds *creds)
+{
+	int r, fd;
+
+	if (p->name[0] == 0 || p->slash)
+		return -EISDIR;
+	if (w->flags & O_DIRECTORY)
+		return -EINVAL;
+	r = may_create(c, p, w);
+	if (r == -EACCES && (w->flags & O_EXCL) && place_exists(p)) {
+		c->m->has_event = false;
+		return -EEXIST;
+	}
+	if (r == ANSWER_FD) {
+		if (place_exists(p))
+			return -EEXIST;
+		return is_observing(c) ? 0 : shadow_open(c, p, w->mode, (unsigned)w->flags);
+	}
+	if (r < 0 || is_observing(c))
+		return r;
+	r = creds_set_umask(c, creds);
+	if (r < 0)
+		return r;
+	fd = openat(p->dir, p->name,
+		    (w->flags & ~O_TRUNC) | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY,
+		    w->mode & NEW_MODE);
+	return fd < 0 ? -errno : mediate_hand_out(c, fd, w->flags);
+}
+
+/*
+ * Opens a file without a name (O_TMPFILE). The policy decides as for a new file in the directory
+ * @p; the mediator decides again when linkat() gives the file a name.
+ */
+static int open_tmpfile(struct call *c, struct place *p, int obj, const struct stat *st,
+			const struct want_open *w, struct creds *creds)
+{
+	scoped_place inside = PLACE_NONE;
+	int r, fd;
+
+	if (!S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	r = place_child(c, obj, "#unnamed", &inside);
+	if (r == 0)
+		r = may_create(c, &inside, w);
+	if (r == 0)
+		r = creds_set_umask(c, creds);
+	if (r < 0 || is_observing(c))
+		return r;
+	(void)p;
+	fd = openat(obj, ".", (w->flags & ~(O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY,
+		    w->mode & NEW_MODE);
+	return fd < 0 ? -errno : mediate_hand_out(c, fd, w->flags);
+}
+
+/* --- Fast path: an existing regular file, by its own name --- */
+
+/* True if the directory stores the name in the spelling that the caller used. */
+static bool has_name(struct mediator *m, int fd, const struct place *p)
+{
+	char path[PATH_MAX];
+	size_t n;
+
+	return mediate_path_of_fd(m, fd, path, &n) && sv_eq((struct sv){ path, n }, place_sv(p));
+}
+
+/*
+ * Opens an existing file for writing with two lookups instead of three. -EAGAIN: use the general
+ * path. SECURITY: fstatat() must show a regular file before the mediator opens it, since opening a
+ * device may have effects. After the open, device and inode must be the same.
+ */
+static int open_quick(struct call *c, struct place *p, const struct want_open *w)
+{
+	const int flags = w->flags & ~NOT_HANDED;
+	struct stat st, got;
+	int r, fd;
+
+	if (p->slash || p->name[0] == 0 || only_reads(w) || is_tmpfile(w) ||
+	    (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY || (w->flags & O_DIRECTORY))
+		return -EAGAIN;
+	if (fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && !(w->flags & O_CREAT) ? -ENOENT : -EAGAIN;
+	if (!S_ISREG(st.st_mode) || !mediate_device_is_plain(c->m, p->dir, st.st_dev))
+		return -EAGAIN;
+	r = may_overwrite(c, p, w);
+	if (r == ANSWER_FD)
+		return -EAGAIN;
+	if (r < 0 || is_observing(c))
+		return r;
+	/*
+	 * Open without O_NOFOLLOW, because the caller could see that flag on its descriptor. If
+	 * openat() followed a link, the comparison of inodes below fails.
+	 */
+	fd = openat(p->dir, p->name, (flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &got) < 0 || got.st_dev != st.st_dev || got.st_ino != st.st_ino ||
+	    (c->m->rules.globs && !has_name(c->m, fd, p)))
+		r = -EAGAIN;
+	if (r == 0 && (flags & O_TRUNC) && ftruncate(fd, 0) < 0)
+		r = -errno;
+	if (r == 0 && !(w->flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_TRUNC) < 0)
+		r = -errno;
+	if (r < 0) {
+		fd_scope_close(&fd);
+		return r;
+	}
+	return mediate_hand_out(c, fd, w->flags);
+}
+
+/* --- General path --- */
+
+/*
+ * Opens or creates the file at @p. Starts again if another process created or removed the name
+ * between two steps.
+ */
+static int open_place(struct call *c, struct place *p, const struct want_open *w,
+		      struct creds *creds)
+{
+	const bool excl = (w->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+
+	for (unsigned i = 0, links = 0; i < TRIES; i++) {
+		scoped_fd obj = -1;
+		struct stat st;
+		int r;
+
+		if (excl && !is_tmpfile(w))
+			return create(c, p, w, creds);
+		r = open_quick(c, p, w);
+		if (r != -EAGAIN)
+			return r;
+		c->m->has_event = false;
+		obj = place_open(c, p, !(w->flags & O_NOFOLLOW), &st);
+		if (obj == -ENOENT && (w->flags & O_CREAT) && p->dir >= 0) {
+			r = create(c, p, w, creds);
+			if (r != -EEXIST)
+				return r;
+			creds_leave(creds);
+			r = creds_enter(c, creds);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		/*
+		 * A link led to a private directory or to /proc. The kernel would open the file,
+		 * but the mediator may let no open through here: continue at the target of the
+		 * link.
+		 */
+		if (obj == ANSWER_CONTINUE && reads_are_mediated(c, w)) {
+			if (mediate_is_below(place_sv(p), SV("/proc")))
+				return mediate_proc_open(c, p->path, w->flags);
+			if (++links < LINKS_MAX)
+				i--;
+			continue;
+		}
+		if (obj < 0)
+			return obj;
+		if (is_tmpfile(w))
+			return open_tmpfile(c, p, obj, &st, w, creds);
+		return open_found(c, p, obj, &st, w);
+	}
+	return -EEXIST;
+}
+
+/*
+ * Opens a file that has no name (any more), such as the running program after an update. SECURITY:
+ * the path of a file in a detached mount means nothing, so this function opens nothing after the
+ * mounts changed.
+ */
+static int open_unnamed(struct call *c, int obj, const struct stat *st, const struct want_open *w)
+{
+	static const struct sv gone = SV_INIT(" (deleted)");
+	struct place p = PLACE_NONE;
+
+	if (!mediate_path_of_fd(c->m, obj, p.path, &p.n))
+		return -EACCES;
+	if (p.path[0] != '/')
+		return mediate_open_for_read(c, obj, st, SV(""), w->flags);
+	if (mediate_mounts_changed(c->m))
+		return -EACCES;
+	/* Rules match the name that the file had before it was removed. */
+	if (sv_ends(place_sv(&p), gone))
+		p.n -= gone.n;
+	p.path[p.n] = 0;
+	return open_for_read(c, &p, obj, st, w);
+}
+
+/* Opens one of the caller's own descriptors again, by a path such as /proc/self/fd/7. */
+static int open_own_fd(struct call *c, int number, const struct want_open *w)
+{
+	scoped_fd obj = task_open_fd(c, number);
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	char path[PATH_MAX];
+	struct stat st, at;
+	size_t n;
+	int r;
+
+	if (obj < 0)
+		return obj == -EBADF ? -ENOENT : obj;
+	if (fstat(obj, &st) < 0 || !mediate_path_of_fd(c->m, obj, path, &n))
+		return -EACCES;
+	if (reads_are_mediated(c, w) && (path[0] != '/' || st.st_nlink == 0)) {
+		r = creds_enter(c, &creds);
+		return r < 0 ? r : open_unnamed(c, obj, &st, w);
+	}
+	if (!reads_are_mediated(c, w) &&
+	    (!S_ISREG(st.st_mode) || path[0] != '/' || st.st_nlink == 0 ||
+	     mediate_is_private(c->m, (struct sv){ path, n })))
+		return ANSWER_CONTINUE;
+	r = place_find(c, AT_FDCWD, path, &p);
+	if (r < 0)
+		return r;
+	/*
+	 * SECURITY: use the name only if it leads to the same object as the descriptor. Otherwise
+	 * Landlock decides about the descriptor.
+	 */
+	if (fstatat(p.dir, p.name, &at, AT_SYMLINK_NOFOLLOW) < 0 || at.st_dev != st.st_dev ||
+	    at.st_ino != st.st_ino)
+		return ANSWER_CONTINUE;
+	r = creds_enter(c, &creds);
+	return r < 0 ? r : open_found(c, &p, obj, &st, w);
+}
+
+/* Opens /proc/self/exe: the program the caller runs. */
+static int open_exe(struct call *c, const struct want_open *w)
+{
+	scoped_fd obj = task_open(c, "exe", 0);
+	scoped_creds creds = { 0 };
+	struct stat st;
+	int r;
+
+	if (obj < 0)
+		return obj;
+	if (fstat(obj, &st) < 0)
+		return -EACCES;
+	r = creds_enter(c, &creds);
+	return r < 0 ? r : open_unnamed(c, obj, &st, w);
+}
+
+/* Opens @text, a path in /proc, however the caller reached it. */
+static int open_proc(struct call *c, const char *text, const struct want_open *w)
+{
+	const int r =
+		reads_are_mediated(c, w) ? mediate_proc_open(c, text, w->flags) : ANSWER_CONTINUE;
+
+	return r == ANSWER_CONTINUE && reads_are_mediated(c, w) ? open_exe(c, w) : r;
+}
+
+static int open_text(struct call *c, int dirfd, const struct want_open *w)
+{
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	int r;
+
+	if (mediate_parse_own_fd(c->text[0]) >= 0)
+		return open_own_fd(c, mediate_parse_own_fd(c->text[0]), w);
+	/*
+	 * /etc/mtab is usually a link to /proc/self/mounts. /proc/self of the mediator is not the
+	 * caller's, so do not resolve the link.
+	 */
+	if (reads_are_mediated(c, w) && strcmp(c->text[0], "/etc/mtab") == 0)
+		return open_proc(c, "/proc/self/mounts", w);
+	r = place_from_text(c, dirfd, 0, &p);
+	if (r == ANSWER_CONTINUE)
+		return open_proc(c, c->text[0], w);
+	if (r < 0)
+		return r;
+	if (mediate_is_below(place_sv(&p), SV("/proc")))
+		return open_proc(c, p.path, w);
+	if (mediate_is_private(c->m, place_sv(&p)) && !reads_are_mediated(c, w))
+		return ANSWER_CONTINUE;
+	r = creds_enter(c, &creds);
+	return r < 0 ? r : open_place(c, &p, w, &creds);
+}
+
+static int do_open(struct call *c, int dirfd, unsigned i, uint64_t flags, uint64_t mode)
+{
+	const struct want_open w = { (int)(uint32_t)flags, (mode_t)mode };
+	int r;
+
+	/*
+	 * An O_PATH descriptor gives no access to content. Opening such a descriptor again is
+	 * another trapped call.
+	 */
+	if (flags & O_PATH)
+		return ANSWER_CONTINUE;
+	r = task_read_path(c, c->arg[i], c->text[0]);
+	if (r >= 0)
+		r = open_text(c, dirfd, &w);
+	/*
+	 * SECURITY: with mediate_options.read_all Landlock allows reading files that rules hide, so
+	 * that programs among them can be run. A caller could rewrite the path after the mediator
+	 * read it and so read a hidden file through an open that the mediator let through. Writing
+	 * is different: Landlock itself confines writes.
+	 */
+	return r == ANSWER_CONTINUE && reads_are_mediated(c, &w) ? -EACCES : r;
+}
+
+int op_open(struct call *c)
+{
+	return do_open(c, AT_FDCWD, 0, c->arg[1], c->arg[2]);
+}
+
+int op_openat(struct call *c)
+{
+	return do_open(c, reg_int(c->arg[0]), 1, c->arg[2], c->arg[3]);
+}
+
+int op_creat(struct call *c)
+{
+	return do_open(c, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, c->arg[1]);
+}
+
+/*
+ * Truncates a file by its path. Refuses a file whose content the mediator checks: such a file
+ * cannot be shortened in place.
+ */
+int op_truncate(struct call *c)
+{
+	static const struct want_open w = { O_WRONLY | O_TRUNC, 0 };
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	scoped_fd obj = -1, fd = -1;
+	struct stat st;
+	int r = place_from_arg(c, AT_FDCWD, 0, 0, &p);
+
+	if (r < 0)
+		return r;
+	if (mediate_is_left_to_kernel(c->m, &p))
+		return ANSWER_CONTINUE;
+	if ((int64_t)c->arg[1] < 0)
+		return -EINVAL;
+	r = creds_enter(c, &creds);
+	obj = r < 0 ? r : place_open(c, &p, true, &st);
+	if (obj < 0)
+		return obj;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode) || !mediate_device_is_plain(c->m, obj, st.st_dev))
+		return -EINVAL;
+	r = may_overwrite(c, &p, &w);
+	if (r == ANSWER_FD)
+		return mediate_deny(c, place_sv(&p), RULE_NONE,
+				    "such a file is replaced as a whole");
+	if (r < 0 || is_observing(c))
+		return r;
+	fd = mediate_reopen(c->m, obj, O_WRONLY | O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	return ftruncate(fd, (off_t)c->arg[1]) < 0 ? -errno : 0;
+}

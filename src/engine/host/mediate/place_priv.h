@@ -1,0 +1,76 @@
+/*
+ * place_priv.h - a path of the caller, resolved to an open directory and one name in it
+ *
+ * A place is what decisions are made about and what operations use: the directory is held open with
+ * O_PATH, so renaming a parent cannot redirect the operation. The last name is not followed.
+ */
+#ifndef WRIT_MEDIATE_PLACE_PRIV_H
+#define WRIT_MEDIATE_PLACE_PRIV_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/sv.h"
+
+struct call;
+struct mediator;
+
+struct place {
+	int dir;		 /* O_PATH descriptor of the directory, owned; -1: none */
+	char name[NAME_MAX + 2]; /* name in @dir; empty: the directory itself */
+	bool slash;	     /* the caller's path ended in a slash: only a directory is accepted */
+	bool dotdot;	     /* the caller's path ended in ".." */
+	char path[PATH_MAX]; /* physical path of @dir and @name together */
+	size_t n;	     /* length of @path */
+};
+#define PLACE_NONE                                                                                 \
+	{                                                                                          \
+		.dir = -1                                                                          \
+	}
+#define scoped_place __attribute__((cleanup(place_clear))) struct place
+
+static inline struct sv place_sv(const struct place *p)
+{
+	return (struct sv){ p->path, p->n };
+}
+
+void place_clear(struct place *p);
+/* Resolves @path, relative to the caller's descriptor @dirfd or AT_FDCWD. Returns 0 or -errno. */
+int place_find(struct call *c, int dirfd, const char *path, struct place *ret);
+/*
+ * Rewrites "/dev/fd/N/..." and "/dev/shm/..." in call.text[@buf], then resolves the path. Returns
+ * ANSWER_CONTINUE for paths in /proc, which the mediator must not resolve.
+ */
+int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret);
+/* Copies the path at call.arg[@i] to call.text[@buf] and resolves the path. */
+int place_from_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret);
+/* Makes the place @name in @dir. The caller of this function keeps @dir. Returns 0 or -errno. */
+int place_child(struct call *c, int dir, const char *name, struct place *ret);
+bool place_exists(const struct place *p);
+const char *place_syscall_name(
+	struct place *p); /* returns @p->name, with a trailing slash if the caller's path had one */
+/* Returns the path of the directory that contains @p. */
+struct sv place_parent(const struct place *p);
+/*
+ * Follows the symbolic link at @p and makes @p the place that the link points to. Returns -EINVAL
+ * if @p is no link.
+ */
+int place_follow(struct call *c, struct place *p, int *links);
+/* Opens the object at @p with O_PATH and follows links if @follow. */
+int place_open(struct call *c, struct place *p, bool follow, struct stat *ret_st);
+
+/*
+ * True after a live grant attached or detached a mount. From then on the mediator does not trust
+ * the path of a descriptor without a second look: a directory of a detached tree still reports a
+ * path.
+ */
+bool mediate_mounts_changed(const struct mediator *m);
+bool mediate_same_file(int a, int b); /* true if both descriptors have the same device and inode */
+bool mediate_path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);
+/* Opens the file behind the O_PATH descriptor @fd with @flags. */
+int mediate_reopen(struct mediator *m, int fd, int flags);
+/* Returns the descriptor number that "/dev/stdout" or "/proc/self/fd/7" names, or -1. */
+int mediate_parse_own_fd(const char *path);
+
+#endif

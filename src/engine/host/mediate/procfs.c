@@ -1,0 +1,197 @@
+#include "mediate/mediate_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mediate/creds_priv.h"
+#include "mediate/open_priv.h"
+
+#include "base/banned.h"
+
+/*
+ * Reading in /proc where the mediator may let no open for reading through. "/proc/self" depends on
+ * the process that resolves it, so the mediator rewrites paths to name the caller's own entry.
+ * SECURITY: the mediator may see more processes than the caller. The mediator opens every file
+ * about the caller's own process, and about other processes only files that every process may read.
+ */
+
+struct inner_ids {
+	unsigned tgid, tid; /* ids of the caller in its own pid namespace */
+};
+
+/* Returns the last number of the line @key in @text: the id in the innermost pid namespace. */
+static bool last_number(const char *text, const char *key, unsigned *ret)
+{
+	const char *p = strstr(text, key);
+	bool any = false;
+
+	if (!p)
+		return false;
+	for (p += strlen(key); *p && *p != '\n'; p++) {
+		const bool digit = *p >= '0' && *p <= '9';
+
+		if (digit && (p[-1] < '0' || p[-1] > '9'))
+			*ret = 0;
+		if (digit)
+			*ret = *ret * 10 + (unsigned)(*p - '0');
+		any = any || digit;
+	}
+	return any;
+}
+
+static bool read_small(int fd, char *to, size_t room)
+{
+	const ssize_t n = fd < 0 ? -1 : read(fd, to, room - 1);
+
+	if (n <= 0)
+		return false;
+	to[n] = 0;
+	return true;
+}
+
+/*
+ * Copies the start time, field 22, from a stat file. Counts fields after the last ")", because the
+ * program's name may contain anything.
+ */
+static bool read_start_time(int fd, char to[32])
+{
+	char text[1024];
+	const char *p;
+
+	if (!read_small(fd, text, sizeof(text)))
+		return false;
+	p = strrchr(text, ')');
+	for (unsigned i = 0; p && i < 20; i++)
+		p = strchr(p + 1, ' ');
+	if (!p)
+		return false;
+	(void)snprintf(to, 32, "%.*s", (int)strcspn(p + 1, " "), p + 1);
+	return true;
+}
+
+static int open_in(int root, const char *path, int flags)
+{
+	const struct open_how how = { .flags = (unsigned)flags | O_NOCTTY | O_CLOEXEC,
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
+						 RESOLVE_NO_MAGICLINKS };
+	const long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * Finds the caller's ids in its own /proc. SECURITY: a numeric directory belongs to the caller only
+ * if the process of the directory and the caller started at the same time.
+ */
+static int inner_ids(struct call *c, int root, struct inner_ids *ret)
+{
+	scoped_fd status = -1, mine = -1, its = -1;
+	char text[2048], name[64], a[32], b[32];
+	int r = task_status(c);
+
+	if (r < 0)
+		return r;
+	status = openat(c->task->proc, "status", O_RDONLY | O_CLOEXEC);
+	if (!read_small(status, text, sizeof(text)) ||
+	    !last_number(text, "\nNStgid:", &ret->tgid) ||
+	    !last_number(text, "\nNSpid:", &ret->tid))
+		return -EACCES;
+	(void)snprintf(name, sizeof(name), "proc/%u/task/%u/stat", ret->tgid, ret->tid);
+	its = open_in(root, name, O_RDONLY);
+	mine = openat(c->task->proc, "stat", O_RDONLY | O_CLOEXEC);
+	return read_start_time(mine, a) && read_start_time(its, b) && strcmp(a, b) == 0 ? 0
+											: -EACCES;
+}
+
+/* True for entries of a process that every user may read. */
+static bool is_plain_entry(struct sv rest)
+{
+	static const char *const names[] = { "",     "stat",   "statm",	    "status", "cmdline",
+					     "comm", "cgroup", "oom_score", "task",   NULL };
+
+	if (sv_starts(rest, SV("task/"))) {
+		rest = sv_skip(rest, 5);
+		(void)sv_cut(&rest, '/');
+	}
+	for (size_t i = 0; names[i]; i++)
+		if (sv_is(rest, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_number(struct sv s)
+{
+	uint64_t n;
+
+	return sv_to_u64(s, UINT32_MAX, &n);
+}
+
+/*
+ * Rewrites @path, the part of a path after "/proc/", for the caller's own /proc. Returns 0 or
+ * -errno.
+ */
+static int inner_path(struct sv path, const struct inner_ids *own, char to[PATH_MAX])
+{
+	struct sv rest = path;
+	const struct sv head = sv_cut(&rest, '/');
+	char self[16];
+	int n;
+
+	(void)snprintf(self, sizeof(self), "%u", own->tgid);
+	if (sv_is(head, "thread-self"))
+		n = snprintf(to, PATH_MAX, "proc/%u/task/%u/" SV_FMT, own->tgid, own->tid,
+			     SV_ARG(rest));
+	else if (sv_is(head, "mounts") || sv_is(head, "net"))
+		n = snprintf(to, PATH_MAX, "proc/%u/" SV_FMT, own->tgid, SV_ARG(path));
+	else if (sv_is(head, "self") || sv_is(head, self))
+		n = snprintf(to, PATH_MAX, "proc/%u/" SV_FMT, own->tgid, SV_ARG(rest));
+	else if (is_number(head) && !is_plain_entry(rest))
+		return -EACCES;
+	/* sysctls of the network namespace: the mediator would read those of its own namespace */
+	else if (sv_is(head, "sys") && sv_starts(rest, SV("net")))
+		return -EACCES;
+	else
+		n = snprintf(to, PATH_MAX, "proc/" SV_FMT, SV_ARG(path));
+	return n > 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int mediate_proc_open(struct call *c, const char *text, int flags)
+{
+	const int keep = flags & (O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW);
+	struct sv path = sv_skip(sv_from(text), strlen("/proc"));
+	const int root = task_root(c);
+	struct inner_ids own = { 0 };
+	scoped_creds creds = { 0 };
+	char real[PATH_MAX];
+	int r;
+
+	while (sv_starts(path, SV("/")))
+		path = sv_skip(path, 1);
+	if (root < 0 || !sv_is_straight(path))
+		return -EACCES;
+	r = inner_ids(c, root, &own);
+	if (r == 0)
+		r = inner_path(path, &own, real);
+	if (r < 0)
+		return r;
+	if (!notify_valid(c->listener, c->id))
+		return ANSWER_GONE;
+	/*
+	 * SECURITY: some files of /proc show more if the process that opened them had a capability.
+	 */
+	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = open_in(root, real, keep & ~O_NOFOLLOW);
+	/*
+	 * The path is a magic link. The mediator opens only the caller's own program through a
+	 * magic link; see open_exe().
+	 */
+	if (r == -ELOOP)
+		return sv_is(path, "self/exe") ? ANSWER_CONTINUE : -EACCES;
+	return mediate_hand_out(c, r, flags);
+}

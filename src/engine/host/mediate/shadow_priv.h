@@ -1,0 +1,40 @@
+/*
+ * shadow_priv.h - a memory file that a caller writes instead of a .git file
+ *
+ * The caller receives a memfd. When it closes the memfd, the mediator checks the content and
+ * installs it at the name the caller had opened.
+ */
+#ifndef WRIT_MEDIATE_SHADOW_PRIV_H
+#define WRIT_MEDIATE_SHADOW_PRIV_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct call;
+struct mediator;
+struct place;
+
+enum { SHADOWS = 8 };
+
+struct shadow {
+	bool used;
+	int watch;     /* inotify watch on @bytes, which reports that the caller closed the memfd */
+	int bytes;     /* descriptor of the memfd that the caller writes */
+	int dir, root; /* directory in which to install the content; root directory of the caller */
+	char name[NAME_MAX + 1];
+	mode_t mode;
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * Creates a shadow for @p; call.fd is the descriptor for the caller. Returns ANSWER_FD or -errno.
+ */
+int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags);
+/* Checks and installs all shadows that callers have closed. */
+void shadow_handle_closed(struct mediator *m);
+void shadow_clear(struct mediator *m, struct shadow *s);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * log.h - log access shared by the verbs audit, key and witness
+ *
+ * Reads:  the command line
+ * Writes: nothing
+ * Next:   cli/audit.c, key.c, witness.c
+ */
+#ifndef WRIT_CLI_LOG_H
+#define WRIT_CLI_LOG_H
+
+#include "attest/chain.h"
+#include "audit/logkey.h"
+#include "audit/pin.h"
+#include "cli/cli.h"
+#include "signer/signer.h"
+#include "witness/ask.h"
+
+/* Finds this user's log. @make creates the realm at first use. */
+must_check int cli_log_place_find(struct args *a, bool make, struct log_place *ret,
+				  struct writ_err *err);
+bool cli_log_is_here(const struct log_place *p); /* true if this user has a log */
+
+/* Finds out whether a writ-signer is installed that keeps the log. */
+must_check int cli_log_signer(struct signer_install *ret, struct writ_err *err);
+
+/* A log to inspect: the user's own, or a copy of the log of writ-signer. */
+struct log_view {
+	bool held;
+	struct log_place place; /* @state is the parent of log/; @config is the user's */
+	struct witness_log asks;
+	/* members below: valid for a copy of the log of writ-signer (@held) */
+	struct signer_copy copy; /* copy.there is false if the signer has no log of this realm */
+	struct note_key key;	 /* key that signs the log */
+};
+
+void cli_log_view_own(const struct log_place *p, struct log_view *ret);
+/*
+ * Copies the log of writ-signer. With @sign, writ-signer signs and syncs the log first. *@ret must
+ * not be moved afterwards.
+ */
+must_check int cli_log_view_held(struct args *a, const struct log_place *p,
+				 const struct signer_install *in, bool sign, struct log_view *ret,
+				 struct writ_err *err);
+void cli_log_view_close(struct log_view *v);
+/* names the user who holds the log's key */
+const char *cli_log_view_words(const struct log_view *v);
+
+/* Loads the trusted keys: --key, --policy, or CONFIG/log.policy. @signer may be NULL. */
+must_check int cli_log_pins(const struct args *a, const struct log_view *v,
+			    const struct note_key *signer, struct pins *ret, struct writ_err *err);
+
+/* --- audit_verify.c --- */
+
+struct verify_report;
+
+/* A log and the result of its verification. */
+struct audit_log {
+	struct log_view view;
+	struct verify_report *v;
+};
+
+/* Every existing log; the log of writ-signer comes first. */
+struct audit_logs {
+	struct audit_log log[2];
+	size_t n;
+};
+
+/* Verifies every log and asks the witnesses. Fails with WRIT_E_SYS and ENOENT if no log exists. */
+must_check int cli_audit_look(struct args *a, const struct log_place *p, struct sv session,
+			      bool sign, struct audit_logs *ret, struct writ_err *err);
+void cli_audit_looked(struct audit_logs *l);
+/* Returns the log that records the start of the session, else the first log. */
+struct audit_log *cli_audit_log_of(struct audit_logs *l, struct sv session);
+
+int cli_audit_verify(struct args *a, const struct log_place *p, struct sv session);
+int cli_audit_witness(struct args *a, const struct log_place *p);
+/* audit_show.c */
+int cli_audit_show(struct args *a, const struct log_place *p, struct sv session, bool follow);
+
+#endif

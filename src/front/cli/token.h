@@ -1,0 +1,32 @@
+/*
+ * token.h - tokens on the command line: read, make, show, use
+ *
+ * Reads:  cli/cli.h, the wallet
+ * Writes: standard output and error
+ * Next:   token.c (the verb, and policies of tokens), token_make.c, token_show.c
+ */
+#ifndef WRIT_CLI_TOKEN_H
+#define WRIT_CLI_TOKEN_H
+
+#include "cli/cli.h"
+#include "launch/token.h"
+
+static inline struct sv token_sv(const struct launch_token *t)
+{
+	return (struct sv){ t->text, t->text_n };
+}
+
+/* Reads a chain from the file @path or standard input; prints errors. Returns an exit code. */
+must_check int cli_token_open(struct args *a, const struct find_where *w, const char *path,
+			      bool anywhere, struct launch_token *ret);
+/* Prints a refusal such as "E_WIDEN, hop 2: ..." and returns @code. */
+must_check int cli_token_refused(const struct token_why *why, int code);
+void cli_token_put_dropped(const struct launch_token *t, struct buf *b);
+void cli_token_put_time(struct buf *b, uint64_t when, uint64_t now);
+
+int cli_token_mint_verb(struct args *a);
+int cli_token_attenuate_verb(struct args *a);
+int cli_token_inspect_verb(struct args *a);
+int cli_token_verify_verb(struct args *a);
+
+#endif

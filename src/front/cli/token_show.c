@@ -1,0 +1,265 @@
+#include "cli/token.h"
+
+#include "codec/json.h"
+
+#include "base/banned.h"
+
+static int open_operand(struct args *a, struct launch_token *t)
+{
+	struct writ_err err = { 0 };
+	struct find_where w;
+
+	if (a->operands.n > 2) {
+		cli_note("%s one chain: a file, or - for standard input", a->operands.v[0]);
+		return EXIT_FAILED;
+	}
+	if (cli_where_find(a->arena, a->value[OPT_CWD], true, &w, &err) < 0)
+		return cli_fail(&err, NULL);
+	return cli_token_open(a, &w, a->operands.n > 1 ? a->operands.v[1] : "-", true, t);
+}
+
+int cli_token_verify_verb(struct args *a)
+{
+	struct buf b = BUF_INIT(4096);
+	struct launch_token t = { 0 };
+	const int code = open_operand(a, &t);
+
+	if (code || !t.chain.issuer)
+		return code;
+	if (a->given[OPT_QUIET])
+		return EXIT_DONE;
+	buf_fmt(&b, "good: %zu hop%s of " SV_FMT ", until ", t.chain.n, t.chain.n == 1 ? "" : "s",
+		SV_ARG(t.chain.issuer->iss));
+	cli_token_put_time(&b, t.chain.deadline, t.wallet.now);
+	buf_ch(&b, '\n');
+	return cli_out(&b, EXIT_DONE);
+}
+
+/* --- inspect --- */
+
+static bool has_within(const struct cap *c, const struct cap_set *s, bool whole)
+{
+	for (size_t i = 0; i < s->caps.n; i++)
+		if (whole ? cap_within(c, &s->caps.v[i].cap) : cap_within(&s->caps.v[i].cap, c))
+			return true;
+	return false;
+}
+
+static bool key_is_here(const struct launch_token *t, const struct token *hop)
+{
+	struct writ_err err = { 0 };
+	struct jws_pair pair;
+
+	if (wallet_holder(&t->wallet, &hop->cnf_kid, &pair, &err) < 0)
+		return false;
+	crypto_wipe(&pair, sizeof(pair));
+	return true;
+}
+
+static void put_list(struct buf *b, const char *head, struct sv text)
+{
+	buf_fmt(b, "  %-9s ", head);
+	diag_put_safe(b, text);
+	buf_ch(b, '\n');
+}
+
+/* Describes the limits that all sessions of one token share. */
+static void limits_text(const struct launch_token *t, const struct token *hop, struct buf *b)
+{
+	const uint64_t *l = hop->set.limits;
+	struct wallet_use use;
+
+	for (enum cap_limit k = 0; k < LIMIT_COUNT; k++)
+		if (l[k])
+			buf_fmt(b, "  limit     %s=%llu\n", cap_limit_name(k),
+				(unsigned long long)l[k]);
+	if (!wallet_used_limits(&t->wallet, hop, &use))
+		return;
+	if (l[LIMIT_REQUESTS])
+		buf_fmt(b, "            %llu of %llu requests were used\n",
+			(unsigned long long)use.uses, (unsigned long long)l[LIMIT_REQUESTS]);
+	if (l[LIMIT_UP] || l[LIMIT_DOWN])
+		buf_fmt(b, "            %llu bytes were sent, %llu received\n",
+			(unsigned long long)use.up, (unsigned long long)use.down);
+}
+
+static void hop_text(const struct launch_token *t, size_t at, struct buf *b)
+{
+	const struct token *hop = &t->chain.token[at];
+	const struct cap_set *before = at ? &t->chain.token[at - 1].set : NULL;
+
+	buf_fmt(b, "hop %zu     token %s, holder %.12s...%s\n", at + 1, hop->jti.s, hop->cnf_kid.s,
+		key_is_here(t, hop) ? " (its key is here)" : "");
+	buf_str(b, "  until     ");
+	cli_token_put_time(b, hop->exp, t->wallet.now);
+	buf_ch(b, '\n');
+	for (size_t i = 0; i < hop->set.caps.n; i++) {
+		const struct cap *c = &hop->set.caps.v[i].cap;
+		struct wallet_use use;
+
+		put_list(b, i ? "" : at ? "keeps" : "allows", c->text);
+		if (!wallet_used(&t->wallet, hop, c, &use))
+			continue;
+		if (c->n)
+			buf_fmt(b, "            %llu of %llu uses left\n",
+				(unsigned long long)(c->n > use.uses ? c->n - use.uses : 0),
+				(unsigned long long)c->n);
+		if (c->max_in || c->max_out)
+			buf_fmt(b, "            %llu bytes were sent, %llu received\n",
+				(unsigned long long)use.up, (unsigned long long)use.down);
+	}
+	for (size_t i = 0; before && i < before->caps.n; i++) {
+		const struct cap *c = &before->caps.v[i].cap;
+
+		if (!has_within(c, &hop->set, true))
+			put_list(b, has_within(c, &hop->set, false) ? "narrowed" : "dropped",
+				 c->text);
+	}
+	for (size_t i = 0; i < hop->set.nots.n; i++)
+		put_list(b, "denies", hop->set.nots.v[i].cap.text);
+	limits_text(t, hop, b);
+	if (hop->depth >= hop->max_depth)
+		buf_str(b, "  depth     nothing is derived from it\n");
+	else
+		buf_fmt(b, "  depth     %llu more\n",
+			(unsigned long long)(hop->max_depth - hop->depth));
+}
+
+/* Prints which capabilities each hop of the token removed, for `writ explain`. */
+void cli_token_put_dropped(const struct launch_token *t, struct buf *b)
+{
+	for (size_t at = 1; at < t->chain.n; at++)
+		for (size_t i = 0; i < t->chain.token[at - 1].set.caps.n; i++) {
+			const struct cap *c = &t->chain.token[at - 1].set.caps.v[i].cap;
+			const struct cap_set *hop = &t->chain.token[at].set;
+
+			if (has_within(c, hop, true))
+				continue;
+			buf_fmt(b, "hop %zu of %zu of the chain %s ", at + 1, t->chain.n,
+				has_within(c, hop, false) ? "narrowed" : "dropped");
+			diag_put_safe(b, c->text);
+			buf_ch(b, '\n');
+		}
+}
+
+static void chain_text(const struct launch_token *t, struct buf *b)
+{
+	const struct token *leaf = chain_leaf(&t->chain);
+
+	buf_str(b, "issuer    ");
+	diag_put_safe(b, t->chain.issuer->iss);
+	buf_str(b, t->chain.issuer->self ? " (this machine)\nanswers   " : "\nanswers   ");
+	diag_put_safe(b, leaf->sub);
+	buf_fmt(b, "\nsession   %s\nrealm    ", leaf->sid.s);
+	for (size_t i = 0; i < leaf->aud_n; i++) {
+		buf_ch(b, ' ');
+		diag_put_safe(b, leaf->aud[i]);
+	}
+	buf_str(b, "\nuntil     ");
+	cli_token_put_time(b, t->chain.deadline, t->wallet.now);
+	buf_ch(b, '\n');
+	for (size_t i = 0; i < t->chain.n; i++)
+		hop_text(t, i, b);
+}
+
+static void entries_json(const struct cap_entry *v, size_t n, struct buf *b)
+{
+	buf_ch(b, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_ch(b, ',');
+		json_put_str(b, v[i].cap.text);
+	}
+	buf_ch(b, ']');
+}
+
+static void hop_json(const struct launch_token *t, size_t at, struct buf *b)
+{
+	const struct token *hop = &t->chain.token[at];
+	const struct cap_set *before = at ? &t->chain.token[at - 1].set : NULL;
+	struct wallet_use used;
+	bool any = false;
+
+	buf_fmt(b, "{\"caps\":");
+	entries_json(hop->set.caps.v, hop->set.caps.n, b);
+	buf_str(b, ",\"counters\":[");
+	for (size_t i = 0; i < hop->set.caps.n; i++) {
+		struct wallet_use use;
+
+		if (!wallet_used(&t->wallet, hop, &hop->set.caps.v[i].cap, &use))
+			continue;
+		buf_fmt(b, "%s{\"cap\":", any ? "," : "");
+		json_put_str(b, hop->set.caps.v[i].cap.text);
+		buf_fmt(b, ",\"down\":%llu,\"up\":%llu,\"uses\":%llu}",
+			(unsigned long long)use.down, (unsigned long long)use.up,
+			(unsigned long long)use.uses);
+		any = true;
+	}
+	any = false;
+	buf_ch(b, ']');
+	buf_str(b, ",\"dropped\":[");
+	for (size_t i = 0; before && i < before->caps.n; i++)
+		if (!has_within(&before->caps.v[i].cap, &hop->set, true)) {
+			if (any)
+				buf_ch(b, ',');
+			json_put_str(b, before->caps.v[i].cap.text);
+			any = true;
+		}
+	buf_fmt(b, "],\"exp\":%llu,\"holder\":\"%s\",\"key\":%s,\"jti\":\"%s\",\"limits\":{",
+		(unsigned long long)hop->exp, hop->cnf_kid.s,
+		key_is_here(t, hop) ? "true" : "false", hop->jti.s);
+	any = false;
+	for (enum cap_limit k = 0; k < LIMIT_COUNT; k++)
+		if (hop->set.limits[k]) {
+			buf_fmt(b, "%s\"%s\":%llu", any ? "," : "", cap_limit_name(k),
+				(unsigned long long)hop->set.limits[k]);
+			any = true;
+		}
+	buf_str(b, "},\"not\":");
+	entries_json(hop->set.nots.v, hop->set.nots.n, b);
+	buf_fmt(b, ",\"sid\":\"%s\",\"token\":\"%s\"", hop->sid.s, jws_text(hop->ath.b).s);
+	if (wallet_used_limits(&t->wallet, hop, &used))
+		buf_fmt(b, ",\"used\":{\"down\":%llu,\"requests\":%llu,\"up\":%llu}",
+			(unsigned long long)used.down, (unsigned long long)used.uses,
+			(unsigned long long)used.up);
+	buf_ch(b, '}');
+}
+
+static void chain_json(const struct launch_token *t, struct buf *b)
+{
+	const struct token *leaf = chain_leaf(&t->chain);
+	const struct sv iss = t->chain.issuer->iss;
+
+	buf_fmt(b, "{\"exp\":%llu,\"hops\":[", (unsigned long long)t->chain.deadline);
+	for (size_t i = 0; i < t->chain.n; i++) {
+		if (i)
+			buf_ch(b, ',');
+		hop_json(t, i, b);
+	}
+	buf_str(b, "],\"iss\":");
+	json_put_str(b, iss);
+	buf_str(b, ",\"realms\":[");
+	for (size_t i = 0; i < leaf->aud_n; i++) {
+		if (i)
+			buf_ch(b, ',');
+		json_put_str(b, leaf->aud[i]);
+	}
+	buf_fmt(b, "],\"sid\":\"%s\",\"sub\":", leaf->sid.s);
+	json_put_str(b, leaf->sub);
+	buf_str(b, "}\n");
+}
+
+int cli_token_inspect_verb(struct args *a)
+{
+	struct buf b = BUF_INIT(OUT_MAX);
+	struct launch_token t = { 0 };
+	const int code = open_operand(a, &t);
+
+	if (code || !t.chain.issuer)
+		return code;
+	if (a->given[OPT_JSON])
+		chain_json(&t, &b);
+	else
+		chain_text(&t, &b);
+	return cli_out(&b, EXIT_DONE);
+}

@@ -1,0 +1,356 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "wire/hello.h"
+#include "wire/http1.h"
+#include "wire/socks.h"
+
+#include "base/banned.h"
+
+/*
+ * Parse the first bytes of a client connection: the server name in a TLS hello, or a request to the
+ * proxy port. The destination that these bytes name is decided about like that of a connection by
+ * address.
+ */
+
+enum { HTTP_FIELDS = 100 };
+
+enum head_stage {
+	HEAD_START = 0,
+	HEAD_SOCKS5, /* the SOCKS 5 greeting is done */
+	/* the destination is known, and the TLS hello must name the same destination */
+	HEAD_TLS,
+};
+
+/* Removes the first @n bytes from the buffer; the client addressed these bytes to egress itself. */
+static void head_consume(struct setup *s, size_t n)
+{
+	s->head_n -= n;
+	memmove(s->head, s->head + n, s->head_n);
+}
+
+static void send_client(const struct flow *f, const void *bytes, size_t n)
+{
+	(void)!send(f->fd[0], bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* --- replies to a client of the proxy port --- */
+
+static void send_forbidden(const struct egress *e, const struct flow *f, enum cap_answer answer,
+			   const char *why)
+{
+	struct buf body = BUF_INIT(2048), b = BUF_INIT(4096);
+
+	if (answer == CAP_DENY) {
+		buf_fmt(&body, "writ: denied net " SV_FMT ":%u: %s\n", SV_ARG(f->host), f->port,
+			why);
+		buf_fmt(&body,
+			"a person outside can allow it: writ allow " SV_FMT " 'net:" SV_FMT
+			":%u'\n",
+			SV_ARG(e->session), SV_ARG(f->host), f->port);
+	} else {
+		buf_fmt(&body, "writ: " SV_FMT ":%u: %s\n", SV_ARG(f->host), f->port, why);
+	}
+	buf_fmt(&b,
+		"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+		"Connection: close\r\nX-Writ-Reason: %s\r\n\r\n",
+		answer == CAP_DENY ? "403 Forbidden" : "502 Bad Gateway", body.n, why);
+	buf_sv(&b, buf_view(&body));
+	if (!b.failed && !body.failed)
+		send_client(f, b.p, b.n);
+	buf_clear(&body);
+	buf_clear(&b);
+}
+
+void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why)
+{
+	uint8_t out[SOCKS5_REPLY_SIZE];
+
+	if (!f->setup || f->setup->replied)
+		return;
+	if (f->setup->protocol == WIRE_SOCKS5 && f->setup->stage == HEAD_SOCKS5) {
+		socks5_reply(answer == CAP_DENY ? SOCKS_NOT_ALLOWED : SOCKS_HOST_UNREACHABLE, out);
+		send_client(f, out, SOCKS5_REPLY_SIZE);
+	} else if (f->setup->protocol == WIRE_SOCKS4) {
+		socks4_reply(false, out);
+		send_client(f, out, SOCKS4_REPLY_SIZE);
+	} else if (f->setup->protocol == WIRE_HTTP) {
+		send_forbidden(e, f, answer, why);
+	}
+}
+
+void egress_head_accepted(struct flow *f)
+{
+	static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	uint8_t out[SOCKS5_REPLY_SIZE];
+
+	if (!f->setup || f->setup->replied)
+		return;
+	f->setup->replied = true;
+	if (f->setup->protocol == WIRE_SOCKS5) {
+		socks5_reply(SOCKS_OK, out);
+		send_client(f, out, SOCKS5_REPLY_SIZE);
+	} else if (f->setup->protocol == WIRE_SOCKS4) {
+		socks4_reply(true, out);
+		send_client(f, out, SOCKS4_REPLY_SIZE);
+	} else if (f->setup->protocol == WIRE_HTTP) {
+		send_client(f, connected, sizeof(connected) - 1);
+	}
+}
+
+/* --- the destination of a proxy request --- */
+
+/*
+ * Returns the name or address that a request asks for. An address of the session's pool stands for
+ * the name that it was assigned to.
+ */
+static struct sv host_text(const struct egress *e, const struct wire_host *h, struct setup *s)
+{
+	struct buf b = BUF_INIT(sizeof(s->host));
+	struct sv name = SV("");
+
+	if (h->kind == WIRE_HOST_V4)
+		name = reach_name_of(&e->reach, (uint32_t)h->addr.b[0] << 24 |
+							(uint32_t)h->addr.b[1] << 16 |
+							(uint32_t)h->addr.b[2] << 8 | h->addr.b[3]);
+	if (name.n)
+		return sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name;
+	wire_host_print(h, &b);
+	egress_copy_text(s->host, sizeof(s->host), buf_view(&b));
+	buf_clear(&b);
+	return sv_is(sv_from(s->host), REACH_HOST_NAME) ? SV("localhost") : sv_from(s->host);
+}
+
+struct sv egress_head_intern(struct egress *e, struct sv host)
+{
+	for (size_t i = 0; i < e->listeners.n; i++)
+		if (sv_eq(e->listeners.v[i]->l.host, host))
+			return e->listeners.v[i]->l.host;
+	return reach_name_of(&e->reach, reach_intern(&e->reach, host));
+}
+
+/*
+ * Continues the flow with the destination that the client named to the proxy. If the flow is
+ * refused, the client gets the refusal in the proxy protocol that it speaks.
+ */
+static void route_to(struct egress *e, struct flow *f, const struct wire_host *h, uint16_t port)
+{
+	struct sv kept;
+
+	f->host = host_text(e, h, f->setup);
+	f->port = port;
+	f->way = (uint8_t)reach_way(&e->reach, f->host, port);
+	/*
+	 * A plain HTTP request to the proxy has absolute form; only the reader can rewrite the
+	 * request.
+	 */
+	if (f->way == REACH_RAW && f->setup->stage == HEAD_TLS)
+		f->way = REACH_READ;
+	if (f->way != REACH_CLOSED) {
+		kept = egress_head_intern(e, f->host);
+		if (kept.n == 0) {
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, "too many names");
+			return;
+		}
+		f->host = kept;
+	}
+	if (f->setup->stage == HEAD_TLS && f->way == REACH_SNI) {
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "the rule is for TLS, and this is not");
+		return;
+	}
+	if (f->way == REACH_SNI || (f->way == REACH_READ && f->setup->stage != HEAD_TLS)) {
+		egress_head_accepted(f);
+		f->setup->stage = HEAD_TLS;
+	}
+	if (f->way == REACH_SNI) {
+		egress_head_read(e, f);
+		return;
+	}
+	flow_decide(e, f);
+}
+
+/* --- TLS --- */
+
+static void on_hello(struct egress *e, struct flow *f)
+{
+	struct hello h;
+	struct writ_err err = { 0 };
+	uint8_t body[HELLO_ROOM_MAX];
+	size_t n;
+	struct cap_net_addr addr;
+	enum hello_state state;
+
+	hello_init(&h, body, sizeof(body));
+	state = hello_push(&h, (struct sv){ f->setup->head, f->setup->head_n }, &n, &err);
+	if (state == HELLO_MORE)
+		return;
+	if (state == HELLO_NOT_TLS)
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "the rule is for TLS, and this is not");
+	else if (state == HELLO_BAD)
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello is not acceptable");
+	else if (h.name.kind == WIRE_HOST_NONE && !cap_addr_parse(f->host, &addr))
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello names no server");
+	else if (h.name.kind != WIRE_HOST_NONE && !sv_eq(wire_host_name(&h.name), f->host))
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello names another server");
+	else
+		flow_decide(e, f);
+}
+
+/* --- proxies --- */
+
+static void on_socks_request(struct egress *e, struct flow *f, enum wire_state s,
+			     const struct socks_request *req, size_t n)
+{
+	uint8_t out[SOCKS5_REPLY_SIZE];
+
+	if (s == WIRE_MORE)
+		return;
+	if (s == WIRE_BAD) {
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "not a SOCKS request");
+		return;
+	}
+	head_consume(f->setup, n);
+	if (req->command != SOCKS_CONNECT) {
+		socks5_reply(SOCKS_BAD_COMMAND, out);
+		if (f->setup->protocol == WIRE_SOCKS5)
+			send_client(f, out, SOCKS5_REPLY_SIZE);
+		f->setup->replied = true;
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "SOCKS can only connect here");
+		return;
+	}
+	route_to(e, f, &req->host, req->port);
+}
+
+static void on_socks5(struct egress *e, struct flow *f)
+{
+	struct setup *s = f->setup;
+	struct socks_request req;
+	enum socks_reply code = SOCKS_FAILED;
+	struct writ_err err = { 0 };
+	uint8_t out[SOCKS5_REPLY_SIZE];
+	bool none = false;
+	size_t n = 0;
+	enum wire_state state;
+
+	if (s->stage == HEAD_START) {
+		state = socks5_greeting_parse((struct sv){ s->head, s->head_n }, &none, &n, &err);
+		if (state == WIRE_MORE)
+			return;
+		socks5_greeting_reply(none && state == WIRE_DONE, out);
+		send_client(f, out, SOCKS_GREETING_SIZE);
+		if (state == WIRE_BAD || !none) {
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, "SOCKS without authentication only");
+			return;
+		}
+		head_consume(s, n);
+		s->stage = HEAD_SOCKS5;
+	}
+	state = socks5_request_parse((struct sv){ s->head, s->head_n }, &req, &n, &code, &err);
+	on_socks_request(e, f, state, &req, n);
+}
+
+static void on_socks4(struct egress *e, struct flow *f)
+{
+	struct socks_request req;
+	struct writ_err err = { 0 };
+	size_t n = 0;
+	const enum wire_state state = socks4_request_parse(
+		(struct sv){ f->setup->head, f->setup->head_n }, &req, &n, &err);
+
+	on_socks_request(e, f, state, &req, n);
+}
+
+static void bad_request(struct egress *e, struct flow *f)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n"
+				   "Connection: close\r\n\r\n";
+
+	send_client(f, text, sizeof(text) - 1);
+	f->setup->replied = true;
+	flow_refuse(e, f, CAP_DENY, RULE_NONE, "not a request that a proxy can take");
+}
+
+static void on_http(struct egress *e, struct flow *f)
+{
+	const struct sv bytes = { f->setup->head, f->setup->head_n };
+	struct http1_field fields[HTTP_FIELDS];
+	struct http1_find find = { 0 };
+	struct http1_request q;
+	struct writ_err err = { 0 };
+	size_t n;
+	const enum wire_state s = http1_head_find(&find, bytes, &http1_limits_default, &n, &err);
+
+	if (s == WIRE_MORE && f->setup->head_n < HEAD_MAX)
+		return;
+	if (s != WIRE_DONE ||
+	    http1_request_parse(sv_sub(bytes, 0, n), 80, fields, HTTP_FIELDS, &q, &err) < 0 ||
+	    (q.form != HTTP1_AUTHORITY && (q.form != HTTP1_ABSOLUTE || q.tls))) {
+		bad_request(e, f);
+		return;
+	}
+	/*
+	 * Keep the head of a plain request in the buffer, because the reader parses the head again.
+	 */
+	if (q.form == HTTP1_AUTHORITY)
+		head_consume(f->setup, n);
+	else
+		f->setup->stage = HEAD_TLS;
+	route_to(e, f, &q.host.host, q.host.port);
+}
+
+/* --- reading the first bytes --- */
+
+static bool read_more(struct flow *f)
+{
+	struct setup *s = f->setup;
+	ssize_t n = 0;
+
+	if (!s->head)
+		s->head = malloc(HEAD_MAX);
+	while (s->head && s->head_n < HEAD_MAX) {
+		n = recv(f->fd[0], s->head + s->head_n, HEAD_MAX - s->head_n, MSG_DONTWAIT);
+		if (n <= 0)
+			break;
+		s->head_n += (size_t)n;
+	}
+	return s->head && s->head_n && !(n < 0 && errno != EAGAIN) && (n != 0 || s->head_n);
+}
+
+void egress_head_read(struct egress *e, struct flow *f)
+{
+	struct setup *s = f->setup;
+	const bool got = read_more(f);
+
+	if (!got && (f->side[0] & HUNG_UP)) {
+		flow_drop(e, f);
+		return;
+	}
+	if (!got || s->head_n == 0)
+		return;
+	if (s->stage == HEAD_TLS || !f->proxy) {
+		on_hello(e, f);
+		return;
+	}
+	if (!s->protocol)
+		s->protocol = (uint8_t)wire_protocol_of((uint8_t)s->head[0]);
+	switch ((enum wire_protocol)s->protocol) {
+	case WIRE_SOCKS5:
+		on_socks5(e, f);
+		break;
+	case WIRE_SOCKS4:
+		on_socks4(e, f);
+		break;
+	case WIRE_HTTP:
+		on_http(e, f);
+		break;
+	case WIRE_UNKNOWN:
+	case WIRE_TLS:
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "not what a proxy is asked");
+		break;
+	}
+}

@@ -1,0 +1,349 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/dns.h"
+
+#include "base/banned.h"
+
+/*
+ * The DNS server of the session. It answers from the policy alone and forwards no query. SECURITY:
+ * a forwarded query would carry data of the agent to any name server. A name that some rule reaches
+ * gets an address of the pool. Whether the host exists becomes known only when a program connects.
+ */
+
+enum { TTL = 60, TCP_ROOM = 2 + 512, LOOKUP_MS = 5000 };
+
+/* A TCP connection of a client with DNS queries; a query is buffered until it is complete. */
+struct dns_client {
+	enum kind kind;
+	int fd;
+	uint64_t due_ms;
+	size_t n;
+	char bytes[TCP_ROOM];
+	struct dns_client *next;
+};
+
+static void reply(struct egress *e, int fd, const void *peer, uint32_t peer_n,
+		  const struct dns_query *q, const struct dns_answer *a)
+{
+	uint8_t out[2 + DNS_REPLY_ROOM];
+	const size_t n = dns_reply_encode(q, a, out + 2,
+					  q->udp_size < DNS_REPLY_ROOM && peer_n ? q->udp_size
+										 : DNS_REPLY_ROOM);
+
+	(void)e;
+	if (n == 0)
+		return;
+	dns_frame_put(out, n);
+	/*
+	 * Drop the reply if the client's socket buffer is full; egress does not wait for the
+	 * client.
+	 */
+	if (peer_n)
+		(void)!sendto(fd, out + 2, n, MSG_DONTWAIT | MSG_NOSIGNAL, peer, peer_n);
+	else
+		(void)!send(fd, out, n + 2, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void reply_address(struct egress *e, int fd, const void *peer, uint32_t peer_n,
+			  const struct dns_query *q, uint32_t address)
+{
+	const uint8_t v4[1][4] = { { (uint8_t)(address >> 24), (uint8_t)(address >> 16),
+				     (uint8_t)(address >> 8), (uint8_t)address } };
+	const struct dns_answer a = {
+		.rcode = DNS_NOERROR, .ttl = TTL, .a = v4, .a_n = q->type == DNS_A
+	};
+
+	reply(e, fd, peer, peer_n, q, &a);
+}
+
+/* --- names that have an address --- */
+
+/* Tests whether any port of @name is open, and writes the open ports to @ports. */
+static bool is_open(const struct egress *e, struct sv name, uint16_t *ports, size_t *ret_n)
+{
+	size_t n = reach_ports(&e->reach, name, ports), open = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (reach_way(&e->reach, name, ports[i]) != REACH_CLOSED)
+			ports[open++] = ports[i];
+	*ret_n = open;
+	return open > 0;
+}
+
+static void refuse_name(struct egress *e, struct sv name)
+{
+	const struct reach_key key = { .host = name, .port = 443, .proto = REACH_TLS };
+	const struct reach_verdict v = reach_decide(&e->reach, &key);
+	struct egress_event ev = { .what = EGRESS_LOOKUP, .answer = CAP_DENY, .rule = v.rule };
+
+	/* A name without an open port is closed, whatever a rule allows at port 443. */
+	ev.reason = v.why ? (uint8_t)v.reason : CAP_REASON_NO_RULE;
+	egress_copy_text(ev.host, sizeof(ev.host), name);
+	egress_copy_text(ev.why, sizeof(ev.why), sv_from(v.why ? v.why : "no rule allows it"));
+	egress_event(e, &ev);
+}
+
+/*
+ * Requests listeners for the ports of a name that only a pattern allows; egress creates such
+ * listeners when the name is first looked up. Returns false if there are too many listeners.
+ * *@ret_missing is the number of listeners that the reply has to wait for.
+ */
+static bool make_listeners(struct egress *e, struct sv name, const uint16_t *ports, size_t n,
+			   uint32_t *ret_missing)
+{
+	uint32_t missing = 0;
+
+	for (size_t i = 0; i < e->dns.lookups.n; i++)
+		if (sv_eq(e->dns.lookups.v[i].name, name) && e->dns.lookups.v[i].missing > missing)
+			missing = e->dns.lookups.v[i].missing;
+	for (size_t i = 0; i < n; i++) {
+		if (egress_bind(e, name, ports[i]))
+			missing++;
+		else if (e->mediator.fd <= 0 && !egress_has_listener(e, name, ports[i]))
+			return false;
+	}
+	*ret_missing = missing;
+	return true;
+}
+
+struct question {
+	int fd;
+	const void *peer;
+	uint32_t peer_n;
+	struct sv bytes;
+};
+
+/*
+ * Holds a DNS reply until the listeners exist. A client that received the reply earlier could
+ * connect too soon and be refused.
+ */
+static bool hold_reply(struct egress *e, const struct question *from, struct sv name,
+		       uint32_t missing)
+{
+	struct lookup *l =
+		e->dns.lookups.n < LOOKUPS_MAX ? vec_push(&e->arena, &e->dns.lookups) : NULL;
+
+	if (!l)
+		return false;
+	*l = (struct lookup){ .name = reach_name_of(&e->reach, reach_intern(&e->reach, name)),
+			      .fd = from->fd,
+			      .peer_n = from->peer_n,
+			      .missing = missing,
+			      .query_n = (uint16_t)from->bytes.n };
+	if (from->peer_n > sizeof(l->peer) || from->bytes.n > sizeof(l->query)) {
+		e->dns.lookups.n--;
+		return false;
+	}
+	memcpy(l->peer, from->peer ? from->peer : "", from->peer_n);
+	memcpy(l->query, from->bytes.p, from->bytes.n);
+	return true;
+}
+
+static void answer_name(struct egress *e, const struct question *from, const struct dns_query *q)
+{
+	const struct dns_answer none = { .rcode = DNS_NXDOMAIN }, busy = { .rcode = DNS_SERVFAIL };
+	const struct sv name = wire_host_name(&q->name);
+	uint16_t ports[REACH_PORTS_MAX];
+	uint32_t address, missing = 0;
+	size_t n;
+
+	if (sv_is(name, "localhost")) {
+		reply_address(e, from->fd, from->peer, from->peer_n, q, 0x7f000001);
+		return;
+	}
+	if (sv_is(name, REACH_PROXY_NAME)) {
+		reply_address(e, from->fd, from->peer, from->peer_n, q, REACH_OWN);
+		return;
+	}
+	if (!is_open(e, sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name, ports, &n)) {
+		refuse_name(e, name);
+		reply(e, from->fd, from->peer, from->peer_n, q, &none);
+		return;
+	}
+	address = reach_intern(&e->reach, name);
+	if (!address) {
+		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+		return;
+	}
+	if (!sv_is(name, REACH_HOST_NAME) && !make_listeners(e, name, ports, n, &missing))
+		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+	else if (missing == 0)
+		reply_address(e, from->fd, from->peer, from->peer_n, q, address);
+	else if (!hold_reply(e, from, name, missing))
+		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+}
+
+static void answer_reverse(struct egress *e, const struct question *from, const struct dns_query *q,
+			   const uint8_t v4[4])
+{
+	const uint32_t address =
+		(uint32_t)v4[0] << 24 | (uint32_t)v4[1] << 16 | (uint32_t)v4[2] << 8 | v4[3];
+	const struct dns_answer a = { .rcode = DNS_NOERROR,
+				      .ttl = TTL,
+				      .ptr = address == 0x7f000001
+						     ? SV("localhost")
+						     : reach_name_of(&e->reach, address) };
+	const struct dns_answer none = { .rcode = DNS_NXDOMAIN };
+
+	reply(e, from->fd, from->peer, from->peer_n, q, a.ptr.n ? &a : &none);
+}
+
+static void answer(struct egress *e, const struct question *from, bool tcp)
+{
+	struct dns_query q;
+	struct writ_err err = { 0 };
+	uint8_t v4[4];
+	const enum dns_verdict v = dns_query_decode(from->bytes, tcp, &q, &err);
+	const struct dns_answer wrong = { .rcode = v == DNS_REFUSE ? q.rcode : DNS_FORMERR };
+
+	if (v == DNS_DROP)
+		return;
+	if (v == DNS_REFUSE || q.name.kind != WIRE_HOST_NAME)
+		reply(e, from->fd, from->peer, from->peer_n, &q, &wrong);
+	else if (q.type == DNS_PTR && dns_ptr_v4(wire_host_name(&q.name), v4))
+		answer_reverse(e, from, &q, v4);
+	else
+		answer_name(e, from, &q);
+}
+
+/*
+ * Sends the replies that waited for a listener for @host, after the bind of a listener has
+ * succeeded or failed.
+ */
+void egress_dns_bound(struct egress *e, struct sv host)
+{
+	for (size_t i = e->dns.lookups.n; i-- > 0;) {
+		struct lookup *l = &e->dns.lookups.v[i];
+		struct dns_query q;
+		struct writ_err err = { 0 };
+		const struct sv bytes = { (const char *)l->query, l->query_n };
+
+		if (!sv_eq(l->name, host))
+			continue;
+		if (l->missing > 1) {
+			l->missing--;
+			continue;
+		}
+		if (dns_query_decode(bytes, l->peer_n == 0, &q, &err) == DNS_ASK)
+			reply_address(e, l->fd, l->peer, l->peer_n, &q,
+				      reach_intern(&e->reach, l->name));
+		*l = e->dns.lookups.v[--e->dns.lookups.n];
+	}
+}
+
+/* --- queries over UDP --- */
+
+void egress_dns_datagram(struct egress *e, struct listener *l)
+{
+	for (int i = 0; i < 64; i++) {
+		char bytes[DNS_UDP_MAX + 1];
+		struct sockaddr_in peer;
+		socklen_t peer_n = sizeof(peer);
+		const ssize_t n = recvfrom(l->fd, bytes, sizeof(bytes), MSG_DONTWAIT,
+					   (struct sockaddr *)&peer, &peer_n);
+		const struct question from = { l->fd, &peer, peer_n, { bytes, (size_t)n } };
+
+		struct expected x;
+
+		if (n < 0)
+			return;
+		if (!l->shared || egress_shared_take(e, true, ntohs(peer.sin_port), &x))
+			answer(e, &from, false);
+	}
+}
+
+/* --- queries over TCP --- */
+
+static void dns_client_end(struct egress *e, struct dns_client *a)
+{
+	for (size_t i = e->dns.lookups.n; i-- > 0;)
+		if (e->dns.lookups.v[i].peer_n == 0 && e->dns.lookups.v[i].fd == a->fd)
+			e->dns.lookups.v[i] = e->dns.lookups.v[--e->dns.lookups.n];
+	close(a->fd);
+	a->fd = -1;
+	a->kind = KIND_DEAD;
+	e->dns.clients_n--;
+}
+
+void egress_dns_accept(struct egress *e, struct listener *l)
+{
+	const int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct dns_client *a;
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			egress_pause_listener(e, l);
+		return;
+	}
+	a = e->dns.clients_n < TCP_LOOKUPS ? calloc(1, sizeof(*a)) : NULL;
+	if (!a) {
+		close(fd);
+		return;
+	}
+	a->kind = KIND_LOOKUP;
+	a->fd = fd;
+	a->due_ms = e->now_ms + HEAD_MS;
+	a->next = e->dns.clients;
+	e->dns.clients = a;
+	e->dns.clients_n++;
+	egress_wake(e, a->due_ms);
+	egress_watch(e, fd, EPOLLIN, a);
+}
+
+void egress_dns_ready(struct egress *e, void *conn, uint32_t events)
+{
+	struct dns_client *a = conn;
+	struct writ_err err = { 0 };
+	struct sv msg;
+	enum wire_state s;
+	ssize_t n;
+
+	(void)events;
+	if (a->fd < 0)
+		return;
+	n = recv(a->fd, a->bytes + a->n, sizeof(a->bytes) - a->n, MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		dns_client_end(e, a);
+		return;
+	}
+	a->n += (size_t)n;
+	while ((s = dns_frame((struct sv){ a->bytes, a->n }, &msg, &err)) == WIRE_DONE) {
+		const struct question from = { a->fd, NULL, 0, msg };
+
+		answer(e, &from, true);
+		a->n -= msg.n + 2;
+		memmove(a->bytes, msg.p + msg.n, a->n);
+	}
+	if (s == WIRE_BAD || a->n == sizeof(a->bytes))
+		dns_client_end(e, a);
+}
+
+/* Ends idle TCP connections and frees the ended ones. */
+void egress_dns_timers(struct egress *e)
+{
+	struct dns_client **at = &e->dns.clients;
+
+	while (*at) {
+		struct dns_client *a = *at;
+
+		if (a->fd >= 0 && e->now_ms >= a->due_ms)
+			dns_client_end(e, a);
+		if (a->fd < 0) {
+			*at = a->next;
+			free(a);
+			continue;
+		}
+		egress_wake(e, a->due_ms);
+		at = &a->next;
+	}
+}

@@ -1,0 +1,180 @@
+/*
+ * egress.h - the session's only way to the network: accept, decide, dial, relay
+ *
+ * Theory of operation
+ *
+ * A session has no network of its own to the outside. Programs inside connect to listeners
+ * that stand for the destinations their policy names (reach.h). Egress is the process that
+ * owns those listeners. It runs in the host's network, with no files and few system calls.
+ * For each accepted connection (a *flow*) egress
+ *
+ *   1. learns the destination: from the listener, from the request to the proxy port, or from
+ *      the server name of a TLS hello (client_head.c);
+ *   2. decides with reach_decide(), and asks a person through the supervisor if the rule says
+ *      so (flow.c);
+ *   3. resolves the name, checks each address, and connects to exactly the checked addresses,
+ *      several at a time (dial.c), or has the operator's proxy connect (upstream.c);
+ *   4. relays bytes until both sides have closed or a limit is used up (tunnel.c).
+ *
+ * A destination whose requests must be read is handed to l7, the *reader* (reader.c); egress
+ * then only dials servers on the reader's behalf. DNS queries of the session are answered
+ * from the policy (dns_server.c). A session that shares the host's network reaches egress
+ * through the mediator (shared_network.c).
+ *
+ * States of a flow: HEAD (destination not known yet) -> ASKED (a person decides) -> NAME
+ * (resolving) -> DIAL (connecting) -> TUNNEL (relaying) -> DEAD. A connection to a published
+ * port goes through INSIDE instead, waiting for a socket in the session's namespace; a flow
+ * for the reader waits in UNREAD until a reader exists.
+ *
+ * Egress asks the supervisor for all that egress cannot do itself: bind inside, start a resolver or
+ * a reader, ask a person, write the record. If the supervisor goes away, egress exits.
+ *
+ * Invariants
+ *   - No byte of the agent leaves before a decision, and each decision is on record first.
+ *   - The address that was checked is the address that is dialled; a name is never resolved
+ *     twice for one connection.
+ *   - Memory that an epoll event of the current round may still point to is freed only after
+ *     the round (KIND_DEAD).
+ *   - Counts of pending flows, lookups, binds and questions are bounded.
+ *
+ * Common mistakes
+ *   - epoll is edge-triggered for flows: READABLE stays set until a read returns EAGAIN.
+ *   - Closing a descriptor does not end its watch while another process shares the open file.
+ *     Call egress_unwatch() first.
+ *   - flow_refuse() and flow_close() may free the flow's setup; do not touch it afterwards.
+ *
+ * Reads:  a policy's set, bytes of agents and of servers
+ * Writes: connections, events to the supervisor
+ * Next:   session/ starts the process and answers its requests
+ */
+#ifndef WRIT_EGRESS_EGRESS_H
+#define WRIT_EGRESS_EGRESS_H
+
+#include "reach/quota.h"
+#include "reach/reach.h"
+#include "resolve/resolve.h"
+
+enum egress_type {
+	EGRESS_NOTHING = 0,
+	/* from the supervisor to egress */
+	EGRESS_LISTENERS, /* descriptors: @count listeners, beginning with number @id */
+	/* descriptor that answers EGRESS_BIND @id; no descriptor: the bind failed */
+	EGRESS_BOUND,
+	EGRESS_RESOLVER, /* descriptor: socket to a new resolver */
+	EGRESS_READER,	 /* descriptor: socket to a new reader */
+	/* answer to EGRESS_ASK @id: @count is 0 (no), 1 (once) or 2 (for the session) */
+	EGRESS_ANSWER,
+	EGRESS_GRANT,  /* add the capability in @text to the policy */
+	EGRESS_REVOKE, /* remove the capability in @text from the policy */
+	/* all programs of the session have ended: deliver their last bytes within @count ms */
+	EGRESS_FINISH,
+	/* from egress to the supervisor */
+	EGRESS_BIND, /* @text is a struct egress_bind */
+	EGRESS_WANT_RESOLVER,
+	EGRESS_WANT_READER,
+	EGRESS_ASK,	 /* question for a person; @text is a struct egress_event */
+	EGRESS_EVENT,	 /* entry for the record; @text is a struct egress_event */
+	EGRESS_GIT,	 /* descriptor: a connection for the git helper */
+	EGRESS_READY,	 /* from the reader: @text is the certificate of the session's CA, in PEM */
+	EGRESS_FINISHED, /* egress has completed EGRESS_FINISH */
+};
+
+/*
+ * Times in milliseconds after EGRESS_FINISH: for delivering the last bytes, longest time without
+ * progress, and interval between checks.
+ */
+enum { FINISH_MS = 5000, FINISH_STILL_MS = 2000, FINISH_LOOK_MS = 10 };
+
+enum { EGRESS_TEXT = CAP_TEXT_MAX, EGRESS_FDS = 64 };
+
+struct egress_message {
+	uint32_t type;
+	uint32_t id, count;
+	uint32_t text_n;
+	char text[EGRESS_TEXT]; /* only the first @text_n bytes are sent */
+};
+
+struct egress_bind {
+	uint8_t addr[16];
+	uint16_t port;
+	uint8_t v6;
+	uint8_t dial; /* 1: request a socket that can connect inside the session, not a listener */
+};
+
+enum egress_what {
+	EGRESS_LOOKUP = 0, /* the session looked up a name */
+	EGRESS_OPEN,	   /* egress decided about a connection, and dialled if allowed */
+	EGRESS_CLOSE,	   /* a connection has ended */
+	EGRESS_REQUEST,	   /* the reader decided about a request */
+	/* a client outside the session connected to a port that `listen` published */
+	EGRESS_PUBLISH,
+};
+
+/*
+ * An entry of the record. The agent chooses the texts; the supervisor escapes them before a person
+ * sees them.
+ */
+struct egress_event {
+	uint32_t what;	 /* enum egress_what */
+	uint32_t answer; /* enum cap_answer */
+	uint32_t rule, flow;
+	uint32_t status; /* HTTP status of a response, for EGRESS_REQUEST */
+	uint16_t port;
+	uint8_t way; /* enum reach_way */
+	/* the client named the host to the proxy, instead of connecting to an address */
+	uint8_t proxy;
+	uint8_t reason; /* enum cap_reason, of a denial */
+	uint64_t up, down;
+	/* microseconds from the start until a person answered, the dial succeeded, the end */
+	uint64_t asked_us, dialled_us, lasted_us;
+	char host[256];
+	char address[64];  /* the address that egress dialled */
+	char dropped[256]; /* text of the addresses that the address check refused */
+	char why[96];
+	char method[20], path[512], credential[64];
+};
+
+/* A port of the session that is published on the host's loopback. */
+struct egress_port {
+	uint16_t port;
+	int fd; /* the listening socket */
+};
+
+struct upstream;
+
+struct egress_options {
+	const struct cap_set *set;
+	struct sv realm, session;
+	const struct reach_listener *listeners; /* listeners that reach_start() described */
+	size_t listeners_n;
+	const struct reach *names;	 /* names that have an address of the pool already */
+	const struct egress_port *ports; /* ports of the session that are published on the host */
+	size_t ports_n;
+	const struct upstream *upstream; /* proxy for all public destinations; NULL: none */
+	/* the session's byte and request totals, shared with the reader; NULL: no limits */
+	struct quota_total *totals;
+	struct quota_shared counters; /* counters of the session's tokens; without cells: none */
+	/*
+	 * port of the git helper at the session's own address, for a session on the host's network;
+	 * 0: none
+	 */
+	uint16_t git_port;
+	/*
+	 * socket to the mediator of a session on the host's network; 0: the session has its own
+	 * network
+	 */
+	int route;
+};
+
+/* Runs egress until the supervisor closes @supervisor. */
+_Noreturn void egress_main(const struct egress_options *opt, int supervisor);
+
+/*
+ * Send or receive one message. The caller closes @fds. Return 1 on success, 0 at the end of the
+ * stream, or -1 for EAGAIN.
+ */
+must_check int egress_send(int socket, const struct egress_message *m, const int *fds, size_t n);
+must_check int egress_receive(int socket, struct egress_message *ret, int fds[EGRESS_FDS],
+			      size_t *ret_n);
+
+#endif

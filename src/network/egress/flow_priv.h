@@ -1,0 +1,170 @@
+/* flow_priv.h - one connection through egress, from accept() to close() */
+#ifndef WRIT_EGRESS_FLOW_PRIV_H
+#define WRIT_EGRESS_FLOW_PRIV_H
+
+#include "egress/egress.h"
+
+struct egress;
+struct listener;
+
+enum {
+	ATTEMPTS = 4, /* addresses tried at the same time */
+	VIA_MAX = 4,  /* addresses of the operator's proxy */
+};
+
+/* First member of every struct that epoll points to; dispatch() switches on it. */
+enum kind {
+	KIND_FLOW = 0, /* a flow; the lowest bit of the pointer is the side of the flow */
+	KIND_LISTENER,
+	KIND_ATTEMPT,
+	KIND_SUPERVISOR,
+	KIND_RESOLVER,
+	KIND_READER,
+	KIND_LOOKUP, /* a TCP connection with DNS queries */
+	KIND_ROUTE,  /* the socket to the mediator of a session on the host's network */
+	KIND_DEAD,   /* a struct that is freed after this round of events */
+};
+
+enum flow_state {
+	FLOW_HEAD = 0, /* egress reads the client's first bytes */
+	FLOW_ASKED,    /* a person decides about the flow */
+	FLOW_NAME,     /* the resolver resolves the name */
+	FLOW_DIAL,     /* egress connects to the destination */
+	FLOW_INSIDE,   /* the flow waits for a socket that can connect inside the session */
+	FLOW_UNREAD,   /* the flow waits for a reader */
+	FLOW_TUNNEL,
+	FLOW_DEAD,
+};
+
+/* Bytes read from one side that the other side does not accept yet. */
+struct transfer {
+	char *bytes;
+	size_t at, n;
+	int pipe[2]; /* pipe for splice(); -1: none */
+	size_t in_pipe;
+};
+
+/* A connect() in progress to one address. */
+struct attempt {
+	enum kind kind;
+	int fd; /* socket that connects; -1: the attempt is unused */
+	struct flow *flow;
+	struct cap_net_addr to;
+	bool requested; /* egress has sent CONNECT for @to to the operator's proxy */
+};
+
+/* State that a flow needs only until it is a tunnel. */
+struct setup {
+	struct setup *next_dead;
+	uint64_t due_ms;   /* when the next step is due */
+	uint64_t limit_ms; /* when the flow times out */
+	struct cap_net_addr addrs[RESOLVE_MAX];
+	uint32_t addrs_n, next;
+	struct attempt attempts[ATTEMPTS];
+	struct cap_net_addr via[VIA_MAX]; /* addresses of the operator's proxy */
+	uint32_t via_n;
+	bool by_proxy; /* connect through the operator's proxy */
+	/* the flow waits for the addresses of the operator's proxy, not of the destination */
+	bool resolving_proxy;
+	unsigned proxy_status; /* HTTP status with which the operator's proxy refused */
+	char *head;	       /* bytes read from the client so far */
+	size_t head_n;
+	/* enum wire_protocol that a client of the proxy port speaks; 0: not a proxy client */
+	uint8_t protocol;
+	uint8_t stage;	  /* enum head_stage */
+	bool replied;	  /* the client of the proxy port has received its answer */
+	char host[256];	  /* the host that the client requested, if no rule names it */
+	bool half_closed; /* the client has half-closed and sends no more bytes */
+	/* egress has asked the resolver for the name, or the supervisor for a socket */
+	bool sent;
+	uint8_t resolvers_lost; /* resolvers that ended before they answered this flow */
+	char dropped[256];	/* text of the addresses that the address check refused */
+};
+
+/* Flags of flow.side[]. */
+enum { READABLE = 1u << 0, HUNG_UP = 1u << 1, AT_END = 1u << 2, SHUT = 1u << 3 };
+
+struct flow {
+	enum kind kind;
+	uint8_t state;	 /* enum flow_state */
+	uint8_t way;	 /* enum reach_way */
+	uint8_t reason;	 /* enum cap_reason, if a decision refused it */
+	uint8_t side[2]; /* READABLE and so on; 0 is the client, 1 the server */
+	bool queued, proxy, publish, for_reader;
+	int fd[2];
+	uint16_t port;
+	uint32_t id;
+	struct quota_bill bill; /* rules that pay for the bytes; entry SIZE_MAX: none */
+	/* for a flow that the reader requested: the id that the reader chose */
+	uint32_t reader_id;
+	struct sv host;
+	uint64_t bytes[2]; /* bytes sent by the client [0] and the server [1] */
+	uint64_t started_us;
+	struct transfer *moving[2];
+	struct setup *setup;	  /* NULL: the flow is a tunnel */
+	struct flow *next, *prev; /* neighbours in egress.flows or egress.waiting */
+	struct flow *queue;	  /* next flow in egress.queue */
+};
+
+/* Returns the side of the flow that is inside the session. */
+static inline unsigned flow_inner(const struct flow *f)
+{
+	return f->publish ? 1 : 0;
+}
+
+/* flow.c */
+void flow_accept(struct egress *e, struct listener *l);
+void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events);
+/* decides about a flow whose host, port and way are known */
+void flow_decide(struct egress *e, struct flow *f);
+void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+		 const char *why);
+void flow_answered(struct egress *e, uint32_t id, uint32_t answer);
+void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to);
+/* Ends a flow. @why is the reason of a denial; NULL: the flow ended regularly. */
+void flow_close(struct egress *e, struct flow *f, bool reset, const char *why);
+/* Resets a flow for a reason that is not a denial. */
+void flow_cut(struct egress *e, struct flow *f, const char *why);
+void flow_timers(struct egress *e);
+void flow_inside(struct egress *e, uint32_t id, int fd);
+void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
+struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
+void flow_drop(struct egress *e, struct flow *f); /* closes the flow without an event */
+struct flow *flow_by_id(struct egress *e, uint32_t id);
+
+/* tunnel.c */
+void tunnel_run(struct egress *e, struct flow *f);
+void tunnel_free(struct egress *e, struct flow *f);
+
+/* dial.c */
+void dial_start(struct egress *e, struct flow *f);
+void dial_resolved(struct egress *e, const struct resolve_answer *a);
+void dial_event(struct egress *e, struct attempt *a, uint32_t events);
+void dial_timer(struct egress *e, struct flow *f);
+void dial_stop(struct egress *e, struct flow *f);
+void dial_ask_all(struct egress *e);
+void dial_ask_again(struct egress *e);
+
+/* upstream.c: connections through the operator's proxy */
+must_check bool egress_upstream_applies(const struct egress *e, struct setup *s);
+must_check bool egress_upstream_request(const struct egress *e, struct attempt *a);
+enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
+must_check enum upstream_state egress_upstream_receive(struct egress *e, struct attempt *a,
+						       uint32_t events);
+
+/* client_head.c: the client's first bytes, which name the destination */
+void egress_head_read(struct egress *e, struct flow *f);
+void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
+void egress_head_accepted(struct flow *f);
+/* Returns a permanent copy of @host, a name that some rule reaches. Empty: too many names. */
+struct sv egress_head_intern(struct egress *e, struct sv host);
+
+/* reader.c: flows whose requests the reader reads */
+void reader_hand_over(struct egress *e, struct flow *f);
+void reader_receive(struct egress *e);
+void reader_attached(struct egress *e);
+void reader_send_last(struct egress *e); /* tells the reader that no more clients will come */
+void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
+		    const char *why);
+
+#endif

@@ -1,0 +1,149 @@
+#include "egress/egress_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "egress/reader.h"
+
+#include "base/banned.h"
+
+static bool send_reader(const struct egress *e, const struct reader_message *m, const char *bytes,
+			int fd)
+{
+	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof(*m) },
+				{ (void *)(uintptr_t)bytes, m->bytes_n } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct msghdr h = { .msg_iov = iov, .msg_iovlen = m->bytes_n ? 2 : 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		h.msg_control = &control;
+		h.msg_controllen = sizeof(control);
+	}
+	return sendmsg(e->reader.fd, &h, MSG_NOSIGNAL) == (ssize_t)(sizeof(*m) + m->bytes_n);
+}
+
+/*
+ * Makes a flow wait for a reader. The supervisor starts no reader while no rule needs one, so a
+ * plain HTTP request to the proxy port may be the first to need a reader.
+ */
+static void wait_for_reader(struct egress *e, struct flow *f)
+{
+	f->state = FLOW_UNREAD;
+	f->setup->limit_ms = e->now_ms + HEAD_MS;
+	flow_set_due(e, f, f->setup->limit_ms);
+	if (!e->reader.wanted)
+		egress_notify(e, EGRESS_WANT_READER, 0, NULL, 0);
+	e->reader.wanted = true;
+}
+
+void reader_attached(struct egress *e)
+{
+	struct flow *next;
+
+	e->reader.wanted = false;
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (f->state == FLOW_UNREAD)
+			reader_hand_over(e, f);
+	}
+}
+
+/* Hands the flow's client connection to the reader. */
+void reader_hand_over(struct egress *e, struct flow *f)
+{
+	struct reader_message m = { .type = READER_TAKE,
+				    .id = f->id,
+				    .port = f->port,
+				    .proxy = f->proxy && !f->setup->replied,
+				    .tls = reach_is_tls(&e->reach, f->host, f->port),
+				    .bytes_n = (uint32_t)f->setup->head_n };
+
+	if (e->reader.fd < 0) {
+		wait_for_reader(e, f);
+		return;
+	}
+	egress_copy_text(m.host, sizeof(m.host), f->host);
+	if (!send_reader(e, &m, f->setup->head, f->fd[0])) {
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
+		return;
+	}
+	flow_drop(e, f);
+}
+
+void reader_send_last(struct egress *e)
+{
+	const struct reader_message m = { .type = READER_LAST };
+
+	if (e->reader.fd >= 0)
+		(void)send_reader(e, &m, NULL, -1);
+}
+
+/* Dials a server for the reader, as a flow without a client connection. */
+static void on_dial(struct egress *e, const struct reader_message *m)
+{
+	const struct sv host = { m->host, strnlen(m->host, sizeof(m->host)) };
+	struct flow *f = flow_for_reader(e, m->id);
+	struct sv kept = SV("");
+
+	if (f && reach_way(&e->reach, host, m->port) != REACH_CLOSED)
+		kept = egress_head_intern(e, host);
+	if (!f)
+		return;
+	f->host = kept.n ? kept : host;
+	f->port = m->port;
+	f->way = REACH_READ;
+	if (kept.n == 0)
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, "no rule allows it");
+	else
+		dial_start(e, f);
+}
+
+void reader_receive(struct egress *e)
+{
+	struct reader_message m;
+	const ssize_t n = recv(e->reader.fd, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n != (ssize_t)sizeof(m)) {
+		/*
+		 * The reader has ended, and the connections that it held are closed. The supervisor
+		 * starts another reader and sends its socket.
+		 */
+		close(e->reader.fd);
+		e->reader.fd = -1;
+		return;
+	}
+	if (m.type == READER_DIAL)
+		on_dial(e, &m);
+}
+
+void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
+		    const char *why)
+{
+	struct reader_message m = { .type = READER_DIALLED, .id = f->reader_id };
+	struct buf b = BUF_INIT(64);
+
+	if (to)
+		cap_addr_print(to, &b);
+	egress_copy_text(m.host, sizeof(m.host), buf_view(&b));
+	egress_copy_text(m.why, sizeof(m.why), sv_from(why));
+	buf_clear(&b);
+	if (fd >= 0)
+		egress_unwatch(e, fd);
+	if (e->reader.fd >= 0)
+		(void)send_reader(e, &m, NULL, fd);
+	if (fd >= 0)
+		close(fd);
+	flow_drop(e, f);
+}

@@ -1,0 +1,239 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "crypto/crypto.h"
+#include "gitnet/git_priv.h"
+
+#include "base/banned.h"
+
+enum { FETCH_MS = 30 * 60 * 1000, SHORT_MS = 60 * 1000, REFS_MAX = 64 << 20 };
+
+/* Options that override the operator's configuration: no hooks, submodules or monitors. */
+#define FIXED                                                                                      \
+	"-c", "core.hooksPath=/dev/null", "-c", "gc.autoDetach=false", "-c",                       \
+		"maintenance.autoDetach=false", "-c", "fetch.recurseSubmodules=false", "-c",       \
+		"submodule.recurse=false", "-c", "core.fsmonitor=false"
+
+static int simple(const struct helper *h, const char *const *argv, struct buf *out,
+		  struct buf *said)
+{
+	const struct run r = { .argv = argv, .out = out, .said = said, .timeout_ms = SHORT_MS };
+
+	return gitnet_run_git(h, &r);
+}
+
+/*
+ * Copies the remote's HEAD to the mirror; HEAD determines which branch a clone checks out.
+ * ls-remote prints "ref: refs/heads/main\tHEAD".
+ */
+static void find_head(const struct helper *h, const char *dir, const struct git_repo *repo)
+{
+	const char *const url = repo->dial.p;
+	const char *ask[] = { dir, FIXED, "ls-remote", "--symref", "--", url, "HEAD", NULL };
+	const char *known[] = { dir, FIXED, "rev-parse", "--verify", "-q", "HEAD", NULL };
+	struct buf out = BUF_INIT(SAID_MAX);
+	struct sv line;
+
+	if (simple(h, known, NULL, NULL) != 0 && simple(h, ask, &out, NULL) == 0) {
+		struct sv rest = buf_view(&out);
+
+		line = sv_cut(&rest, '\n');
+		if (sv_starts(line, SV("ref: "))) {
+			char ref[256];
+
+			line = sv_skip(line, 5);
+			line = sv_cut(&line, '\t');
+			if (gitnet_ref_is_fine(line)) {
+				const char *set[] = {
+					dir, FIXED, "symbolic-ref", "HEAD", ref, NULL
+				};
+
+				(void)snprintf(ref, sizeof(ref), SV_FMT, SV_ARG(line));
+				(void)simple(h, set, NULL, NULL);
+			}
+		}
+	}
+	buf_clear(&out);
+}
+
+static int fetch(const struct helper *h, const char *dir, const struct git_repo *repo,
+		 struct buf *said, struct writ_err *err)
+{
+	const char *const url = repo->dial.p;
+	const char *argv[] = { dir,
+			       FIXED,
+			       "fetch",
+			       "--quiet",
+			       "--prune",
+			       "--no-tags",
+			       "--no-write-fetch-head",
+			       "--",
+			       url,
+			       "+refs/heads/*:refs/heads/*",
+			       "+refs/tags/*:refs/tags/*",
+			       NULL };
+	const struct run r = { .argv = argv, .said = said, .timeout_ms = FETCH_MS };
+	const int status = gitnet_run_git(h, &r);
+
+	if (status != 0)
+		return writ_fail(err, WRIT_E_SYS, 0, "%s",
+				 status < 0 ? "it took too long" : "it cannot be reached");
+	find_head(h, dir, repo);
+	return 0;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/*
+ * Updates the mirror while holding the mirror's lock. Skips the fetch if another process completed
+ * one that began after this request: the mirror is recent enough then.
+ */
+static int fetch_once(const struct helper *h, const char *dir, const char *top,
+		      const struct git_repo *repo, int lock, struct buf *said, struct writ_err *err)
+{
+	const char *init[] = { FIXED, "init", "-q", "--bare", "--template=", "--", top, NULL };
+	struct timespec asked;
+	struct stat st;
+	char head[4096];
+	bool waited;
+	int r;
+
+	clock_gettime(CLOCK_REALTIME, &asked);
+	waited = flock(lock, LOCK_EX | LOCK_NB) < 0;
+	if (waited && flock(lock, LOCK_EX) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "lock the mirror");
+	if (waited && fstat(lock, &st) == 0 && st.st_size > 0 && is_later(&st.st_mtim, &asked))
+		return 0;
+	(void)snprintf(head, sizeof(head), "%s/HEAD", top);
+	if (access(head, F_OK) < 0 && simple(h, init, NULL, said) != 0)
+		return writ_fail(err, WRIT_E_SYS, 0, "its mirror cannot be made");
+	clock_gettime(CLOCK_REALTIME, &asked);
+	r = fetch(h, dir, repo, said, err);
+	/*
+	 * Stamp the lock file with the start of the fetch. A request made before the fetch began is
+	 * served by this mirror, which has everything that existed when the request was made.
+	 */
+	if (r == 0) {
+		const struct timespec when[2] = { asked, asked };
+
+		(void)!ftruncate(lock, 1);
+		(void)futimens(lock, when);
+	}
+	return r;
+}
+
+int mirror_update(const struct helper *h, struct arena *a, const struct git_repo *repo,
+		  const char **ret_dir, struct buf *said, struct writ_err *err)
+{
+	const struct digest d = crypto_sha256(repo->dial);
+	struct buf b = BUF_INIT(128);
+	const char *top, *dir, *file;
+	scoped_fd lock = -1;
+
+	digest_hex(&d, &b);
+	top = arena_fmt(a, SV_FMT "/git/%.40s.git", SV_ARG(h->opt->state), b.p ? b.p : "x");
+	file = arena_fmt(a, SV_FMT "/git/%.40s.lock", SV_ARG(h->opt->state), b.p ? b.p : "x");
+	dir = top ? arena_fmt(a, "--git-dir=%s", top) : NULL;
+	buf_clear(&b);
+	if (!dir || !file)
+		return writ_nomem(err);
+	lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "lock the mirror");
+	*ret_dir = top;
+	return fetch_once(h, dir, top, repo, lock, said, err);
+}
+
+/* --- quarantines for pushes --- */
+
+static int write_at(const char *dir, const char *name, struct sv text, struct writ_err *err)
+{
+	char path[4200];
+	scoped_fd fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "make a quarantine")
+		      : fd_write_all(fd, text, err);
+}
+
+/*
+ * Allows one push at a time per session, because the objects in a quarantine use the operator's
+ * disk.
+ */
+static int one_at_a_time(const struct helper *h, struct arena *a, struct writ_err *err)
+{
+	const char *path = arena_fmt(a, SV_FMT "/push.lock", SV_ARG(h->opt->run));
+	const int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	/* Keep the descriptor open, and thereby the lock held, until this process exits. */
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "wait for another push");
+	return 0;
+}
+
+/*
+ * Creates a quarantine: an empty repository with the mirror's refs, and with the mirror's objects
+ * as an alternate.
+ */
+int gitnet_quarantine_make(const struct helper *h, struct arena *a, const char *mirror,
+			   const char **ret_dir, struct writ_err *err)
+{
+	static const char *const dirs[] = { "", "/refs", "/objects", "/objects/info" };
+	const char *git_dir = arena_fmt(a, "--git-dir=%s", mirror);
+	const char *argv[] = { git_dir, FIXED, "for-each-ref", "--format=%(objectname) %(refname)",
+			       NULL };
+	const char *dir = arena_fmt(a, SV_FMT "/push-%d", SV_ARG(h->opt->run), (int)getpid());
+	const char *alternate = arena_fmt(a, "%s/objects\n", mirror);
+	struct buf refs = BUF_INIT(REFS_MAX);
+	int r = 0;
+
+	if (!git_dir || !dir || !alternate)
+		return writ_nomem(err);
+	r = one_at_a_time(h, a, err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++) {
+		const char *path = arena_fmt(a, "%s%s", dir, dirs[i]);
+
+		if (!path || mkdir(path, 0700) < 0)
+			r = writ_fail(err, WRIT_E_SYS, errno, "make a quarantine");
+	}
+	if (r == 0 && (simple(h, argv, &refs, NULL) != 0 || refs.failed))
+		r = writ_fail(err, WRIT_E_SYS, 0, "its refs cannot be read");
+	if (r == 0)
+		r = write_at(dir, "packed-refs", buf_view(&refs), err);
+	if (r == 0)
+		r = write_at(dir, "HEAD", SV("ref: refs/heads/none\n"), err);
+	if (r == 0)
+		r = write_at(dir, "config",
+			     SV("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"), err);
+	if (r == 0)
+		r = write_at(dir, "objects/info/alternates", sv_from(alternate), err);
+	buf_clear(&refs);
+	*ret_dir = dir;
+	return r;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	(void)remove(path);
+	return 0;
+}
+
+void gitnet_quarantine_remove(const char *dir)
+{
+	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}

@@ -1,0 +1,63 @@
+/* client_priv.h - a connection of the agent, over HTTP/1 or HTTP/2 */
+#ifndef WRIT_L7_CLIENT_PRIV_H
+#define WRIT_L7_CLIENT_PRIV_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "egress/reader.h"
+#include "l7/call_priv.h"
+#include "l7/link_priv.h"
+
+struct client {
+	struct link link; /* must be the first member */
+	uint32_t flow;
+	struct sv host;
+	char host_room[256];
+	uint16_t port;
+	bool proxy, tls, hello_h2, hello_h1;
+	/* the reader closed the connection for a reason that is not a denial */
+	bool cut;
+	struct origin *origin; /* with TLS: the origin whose certificate the client gets */
+	struct client *next_unverified;
+	bool is_unverified; /* the client waits until the server has proved its identity */
+	const char *why;
+	char why_room[96];
+	struct call *calls;
+	uint64_t start_us, up, down;
+
+	/* members for HTTP/1: */
+	struct call *call;
+	struct http1_find find;
+	struct http1_body body;
+	size_t discarded;
+	bool last;    /* the reader reads no further request from this client */
+	bool chunked; /* the response is sent with chunked framing */
+
+	/* members for HTTP/2: */
+	nghttp2_session *h2;
+	uint64_t frames, resets, streams, moved;
+	size_t block; /* bytes of an unfinished header block */
+	bool in_block;
+};
+
+struct client *client_new(struct l7 *l, const struct reader_message *m, int fd);
+void client_step(struct client *c);
+void client_free(struct client *c);
+/* continues a client that waited for a server; @why NULL: the server is verified */
+void client_verified(struct client *c, const char *why);
+/* sets the recorded reason for closing, and does not close yet */
+void client_close(struct client *c, const char *why);
+/* Continues sending a response that has more bytes or has ended. */
+void client_more(struct call *k);
+
+void client_h1_step(struct client *c);
+void client_h1_interim(struct call *k, const struct http1_response *r);
+void client_h1_answer(struct call *k, const struct http1_response *r, const struct http1_send *how);
+void client_h2_start(struct client *c);
+void client_h2_step(struct client *c);
+void client_h2_interim(struct call *k, const struct http1_response *r);
+void client_h2_answer(struct call *k, const struct http1_response *r, const struct http1_send *how);
+void client_h2_wake(struct call *k);
+void client_h2_consume(struct call *k, size_t n);
+
+#endif

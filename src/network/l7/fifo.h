@@ -1,0 +1,39 @@
+/*
+ * fifo.h - a bounded queue of bytes
+ *
+ * Reads:  bytes of the caller
+ * Writes: heap memory of the queue
+ * Next:   link.c fills and empties queues, the codecs read the front of a queue
+ */
+#ifndef WRIT_L7_FIFO_H
+#define WRIT_L7_FIFO_H
+
+#include "base/sv.h"
+
+struct fifo {
+	char *p;
+	size_t at, n, room, max;
+	bool wipe; /* overwrite bytes that leave the queue, because they contain a secret */
+};
+
+#define FIFO_INIT(maximum)                                                                         \
+	{                                                                                          \
+		.max = (maximum)                                                                   \
+	}
+
+/* returns the queued bytes; valid until the next call that changes the queue */
+struct sv fifo_view(const struct fifo *f);
+size_t fifo_left(const struct fifo *f);
+/* adds all of @bytes, or none if the queue has too little room */
+must_check bool fifo_add(struct fifo *f, struct sv bytes);
+void fifo_drop(struct fifo *f, size_t n);
+void fifo_clear(struct fifo *f); /* frees the queue's memory; @max stays */
+
+/*
+ * Returns space for up to @want bytes at the end of the queue. The caller writes bytes to the space
+ * and calls fifo_took() to add them.
+ */
+must_check char *fifo_space(struct fifo *f, size_t want, size_t *ret_n);
+void fifo_took(struct fifo *f, size_t n);
+
+#endif

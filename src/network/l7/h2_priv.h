@@ -1,0 +1,37 @@
+/* h2_priv.h - conversion of heads between HTTP/2 and the common parser */
+#ifndef WRIT_L7_H2_PRIV_H
+#define WRIT_L7_H2_PRIV_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "l7/call_priv.h"
+#include "l7/link_priv.h"
+
+/* A header list for nghttp2. */
+struct nvs {
+	nghttp2_nv v[L7_FIELDS + L7_SET_MAX + 8];
+	size_t n;
+	struct buf names; /* field names in lower case; @name_at has the offsets */
+	struct {
+		size_t at, n;
+	} name_at[L7_FIELDS + L7_SET_MAX + 8];
+};
+
+/* Adds a field to the header block of a request. */
+void h2_field(struct call *c, struct sv name, struct sv value);
+/* Appends a field as an HTTP/1 line; returns false if the field is invalid. */
+must_check bool h2_line(struct buf *b, struct sv name, struct sv value);
+/* Parses the collected fields as a request. Returns 0; or returns an HTTP status and sets @why. */
+unsigned h2_request(struct call *c, bool end, const char **why);
+void h2_request_nvs(struct call *c, struct nvs *v);
+void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
+		     char room[24]);
+void h2_nvs_clear(struct nvs *v);
+/* Converts trailers to a header list. @lines have the form that http1_body_next() collects. */
+void h2_trailer_nvs(struct sv lines, struct nvs *v);
+/* Checks trailer lines by the rules of HTTP/1 and appends them to @to. */
+must_check bool h2_trailers(struct sv lines, struct buf *to);
+/* Moves the output of nghttp2 to the link. */
+void h2_flush(nghttp2_session *s, struct link *k);
+
+#endif

@@ -1,0 +1,203 @@
+/* Messages that the reader receives from the supervisor and from egress. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "l7/l7_priv.h"
+
+#include "base/banned.h"
+
+bool l7_egress_dial(struct l7 *l, const struct origin *o, uint32_t id)
+{
+	struct reader_message m = { .type = READER_DIAL, .id = id, .port = o->port };
+	ssize_t n;
+
+	if (l->offline)
+		return true;
+	if (o->host.n >= sizeof(m.host))
+		return false;
+	memcpy(m.host, o->host.p, o->host.n);
+	do {
+		n = send(l->egress, &m, sizeof(m), MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(m);
+}
+
+struct reader_packet {
+	struct reader_message m;
+	char bytes[READER_BYTES];
+};
+
+/*
+ * Receives a message of egress. Returns 1 for a message, 0 at the end of the stream, -1 if no
+ * message is waiting.
+ */
+static int receive(int socket, struct reader_packet *h, int *ret_fd)
+{
+	struct iovec iov = { h, sizeof(*h) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	*ret_fd = -1;
+	do {
+		n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return -1;
+	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	if (n < (ssize_t)sizeof(h->m) || h->m.bytes_n > READER_BYTES ||
+	    (size_t)n != sizeof(h->m) + h->m.bytes_n) {
+		if (*ret_fd >= 0)
+			close(*ret_fd);
+		return 0;
+	}
+	h->m.host[sizeof(h->m.host) - 1] = h->m.why[sizeof(h->m.why) - 1] = 0;
+	return 1;
+}
+
+static void on_client(struct l7 *l, const struct reader_packet *h, int fd)
+{
+	struct client *c;
+
+	if (fd < 0)
+		return;
+	c = client_new(l, &h->m, fd);
+	if (c && !fifo_add(&c->link.first, (struct sv){ h->bytes, h->m.bytes_n }))
+		l7_link_kill(&c->link);
+}
+
+void l7_egress_receive(struct l7 *l)
+{
+	struct reader_packet *h = malloc(sizeof(*h));
+	int fd, r = h ? 1 : 0;
+
+	while (r == 1) {
+		r = receive(l->egress, h, &fd);
+		if (r != 1)
+			break;
+		if (fd >= 0)
+			(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+		switch ((enum reader_type)h->m.type) {
+		case READER_TAKE:
+			on_client(l, h, fd);
+			break;
+		case READER_DIALLED:
+			origin_dialled(l, &h->m, fd);
+			break;
+		case READER_LAST:
+			l->finish.last = true;
+			break;
+		case READER_NOTHING:
+		case READER_DIAL:
+			if (fd >= 0)
+				close(fd);
+			break;
+		}
+	}
+	free(h);
+	if (r == 0)
+		l->stop = true;
+}
+
+/* --- messages of the supervisor --- */
+
+/*
+ * Adds or revokes a grant. Entries of the set keep their index, because calls refer to entries by
+ * index.
+ */
+static void on_rule(struct l7 *l, const struct egress_message *m)
+{
+	struct cap_set *set = &l->settings.set;
+	struct cap_entry entry = { .rule = RULE_NONE };
+	struct writ_err err;
+
+	/*
+	 * SECURITY: a message that cannot be parsed may be a revocation. Stop the reader, rather
+	 * than keep a grant that the operator revoked.
+	 */
+	if (cap_parse(&l->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
+	    0) {
+		l->stop = true;
+		return;
+	}
+	if (m->type == EGRESS_GRANT) {
+		struct cap_entry *to = vec_push(&l->arena, &set->caps);
+
+		if (to)
+			*to = entry;
+		return;
+	}
+	for (size_t i = 0; i < set->caps.n; i++)
+		if (set->caps.v[i].rule == RULE_NONE &&
+		    sv_eq(set->caps.v[i].cap.text, entry.cap.text))
+			set->caps.v[i].cap = (struct cap){ 0 };
+}
+
+/* Ends the calls whose grant was revoked. */
+static void end_revoked(struct l7 *l)
+{
+	for (struct link *k = l->links; k; k = k->next) {
+		struct client *c = (struct client *)k;
+
+		for (struct call *q = k->what == LINK_CLIENT ? c->calls : NULL; q; q = q->next)
+			if (q->charged && q->verdict.bill.entry < l->settings.set.caps.n &&
+			    l->settings.set.caps.v[q->verdict.bill.entry].cap.action == CAP_NONE &&
+			    !q->resp.ended)
+				call_fail(q, "the rule that allowed it was taken back");
+	}
+}
+
+void l7_supervisor_receive(struct l7 *l)
+{
+	struct egress_message m;
+	int fds[EGRESS_FDS];
+	size_t n;
+	int r;
+
+	while ((r = egress_receive(l->supervisor, &m, fds, &n)) == 1) {
+		for (size_t i = 0; i < n; i++)
+			close(fds[i]);
+		switch ((enum egress_type)m.type) {
+		case EGRESS_ANSWER:
+			call_asked(l, m.id, m.count != 0);
+			break;
+		case EGRESS_GRANT:
+			on_rule(l, &m);
+			break;
+		case EGRESS_REVOKE:
+			on_rule(l, &m);
+			end_revoked(l);
+			break;
+		case EGRESS_FINISH:
+			l7_finish_begin(l, m.count);
+			break;
+		case EGRESS_NOTHING:
+		case EGRESS_LISTENERS:
+		case EGRESS_BOUND:
+		case EGRESS_RESOLVER:
+		case EGRESS_READER:
+		case EGRESS_BIND:
+		case EGRESS_WANT_RESOLVER:
+		case EGRESS_WANT_READER:
+		case EGRESS_ASK:
+		case EGRESS_EVENT:
+		case EGRESS_GIT:
+		case EGRESS_READY:
+		case EGRESS_FINISHED:
+			break;
+		}
+	}
+	if (r == 0)
+		l->stop = true;
+}

@@ -1,0 +1,34 @@
+/*
+ * probe_tmp.h - one private directory for trials, and its complete removal
+ *
+ * Reads:  $TMPDIR
+ * Writes: the directory it made, and nothing outside it
+ * Next:   probe.c
+ *
+ * The janitor is a separate process that makes the directory and removes it, together with the
+ * trials' cgroups, when the prober is done or dead. Killing the prober therefore leaves nothing
+ * behind, and no signal has to be blocked.
+ */
+#ifndef WRIT_FACTS_PROBE_TMP_H
+#define WRIT_FACTS_PROBE_TMP_H
+
+#include <sys/types.h>
+
+#include "facts/probe_priv.h"
+
+struct janitor {
+	pid_t pid; /* pid of the janitor; 0: not running */
+	int fd;
+};
+
+/*
+ * Starts the janitor. The janitor makes a directory below @wanted (may be NULL), $TMPDIR, /var/tmp
+ * or /tmp: below the first that is writable and on disk, otherwise below the first that is
+ * writable. p->dir is the path of the directory, "" if none could be made.
+ */
+void facts_janitor_start(const char *wanted, struct probe *p, struct janitor *ret_k);
+
+/* Ends the janitor after all trials: the janitor removes the directory without following links. */
+void facts_janitor_end(struct janitor *k);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * env.h - the machine as the policy language sees it
+ *
+ * Reads:  nothing; locate/ implements the callbacks, tests answer from a table
+ * Writes: nothing
+ * Next:   lang/policy.h
+ */
+#ifndef WRIT_LANG_ENV_H
+#define WRIT_LANG_ENV_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "lang/diag.h"
+
+enum path_kind { PATH_MISSING = 0, PATH_FILE, PATH_DIR, PATH_OTHER };
+
+/*
+ * State of a path at the time of the lookup. The physical path has no symbolic links; for a missing
+ * path it is the physical name of the deepest existing ancestor followed by the missing rest.
+ */
+struct policy_path {
+	enum path_kind kind;
+	struct sv physical; /* path without links, in the arena given to the call */
+};
+
+/*
+ * The git directory of a workspace whose git directory is elsewhere: a linked worktree or a
+ * submodule.
+ */
+struct policy_repository {
+	struct sv git; /* physical path of the git directory; empty: no such directory */
+	/*
+	 * Name of this worktree below git/worktrees; empty: the whole git directory belongs to this
+	 * worktree.
+	 */
+	struct sv worktree;
+	VEC(struct sv) others; /* names of the other existing worktrees of the repository */
+	/* listing the other worktrees failed: the policy must not grant creation of worktrees */
+	bool closed;
+};
+
+/* Access of the pure modules to the machine. Tests implement these callbacks with a table. */
+struct policy_ops {
+	/*
+	 * Looks up a path. Unusual paths count as PATH_MISSING. Returns false only if memory runs
+	 * out.
+	 */
+	bool (*lookup)(void *ctx, struct arena *a, struct sv path, struct policy_path *ret);
+	/*
+	 * Finds the physical path of the program that a shell would run for @name; an empty view if
+	 * there is no such program.
+	 */
+	bool (*program)(void *ctx, struct arena *a, struct sv name, struct sv *ret);
+	/*
+	 * Reads the policy file @name, as written in a file of directory @dir; @dir and @name as in
+	 * struct source. *@ret_id is equal for two names of the same file.
+	 */
+	int (*read)(void *ctx, struct arena *a, struct sv dir, struct sv name,
+		    struct source *ret_src, struct sv *ret_id, struct writ_err *err);
+	void *ctx;
+	/*
+	 * Finds a git directory outside the workspace. NULL: workspaces never have such a git
+	 * directory. Returns false if memory runs out.
+	 */
+	bool (*repository)(void *ctx, struct arena *a, struct sv workspace,
+			   struct policy_repository *ret);
+};
+
+struct policy_var {
+	struct sv name, value;
+};
+
+struct policy_env {
+	const struct policy_ops *ops;
+	struct sv workspace;  /* physical path of the workspace; empty if there is no workspace */
+	struct sv home;	      /* physical path of the operator's real home; may be empty */
+	struct sv realm;      /* realm of this machine, "l-..." */
+	const struct sv *own; /* physical directories of writ's own files */
+	size_t own_n;
+	const struct policy_var *vars; /* values of variables for $NAME in paths */
+	size_t vars_n;
+	/* Physical directory of the command's own files; base makes this directory readable. */
+	struct sv program;
+	/* socket that a policy with `allow agent` may connect to; may be empty */
+	struct sv agent_socket;
+	/* a missing path is only a warning, because the policy is examined, not run */
+	bool missing_ok;
+	/*
+	 * Paths in the policy are paths of another machine: do not look them up; a final slash
+	 * means a directory.
+	 */
+	bool elsewhere;
+};
+
+#endif

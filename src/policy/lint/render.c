@@ -1,0 +1,255 @@
+#include <string.h>
+
+#include "codec/json.h"
+#include "lint/check_priv.h"
+
+#include "base/banned.h"
+
+enum { LINE_MAX_BYTES = 4096, LINE_COLUMNS = 160 };
+
+/* Does the character reorder, hide or imitate text on a terminal? */
+static bool is_deceptive(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xad || cp == 0x61c ||
+	       (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202e) ||
+	       (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff || (cp >= 0xfff9 && cp <= 0xfffb) ||
+	       (cp >= 0xe0000 && cp <= 0xe0fff) || (cp >= 0xe000 && cp <= 0xf8ff);
+}
+
+/* Decodes a code point of UTF-8; returns 1 and code point 0 for a malformed byte. */
+static size_t decode(struct sv s, uint32_t *ret_cp)
+{
+	const uint8_t b = (uint8_t)s.p[0];
+	const size_t n = b < 0x80   ? 1
+			 : b < 0xc0 ? 0
+			 : b < 0xe0 ? 2
+			 : b < 0xf0 ? 3
+			 : b < 0xf8 ? 4
+				    : 0;
+	uint32_t cp = n == 1 ? b : b & (0x7fu >> n);
+
+	if (!n || n > s.n) {
+		*ret_cp = 0;
+		return 1;
+	}
+	for (size_t i = 1; i < n; i++)
+		cp = cp << 6 | ((uint8_t)s.p[i] & 0x3f);
+	*ret_cp = cp;
+	return n;
+}
+
+/* Appends @s on one line, without characters that could move the cursor of the terminal. */
+static void put_safe(struct buf *b, struct sv s, size_t columns)
+{
+	while (s.n && columns--) {
+		uint32_t cp;
+		const size_t n = decode(s, &cp);
+
+		if (cp == '\t')
+			buf_ch(b, ' ');
+		else if (is_deceptive(cp))
+			buf_ch(b, '?');
+		else
+			buf_add(b, s.p, n);
+		s = sv_skip(s, n);
+	}
+	if (s.n)
+		buf_str(b, "...");
+}
+
+static bool has_secret(const struct lint_finding *f)
+{
+	return f->rule == lint_rule_row(R_SECRET_LITERAL);
+}
+
+/*
+ * Cache of the source line shown last. Findings are in order, so the printer reads the file once.
+ */
+struct source {
+	const struct lint_file *file;
+	struct sv rest; /* text of the file from the start of line @number */
+	uint32_t number;
+	struct buf shown; /* line @number with secrets masked, or empty */
+};
+
+/* Replaces the ranges of secret findings on this line with stars. */
+static void mask_findings(const struct lint_file *file, uint32_t number, struct sv line,
+			  struct buf *b)
+{
+	uint32_t column = 1;
+
+	while (line.n) {
+		uint32_t cp;
+		const size_t n = decode(line, &cp);
+		bool hide = false;
+
+		for (size_t i = 0; i < file->n; i++) {
+			const struct lint_finding *f = &file->findings[i];
+
+			hide = hide || (f->line == number && has_secret(f) && column >= f->column &&
+					column < f->column + f->width);
+		}
+		if (hide)
+			buf_ch(b, '*');
+		else
+			buf_add(b, line.p, n);
+		line = sv_skip(line, n);
+		column++;
+	}
+}
+
+/* Loads line @number into the cache. */
+static void show_line(struct source *src, uint32_t number)
+{
+	scoped_buf starred = BUF_INIT(2 * LINE_MAX_BYTES);
+	struct sv line;
+
+	if (src->number == number)
+		return;
+	if (!src->number || number < src->number) {
+		src->rest = src->file->text;
+		src->number = 1;
+	}
+	for (; src->number < number && src->rest.n; src->number++)
+		(void)sv_cut(&src->rest, '\n');
+	src->number = number;
+	buf_clear(&src->shown);
+	line = sv_sub(src->rest, 0, sv_find(src->rest, '\n'));
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (line.n > LINE_MAX_BYTES)
+		return;
+	mask_findings(src->file, number, line, &starred);
+	lint_secret_mask(buf_view(&starred), &src->shown);
+	if (starred.failed || src->shown.failed)
+		buf_clear(&src->shown);
+}
+
+static void put_source(struct source *src, const struct lint_finding *f, struct buf *b)
+{
+	uint32_t width = f->width;
+
+	show_line(src, f->line);
+	if (!src->shown.n || f->column > LINE_COLUMNS)
+		return;
+	buf_fmt(b, "%5u | ", f->line);
+	put_safe(b, buf_view(&src->shown), LINE_COLUMNS);
+	if (width > LINE_COLUMNS - f->column + 1)
+		width = LINE_COLUMNS - f->column + 1;
+	buf_str(b, "\n      | ");
+	buf_fill(b, ' ', f->column - 1);
+	buf_ch(b, '^');
+	buf_fill(b, '~', width - 1);
+	buf_ch(b, '\n');
+}
+
+void lint_message(const struct lint_finding *f, struct buf *b)
+{
+	buf_str(b, f->rule->title);
+	if (f->detail.n)
+		buf_str(b, ": ");
+	buf_sv(b, f->detail);
+}
+
+void lint_print_text(const struct lint_file *file, struct buf *b)
+{
+	struct source src = { .file = file, .shown = BUF_INIT(4 * LINE_MAX_BYTES) };
+	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
+
+	if (file->error) {
+		put_safe(b, file->name, SIZE_MAX);
+		buf_fmt(b, ": error: %s\n", file->error);
+	}
+	for (size_t i = 0; i < file->n; i++) {
+		const struct lint_finding *f = &file->findings[i];
+
+		put_safe(b, file->name, SIZE_MAX);
+		if (f->line)
+			buf_fmt(b, ":%u:%u", f->line, f->column);
+		buf_fmt(b, ": %s: ", lint_severity_name(f->rule->severity));
+		lint_message(f, &message);
+		put_safe(b, buf_view(&message), SIZE_MAX);
+		buf_clear(&message);
+		if (f->where.n) {
+			buf_str(b, " (");
+			put_safe(b, f->where, SIZE_MAX);
+			buf_ch(b, ')');
+		}
+		buf_fmt(b, " [%s %s]\n", f->rule->id, f->rule->name);
+		if (f->line)
+			put_source(&src, f, b);
+		buf_fmt(b, "  why: %s\n  fix: %s\n", f->rule->why, f->rule->fix);
+	}
+	buf_clear(&src.shown);
+}
+
+static void put_member(struct buf *b, const char *key, const char *value)
+{
+	buf_fmt(b, "\"%s\":", key);
+	json_put_str(b, sv_from(value));
+}
+
+static void put_guarantees(struct buf *b, uint32_t set)
+{
+	bool first = true;
+
+	buf_ch(b, '[');
+	for (unsigned g = 0; g < G_COUNT; g++) {
+		if (!(set & (1u << g)))
+			continue;
+		buf_str(b, first ? "" : ",");
+		json_put_str(b, sv_from(guarantee_name((enum guarantee)g)));
+		first = false;
+	}
+	buf_ch(b, ']');
+}
+
+static void put_finding(struct buf *b, const struct lint_finding *f)
+{
+	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
+
+	buf_ch(b, '{');
+	put_member(b, "rule", f->rule->id);
+	buf_ch(b, ',');
+	put_member(b, "name", f->rule->name);
+	buf_ch(b, ',');
+	put_member(b, "severity", lint_severity_name(f->rule->severity));
+	buf_fmt(b, ",\"line\":%u,\"column\":%u,\"where\":", f->line, f->column);
+	json_put_str(b, f->where);
+	buf_str(b, ",\"message\":");
+	lint_message(f, &message);
+	json_put_str(b, buf_view(&message));
+	buf_ch(b, ',');
+	put_member(b, "why", f->rule->why);
+	buf_ch(b, ',');
+	put_member(b, "fix", f->rule->fix);
+	buf_str(b, ",\"endangers\":");
+	put_guarantees(b, f->rule->endangers);
+	buf_ch(b, '}');
+}
+
+void lint_print_json(const struct lint_file *files, size_t n, struct buf *b)
+{
+	size_t count[LINT_SEVERITY_COUNT] = { 0 };
+
+	buf_str(b, "{\"version\":1,\"files\":[");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(b, i ? ",{\"file\":" : "{\"file\":");
+		json_put_str(b, files[i].name);
+		buf_ch(b, ',');
+		put_member(b, "format", lint_format_name(files[i].format));
+		if (files[i].error) {
+			buf_ch(b, ',');
+			put_member(b, "error", files[i].error);
+		}
+		buf_str(b, ",\"findings\":[");
+		for (size_t j = 0; j < files[i].n; j++) {
+			buf_str(b, j ? ",\n" : "\n");
+			put_finding(b, &files[i].findings[j]);
+			count[files[i].findings[j].rule->severity]++;
+		}
+		buf_str(b, "]}");
+	}
+	buf_fmt(b, "],\"summary\":{\"error\":%zu,\"warning\":%zu,\"info\":%zu}}\n",
+		count[LINT_ERROR], count[LINT_WARNING], count[LINT_INFO]);
+}

@@ -1,0 +1,161 @@
+#include "lint/check_priv.h"
+
+#include "base/banned.h"
+
+/* Credential stores that a sandbox must deny. */
+static const char *const must_deny[] = { "/.ssh",  "/.aws",    "/.gnupg",
+					 "/.kube", "/.docker", "/.netrc" };
+
+/*
+ * Files that programs outside the sandbox read and obey; lint_config_path() compares whole
+ * segments.
+ */
+static const char *const config_names[] = {
+	".claude",
+	".claude.json",
+	".codex",
+	".cursor",
+	".gemini",
+	".mcp.json",
+	".vscode",
+	".idea",
+	".devcontainer",
+	".git",
+	".gitconfig",
+	".gitmodules",
+	".envrc",
+	".bashrc",
+	".bash_profile",
+	".bash_login",
+	".profile",
+	".zshrc",
+	".zshenv",
+	".zprofile",
+	".ssh",
+	".npmrc",
+	".local/bin",
+	".config/git",
+	".config/fish",
+	".config/autostart",
+	".config/systemd",
+	".config/writ",
+	NULL,
+};
+
+/* Returns the path of a list entry, which is a string or an object with a path. */
+static const struct node *path_of(const struct node *i)
+{
+	return i->kind == NODE_MAP ? lint_get(i, "path") : i;
+}
+
+static void check_socket(struct check *c, const struct node *at)
+{
+	const struct sv path = lint_unglob(lint_text(at));
+	const enum host_path p = lint_host_path(path);
+
+	if (p == HOST_PATH_ROOT || p == HOST_PATH_SYSTEM || p == HOST_PATH_HOME)
+		lint_found(c, R_ANY_UNIX_SOCKET, at, path);
+	else
+		(void)lint_host_path_check(c, at, path);
+}
+
+void lint_sandbox_network(struct check *c, const struct node *network)
+{
+	const struct node *hosts = lint_get(network, "allowedDomains");
+	const struct node *sockets = lint_get(network, "allowUnixSockets");
+	const struct node *all = lint_get(network, "allowAllUnixSockets");
+
+	for (const struct node *i = lint_first(hosts); i; i = lint_next(hosts, i))
+		lint_host_check(c, i, lint_text(i));
+	for (const struct node *i = lint_first(sockets); i; i = lint_next(sockets, i))
+		if (path_of(i))
+			check_socket(c, path_of(i));
+	if (lint_true(all))
+		lint_found(c, R_ANY_UNIX_SOCKET, all, all->key);
+}
+
+static bool names_config(struct sv path)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		if (i && path.p[i - 1] != '/')
+			continue;
+		for (const char *const *n = config_names; *n; n++) {
+			const struct sv rest = sv_skip(path, i), name = sv_from(*n);
+
+			if (sv_starts(rest, name) && (rest.n == name.n || rest.p[name.n] == '/'))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool lint_config_path(struct sv path)
+{
+	const struct sv p = lint_unglob(path);
+	const enum host_path place = lint_host_path(p);
+
+	if (sv_is(p, "*") || !p.n) /* the path is relative, so inside the workspace */
+		return false;
+	return place == HOST_PATH_ROOT || place == HOST_PATH_HOME || place == HOST_PATH_SYSTEM ||
+	       names_config(p);
+}
+
+void lint_sandbox_writes(struct check *c, const struct node *paths)
+{
+	for (const struct node *i = lint_first(paths); i; i = lint_next(paths, i)) {
+		const struct node *path = path_of(i);
+
+		if (path && lint_config_path(lint_text(path)))
+			lint_found(c, R_CONFIG_WRITABLE, path, lint_text(path));
+	}
+}
+
+/* Returns the path in the permission rule "Read(~/.ssh)", or an empty view. */
+static struct sv read_rule(struct sv rule)
+{
+	if (!lint_starts(rule, "Read(") || !lint_ends(rule, ")"))
+		return SV("");
+	rule = sv_sub(rule, 5, rule.n - 6);
+	return lint_starts(rule, "//") ? sv_skip(rule, 1) : rule;
+}
+
+static bool is_denied(const char *store, const struct node *filesystem,
+		      const struct node *credentials, const struct node *denied)
+{
+	const struct node *deny = lint_get(filesystem, "denyRead");
+	const struct node *files = lint_get(credentials, "files");
+
+	for (const struct node *i = lint_first(deny); i; i = lint_next(deny, i))
+		if (path_of(i) && lint_host_path_covers(lint_text(path_of(i)), store))
+			return true;
+	for (const struct node *i = lint_first(files); i; i = lint_next(files, i))
+		if (path_of(i) && lint_host_path_covers(lint_text(path_of(i)), store))
+			return true;
+	for (const struct node *i = lint_first(denied); i; i = lint_next(denied, i))
+		if (lint_host_path_covers(read_rule(lint_text(i)), store))
+			return true;
+	return false;
+}
+
+void lint_sandbox_reads(struct check *c, const struct node *at, const struct node *filesystem,
+			const struct node *credentials, const struct node *denied)
+{
+	const struct node *allow = lint_get(filesystem, "allowRead");
+	scoped_buf open = BUF_INIT(256);
+
+	for (size_t i = 0; i < ARRAY_LEN(must_deny); i++)
+		if (!is_denied(must_deny[i], filesystem, credentials, denied))
+			buf_fmt(&open, "%s~%s", open.n ? ", " : "", must_deny[i]);
+	if (open.n)
+		lint_found(c, R_OPEN_READS, at, buf_view(&open));
+	for (const struct node *i = lint_first(allow); i; i = lint_next(allow, i)) {
+		const struct node *path = path_of(i);
+		const enum host_path p =
+			path ? lint_host_path(lint_unglob(lint_text(path))) : HOST_PATH_OTHER;
+
+		if (p == HOST_PATH_CREDENTIAL)
+			lint_found(c, R_CREDENTIAL_READABLE, path, lint_text(path));
+		else if (p == HOST_PATH_HOME || p == HOST_PATH_ROOT)
+			lint_found(c, R_OPEN_READS, path, lint_text(path));
+	}
+}

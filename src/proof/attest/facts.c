@@ -1,0 +1,232 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "attest/attest.h"
+#include "audit/entry.h"
+#include "codec/json.h"
+#include "crypto/crypto.h"
+
+#include "base/banned.h"
+
+static const struct {
+	const char *name, *words;
+} custodies[] = {
+	[CUSTODY_NONE] = { "none", "nobody knows who holds the key" },
+	[CUSTODY_SAME_UID] = { "same-uid", "self-attested (same user holds the key)" },
+	[CUSTODY_OTHER_UID] = { "other-uid",
+				"signed by writ-signer (this user cannot read the key)" },
+};
+
+const char *attest_custody_name(enum custody c)
+{
+	return custodies[c].name;
+}
+
+const char *attest_custody_words(enum custody c)
+{
+	return custodies[c].words;
+}
+
+bool attest_custody_parse(struct sv s, enum custody *ret)
+{
+	for (enum custody c = CUSTODY_SAME_UID; c <= CUSTODY_OTHER_UID; c++)
+		if (sv_is(s, custodies[c].name)) {
+			*ret = c;
+			return true;
+		}
+	return false;
+}
+
+bool attest_is_word(struct sv s)
+{
+	if (s.n == 0 || s.n > ATTEST_ID_MAX || s.p[0] == '.' || s.p[0] == '-')
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = s.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    c != '.' && c != '-')
+			return false;
+	}
+	return true;
+}
+
+struct sv attest_realm(struct sv origin)
+{
+	const struct sv realm = sv_skip(origin, sizeof("writ/log/") - 1);
+
+	return sv_starts(origin, SV("writ/log/")) && attest_is_word(realm) ? realm : SV("");
+}
+
+/*
+ * Decodes an entry of the realm's log. Unknown members are allowed: later versions may add members.
+ */
+static int open_entry(struct sv entry, json_t **ret, struct writ_err *err)
+{
+	int r;
+
+	if (entry.n > ENTRY_PUBLIC_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long");
+	r = cj_decode(entry, ret, err);
+	if (r == 0 && (json_object_get(*ret, "_salt") || json_object_get(*ret, "_sd")))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
+	return r;
+}
+
+static bool is_end(struct sv line, const json_t *o, uint64_t exit_code)
+{
+	const json_t *code = json_object_get(o, "exit");
+
+	return sv_is(entry_event(line), "end") && json_is_integer(code) &&
+	       json_integer_value(code) == (json_int_t)exit_code;
+}
+
+int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
+		      struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	int r = open_entry(entry, &o, err);
+
+	if (r < 0)
+		return r;
+	in = attest_fields_of(o, a, err);
+	attest_member_is(&in, "event", SV("session.start"));
+	f->of.started = attest_member_number(&in, "time");
+	f->of.id = attest_member_word(&in, "session");
+	f->of.custody = attest_member_custody(&in, "custody");
+	f->policy = attest_member_digest(&in, "policy");
+	f->guarantees = attest_member_digest(&in, "plan");
+	f->tier = attest_member_word(&in, "tier");
+	f->adapter = attest_member_word(&in, "adapter");
+	f->version = attest_member_word(&in, "version");
+	return in.failed;
+}
+
+int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	int r = open_entry(entry, &o, err);
+
+	if (r < 0)
+		return r;
+	in = attest_fields_of(o, a, err);
+	f->whole = sv_is(entry_event(entry), "session.end");
+	attest_member_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
+	f->of.finished = attest_member_number(&in, "time");
+	if (!sv_eq(attest_member_word(&in, "session"), f->of.id) && in.failed == 0)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another session than the start");
+	f->of.entries = attest_member_number(&in, "entries");
+	f->of.root = attest_member_digest(&in, "root");
+	f->of.exit = f->whole ? attest_member_number(&in, "exit") : 0;
+	return in.failed;
+}
+
+/* --- the session's own log --- */
+
+static int in_line(uint64_t n, struct writ_err *err)
+{
+	struct writ_err why = *err;
+
+	return writ_fail(err, why.code, why.sys, "line %llu: %.90s", (unsigned long long)n + 1,
+			 why.what);
+}
+
+/* Computes the leaf hash of a log line. With @open the line must equal its own public form. */
+static int leaf_of(struct sv line, bool open, struct digest *ret, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(ENTRY_LINE_MAX);
+	const int r = entry_public(line, &b, err);
+
+	if (r == 0 && open && !sv_eq(line, buf_view(&b)))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "it is not a public form");
+	if (r == 0)
+		*ret = tree_leaf(buf_view(&b));
+	return r;
+}
+
+static int inspect_entry(struct arena *a, struct sv line, uint64_t n, struct attest_facts *f,
+			 void (*each)(void *ctx, const json_t *entry), void *ctx,
+			 struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	const char *program;
+	int r = cj_decode(line, &o, err);
+
+	if (r < 0)
+		return r;
+	if (n == 0 &&
+	    (!sv_is(entry_event(line), "start") || !sv_eq(entry_text(o, "session", a), f->of.id)))
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the start of this session");
+	program = json_string_value(json_object_get(o, "executable"));
+	if (program && f->executable.n == 0 && !arena_sv(a, sv_from(program), &f->executable))
+		return writ_nomem(err);
+	if (each)
+		each(ctx, o);
+	if (f->whole && n + 1 == f->of.entries && !is_end(line, o, f->of.exit))
+		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the end of this session");
+	return 0;
+}
+
+int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct attest_facts *f,
+			void (*each)(void *ctx, const json_t *entry), void *ctx,
+			struct writ_err *err)
+{
+	struct tree_frontier tree = { 0 };
+	struct digest leaf, root, sealed = { 0 };
+	int r = 0;
+
+	while (bytes.n && (f->whole || tree.size < f->of.entries)) {
+		const size_t end = sv_find(bytes, '\n');
+		const struct sv line = sv_sub(bytes, 0, end);
+
+		if (end == SIZE_MAX)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "it has no end");
+		if (r == 0)
+			r = leaf_of(line, open, &leaf, err);
+		if (r == 0 && tree.size == f->of.entries)
+			sealed = tree_frontier_root(&tree);
+		if (r == 0 && tree.size < f->of.entries)
+			r = inspect_entry(a, line, tree.size, f, each, ctx, err);
+		if (r < 0)
+			return in_line(tree.size, err);
+		r = tree_append(&tree, &leaf, NULL, err);
+		if (r < 0)
+			return r;
+		bytes = sv_skip(bytes, line.n + 1);
+	}
+	if (tree.size > f->of.entries && digest_eq(&sealed, &f->of.root))
+		return writ_fail(err, WRIT_E_DENIED, 0, "line %llu and what follows were added",
+				 (unsigned long long)f->of.entries + 1);
+	if (tree.size != f->of.entries)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it has %llu lines, and had %llu",
+				 (unsigned long long)tree.size, (unsigned long long)f->of.entries);
+	if (f->whole && tree.size == 0)
+		return writ_fail(err, WRIT_E_DENIED, 0, "it has no start and no end");
+	root = tree_frontier_root(&tree);
+	if (!digest_eq(&root, &f->of.root))
+		return writ_fail(
+			err, WRIT_E_DENIED, 0,
+			"its lines are not those that were signed: known by their root only");
+	return 0;
+}
+
+int attest_public_entries(struct sv bytes, struct buf *b, struct writ_err *err)
+{
+	uint64_t n = 0;
+
+	for (; bytes.n; n++) {
+		const size_t end = sv_find(bytes, '\n');
+		const struct sv line = sv_sub(bytes, 0, end);
+
+		if (end == SIZE_MAX)
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "line %llu has no end",
+					 (unsigned long long)n + 1);
+		if (entry_public(line, b, err) < 0)
+			return in_line(n, err);
+		buf_ch(b, '\n');
+		bytes = sv_skip(bytes, line.n + 1);
+	}
+	return buf_check(b, err);
+}

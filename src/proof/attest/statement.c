@@ -1,0 +1,213 @@
+#include "attest/statement.h"
+
+#include "codec/json.h"
+#include "crypto/crypto.h"
+
+#include "base/banned.h"
+
+#define IN_TOTO "https://in-toto.io/Statement/v1"
+
+void statement_words(struct statement *s)
+{
+	/*
+	 * Assumptions of a statement. writ itself is among them, no matter who holds the key,
+	 * because the supervisor writes the log.
+	 */
+	static const struct sv assumes[] = { SV_INIT("kernel-not-compromised"),
+					     SV_INIT("root-of-this-host-honest"),
+					     SV_INIT("writ-as-shipped") };
+	/*
+	 * Threats that a statement does not cover. A user who may start sessions can start a
+	 * session that contains only made-up work.
+	 */
+	static const struct sv misses[] = { SV_INIT("covert-channels"),
+					    SV_INIT("root-on-this-host"),
+					    SV_INIT("sessions-this-user-made-up") };
+	static const struct sv self_misses[] = { SV_INIT("covert-channels"),
+						 SV_INIT("root-on-this-host"),
+						 SV_INIT("an-agent-that-got-out"),
+						 SV_INIT("this-user") };
+	const bool self = s->of.custody == CUSTODY_SAME_UID;
+
+	s->assumptions.n = s->not_covered.n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(assumes); i++)
+		s->assumptions.v[s->assumptions.n++] = assumes[i];
+	if (self)
+		s->assumptions.v[s->assumptions.n++] = SV("user-honest");
+	s->not_covered.n = self ? ARRAY_LEN(self_misses) : ARRAY_LEN(misses);
+	for (size_t i = 0; i < s->not_covered.n; i++)
+		s->not_covered.v[i] = self ? self_misses[i] : misses[i];
+}
+
+static json_t *subject(const char *name, const struct digest *d)
+{
+	struct buf hex = BUF_INIT(80);
+	json_t *v;
+
+	digest_hex(d, &hex);
+	v = json_pack("{s:{s:s%},s:s}", "digest", "sha256", hex.p ? hex.p : "", hex.n, "name",
+		      name);
+	buf_clear(&hex);
+	return v;
+}
+
+static json_t *words(const struct statement_words *w)
+{
+	json_t *v = json_array();
+
+	for (size_t i = 0; i < w->n; i++)
+		(void)json_array_append_new(v, json_stringn(w->v[i].p, w->v[i].n));
+	return v;
+}
+
+static json_t *predicate(const struct statement *s)
+{
+	const struct attest_session *of = &s->of;
+	json_t *log = json_pack("{s:s%,s:I,s:I,s:I}", "origin", s->log.origin.p, s->log.origin.n,
+				"size", (json_int_t)s->log.size, "start", (json_int_t)s->log.start,
+				"end", (json_int_t)s->log.end);
+	json_t *evidence = json_pack("{s:I}", "entries", (json_int_t)of->entries);
+	json_t *session =
+		json_pack("{s:s%,s:s%,s:I,s:I,s:I}", "id", of->id.p, of->id.n, "realm", of->realm.p,
+			  of->realm.n, "started", (json_int_t)of->started, "finished",
+			  (json_int_t)of->finished, "exit", (json_int_t)of->exit);
+
+	attest_put_digest(log, "root", &s->log.root);
+	attest_put_digest(evidence, "root", &of->root);
+	return json_pack("{s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "custody",
+			 attest_custody_name(of->custody), "session", session, "evidence", evidence,
+			 "log", log, "assumptions", words(&s->assumptions), "notCovered",
+			 words(&s->not_covered));
+}
+
+int statement_print(const struct statement *s, struct buf *b, struct writ_err *err)
+{
+	scoped_json *o =
+		json_pack("{s:s,s:s,s:[o,o],s:o}", "_type", IN_TOTO, "predicateType",
+			  STATEMENT_PREDICATE, "subject", subject("session.json", &s->manifest),
+			  subject("entries.jsonl", &s->entries), "predicate", predicate(s));
+
+	return o ? cj_encode(o, b, err) : writ_nomem(err);
+}
+
+static int parse_subject(const json_t *list, size_t i, struct sv name, struct arena *a,
+			 struct digest *ret, struct writ_err *err)
+{
+	struct fields in = attest_fields_of(json_array_get(list, i), a, err), digest;
+	struct sv hex;
+
+	if (in.failed)
+		return in.failed;
+	attest_member_is(&in, "name", name);
+	digest = attest_member_object(&in, "digest");
+	if (attest_fields_end(&in) < 0)
+		return in.failed;
+	hex = attest_member_text(&digest, "sha256");
+	if (attest_fields_end(&digest) < 0)
+		return digest.failed;
+	return digest_parse(hex, ret) ? 0
+				      : writ_fail(err, WRIT_E_SYNTAX, 0, "a subject has no digest");
+}
+
+static int parse_words(const json_t *o, const char *key, struct arena *a,
+		       struct statement_words *ret, struct writ_err *err)
+{
+	const json_t *list = json_object_get(o, key);
+	const size_t n = json_array_size(list);
+
+	if (!json_is_array(list) || n > STATEMENT_WORDS)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "member %s is no short list", key);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *v = json_array_get(list, i);
+		const struct sv s = { json_is_string(v) ? json_string_value(v) : "",
+				      json_string_length(v) };
+
+		if (!attest_is_word(s) || !arena_sv(a, s, &ret->v[i]))
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "member %s has what is no word",
+					 key);
+	}
+	ret->n = n;
+	return 0;
+}
+
+static int parse_log(struct fields *in, struct attest_log *ret)
+{
+	struct fields log = attest_member_object(in, "log");
+
+	ret->origin = attest_member_text(&log, "origin");
+	ret->size = attest_member_number(&log, "size");
+	ret->root = attest_member_digest(&log, "root");
+	ret->start = attest_member_number(&log, "start");
+	ret->end = attest_member_number(&log, "end");
+	if (log.failed == 0 && (ret->start >= ret->end || ret->end >= ret->size))
+		return writ_fail(log.err, WRIT_E_SYNTAX, 0, "the indices of the log do not fit");
+	return attest_fields_end(&log);
+}
+
+static int parse_session(struct fields *in, struct attest_session *ret)
+{
+	struct fields session = attest_member_object(in, "session");
+	struct fields evidence = attest_member_object(in, "evidence");
+
+	ret->id = attest_member_word(&session, "id");
+	ret->realm = attest_member_word(&session, "realm");
+	ret->started = attest_member_number(&session, "started");
+	ret->finished = attest_member_number(&session, "finished");
+	ret->exit = attest_member_number(&session, "exit");
+	if (attest_fields_end(&session) < 0)
+		return session.failed;
+	ret->entries = attest_member_number(&evidence, "entries");
+	ret->root = attest_member_digest(&evidence, "root");
+	return attest_fields_end(&evidence);
+}
+
+static int parse_predicate(struct fields *in, struct statement *s)
+{
+	int r;
+
+	if (attest_member_number(in, "schema") != 1 && in->failed == 0)
+		return writ_fail(in->err, WRIT_E_SYNTAX, 0, "it is of another version");
+	s->of.custody = attest_member_custody(in, "custody");
+	if (in->failed)
+		return in->failed;
+	r = parse_session(in, &s->of);
+	if (r == 0)
+		r = parse_log(in, &s->log);
+	if (r == 0)
+		r = parse_words(in->o, "assumptions", in->a, &s->assumptions, in->err);
+	if (r == 0)
+		r = parse_words(in->o, "notCovered", in->a, &s->not_covered, in->err);
+	in->asked += 2;
+	return r == 0 ? attest_fields_end(in) : r;
+}
+
+int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct statement s = { 0 };
+	struct fields in, inner;
+	const json_t *list;
+	int r = bytes.n > ATTEST_TEXT_MAX ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
+					  : cj_decode(bytes, &o, err);
+
+	if (r < 0)
+		return r;
+	in = attest_fields_of(o, a, err);
+	attest_member_is(&in, "_type", SV(IN_TOTO));
+	attest_member_is(&in, "predicateType", SV(STATEMENT_PREDICATE));
+	inner = attest_member_object(&in, "predicate");
+	list = json_object_get(o, "subject");
+	in.asked++;
+	r = attest_fields_end(&in);
+	if (r == 0 && json_array_size(list) != 2)
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "it does not have two subjects");
+	if (r == 0)
+		r = parse_subject(list, 0, SV("session.json"), a, &s.manifest, err);
+	if (r == 0)
+		r = parse_subject(list, 1, SV("entries.jsonl"), a, &s.entries, err);
+	if (r == 0)
+		r = parse_predicate(&inner, &s);
+	if (r == 0)
+		*ret = s;
+	return r;
+}

@@ -1,0 +1,394 @@
+#include "audit/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "codec/base64.h"
+#include "codec/json.h"
+#include "crypto/crypto.h"
+#include "tlog/tree.h"
+
+#include "base/banned.h"
+
+void entry_clear(struct entry *e)
+{
+	buf_clear(&e->values);
+	e->n = 0;
+	e->failed = false;
+}
+
+static bool is_plain(char c)
+{
+	return c >= 0x20 && c <= 0x7e && c != '%';
+}
+
+void entry_encode(struct buf *b, struct sv s)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (is_plain(s.p[i]))
+			continue;
+		buf_sv(b, sv_sub(s, from, i - from));
+		buf_fmt(b, "%%%02X", (unsigned char)s.p[i]);
+		from = i + 1;
+	}
+	buf_sv(b, sv_skip(s, from));
+}
+
+/*
+ * Returns the value of an upper-case hex digit, or -1. Refuses lower case, so that each value has
+ * one spelling.
+ */
+static int hex_upper(char c)
+{
+	return c >= 'a' && c <= 'f' ? -1 : sv_hex(c);
+}
+
+int entry_decode(struct sv s, struct buf *b, struct writ_err *err)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		int hi, lo;
+
+		if (is_plain(s.p[i])) {
+			buf_ch(b, s.p[i]);
+			continue;
+		}
+		hi = s.p[i] == '%' && i + 2 < s.n ? hex_upper(s.p[i + 1]) : -1;
+		lo = hi >= 0 ? hex_upper(s.p[i + 2]) : -1;
+		if (lo < 0 || is_plain((char)(hi << 4 | lo)))
+			return writ_fail(err, WRIT_E_SYNTAX, 0,
+					 "not percent-encoded as it must be");
+		buf_ch(b, (char)(hi << 4 | lo));
+		i += 2;
+	}
+	return buf_check(b, err);
+}
+
+/*
+ * Adds the member @key to the entry; the member's value was appended to .values from offset @at on.
+ */
+static void add(struct entry *e, const char *key, size_t at)
+{
+	for (size_t i = 0; i < e->n; i++)
+		e->failed |= strcmp(e->members[i].key, key) == 0;
+	/*
+	 * Keys starting with a capital or an underscore are reserved: `_salt` and `_sd` sort before
+	 * all other keys, so these two can be written first.
+	 */
+	if (e->n == ENTRY_MEMBERS || e->values.failed || key[0] < 'a')
+		e->failed = true;
+	if (e->failed)
+		return;
+	e->members[e->n++] = (struct entry_member){ .key = key,
+						    .at = (uint32_t)at,
+						    .n = (uint32_t)(e->values.n - at) };
+}
+
+/* Appends a JSON string. A quotation mark and a backslash get a backslash; unprintable bytes and
+ * the percent sign are percent-encoded. */
+static void put_string(struct buf *b, struct sv s)
+{
+	buf_ch(b, '"');
+	for (size_t i = 0, from = 0; i <= s.n; i++) {
+		const char c = i < s.n ? s.p[i] : 0;
+
+		if (i < s.n && is_plain(c) && c != '"' && c != '\\')
+			continue;
+		buf_sv(b, sv_sub(s, from, i - from));
+		from = i + 1;
+		if (i == s.n)
+			break;
+		if (c == '"' || c == '\\')
+			buf_add(b, (const char[]){ '\\', c }, 2);
+		else
+			buf_fmt(b, "%%%02X", (unsigned char)c);
+	}
+	buf_ch(b, '"');
+}
+
+void entry_str(struct entry *e, const char *key, struct sv value)
+{
+	const size_t at = e->values.n;
+
+	put_string(&e->values, value);
+	add(e, key, at);
+}
+
+void entry_num(struct entry *e, const char *key, uint64_t value)
+{
+	const size_t at = e->values.n;
+	const uint64_t most = (uint64_t)CJ_INT_MAX;
+
+	buf_u64(&e->values, value > most ? most : value);
+	add(e, key, at);
+}
+
+void entry_bool(struct entry *e, const char *key, bool value)
+{
+	const size_t at = e->values.n;
+
+	buf_str(&e->values, value ? "true" : "false");
+	add(e, key, at);
+}
+
+void entry_digest(struct entry *e, const char *key, const struct digest *d)
+{
+	const size_t at = e->values.n;
+
+	buf_ch(&e->values, '"');
+	base64_encode(BASE64_URL, (struct sv){ (const char *)d->b, sizeof(d->b) }, &e->values);
+	buf_ch(&e->values, '"');
+	add(e, key, at);
+}
+
+void entry_list(struct entry *e, const char *key, char *const *list, size_t max)
+{
+	const size_t at = e->values.n;
+
+	buf_ch(&e->values, '[');
+	for (char *const *item = list; *item && e->values.n - at < max; item++) {
+		if (item != list)
+			buf_ch(&e->values, ',');
+		put_string(&e->values, sv_sub(sv_from(*item), 0, max));
+	}
+	buf_ch(&e->values, ']');
+	add(e, key, at);
+}
+
+void entry_hide(struct entry *e)
+{
+	if (e->n)
+		e->members[e->n - 1].hidden = true;
+}
+
+void entry_begin_at(struct entry *e, const char *event, uint64_t time_us)
+{
+	entry_clear(e);
+	e->values.max = ENTRY_LINE_MAX;
+	entry_str(e, "event", sv_from(event));
+	entry_num(e, "time", time_us);
+}
+
+void entry_begin(struct entry *e, const char *event)
+{
+	entry_begin_at(e, event, clock_real_us());
+}
+
+/* --- the line and its public form --- */
+
+struct hidden {
+	char salt[ENTRY_SALT_TEXT + 1];
+	char digest[ENTRY_DIGEST_TEXT + 1];
+};
+
+/*
+ * Sorts the members of an entry by key. Insertion sort, because the members are few and almost in
+ * order.
+ */
+static void sort(const struct entry *e, const struct entry_member **ret)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		size_t at = i;
+
+		for (; at > 0 && strcmp(ret[at - 1]->key, e->members[i].key) > 0; at--)
+			ret[at] = ret[at - 1];
+		ret[at] = &e->members[i];
+	}
+}
+
+static struct sv value_of(const struct entry *e, const struct entry_member *m)
+{
+	return sv_sub(buf_view(&e->values), m->at, m->n);
+}
+
+static void put_members(const struct entry *e, const struct entry_member *const *sorted,
+			bool hidden, struct buf *b)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		if (sorted[i]->hidden && !hidden)
+			continue;
+		if (b->n && b->p[b->n - 1] != '{')
+			buf_ch(b, ',');
+		buf_ch(b, '"');
+		buf_str(b, sorted[i]->key);
+		buf_str(b, "\":");
+		buf_sv(b, value_of(e, sorted[i]));
+	}
+	buf_ch(b, '}');
+}
+
+/* Appends the disclosure of a private member, the array [salt, name, value]. */
+static void put_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *text)
+{
+	buf_sv(text, SV("[\""));
+	buf_sv(text, salt);
+	buf_sv(text, SV("\",\""));
+	buf_sv(text, name);
+	buf_sv(text, SV("\","));
+	buf_sv(text, value);
+	buf_ch(text, ']');
+}
+
+void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b)
+{
+	struct buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
+
+	put_disclosure(salt, name, value, &text);
+	base64_encode(BASE64_URL, buf_view(&text), b);
+	b->failed |= text.failed;
+	buf_clear(&text);
+}
+
+/* Salt source and scratch buffers for hiding several members of an entry. */
+struct hiding {
+	struct entry_salts *salts;
+	struct buf text, encoded;
+};
+
+#define HIDING_INIT(from)                                                                          \
+	{                                                                                          \
+		.salts = (from), .text = BUF_INIT(ENTRY_LINE_MAX + 256),                           \
+		.encoded = BUF_INIT(2 * ENTRY_LINE_MAX)                                            \
+	}
+
+static int fetch_salts(struct entry_salts *s, size_t bytes, struct writ_err *err)
+{
+	const int r = crypto_random(s->b, bytes, err);
+
+	if (r == 0)
+		s->left = bytes;
+	return r;
+}
+
+static int take_salt(struct entry_salts *s, uint8_t ret[static ENTRY_SALT], struct writ_err *err)
+{
+	uint8_t *at;
+
+	if (s->left == 0 && fetch_salts(s, sizeof(s->b), err) < 0)
+		return err->code;
+	s->left -= ENTRY_SALT;
+	at = s->b + s->left;
+	memcpy(ret, at, ENTRY_SALT);
+	crypto_wipe(at, ENTRY_SALT);
+	return 0;
+}
+
+static int hide(const struct entry *e, const struct entry_member *m, struct hiding *h,
+		struct hidden *ret, struct writ_err *err)
+{
+	uint8_t salt[ENTRY_SALT];
+	struct digest d;
+	int r = take_salt(h->salts, salt, err);
+
+	if (r < 0)
+		return r;
+	base64_put(BASE64_URL, (struct sv){ (const char *)salt, sizeof(salt) }, ret->salt);
+	ret->salt[ENTRY_SALT_TEXT] = 0;
+	h->text.n = h->encoded.n = 0;
+	put_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &h->text);
+	base64_encode(BASE64_URL, buf_view(&h->text), &h->encoded);
+	r = buf_check(&h->text, err);
+	if (r == 0)
+		r = buf_check(&h->encoded, err);
+	d = crypto_sha256(buf_view(&h->encoded));
+	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest);
+	ret->digest[ENTRY_DIGEST_TEXT] = 0;
+	return r;
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Appends `_salt` to the line: the salt of each private member. */
+static void put_salts(const struct entry *e, const struct entry_member *const *sorted,
+		      const struct hidden *hidden, struct buf *line)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (sorted[i]->hidden) {
+			buf_str(line, first ? "\"_salt\":{\"" : ",\"");
+			buf_str(line, sorted[i]->key);
+			buf_sv(line, SV("\":\""));
+			buf_add(line, hidden[i].salt, ENTRY_SALT_TEXT);
+			buf_ch(line, '"');
+			first = false;
+		}
+	if (!first)
+		buf_ch(line, '}');
+}
+
+/*
+ * Appends `_sd` to the public form: the digests of the private members, sorted, so that the order
+ * of the digests reveals nothing about the names.
+ */
+static void put_digests(const char **digests, size_t n, struct buf *b)
+{
+	if (n)
+		qsort(digests, n, sizeof(*digests), by_digest);
+	for (size_t i = 0; i < n; i++) {
+		buf_str(b, i ? ",\"" : "\"_sd\":[\"");
+		buf_add(b, digests[i], ENTRY_DIGEST_TEXT);
+		buf_ch(b, '"');
+	}
+	if (n)
+		buf_ch(b, ']');
+}
+
+int entry_finish(const struct entry *e, struct buf *line, struct digest *ret_leaf,
+		 struct writ_err *err)
+{
+	scoped_buf open = BUF_INIT(ENTRY_PUBLIC_MAX);
+
+	return entry_finish_both(e, NULL, line, &open, ret_leaf, err);
+}
+
+int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct buf *line,
+		      struct buf *open, struct digest *ret_leaf, struct writ_err *err)
+{
+	struct entry_salts own;
+	struct hiding hiding = HIDING_INIT(salts ? salts : &own);
+	const struct entry_member *sorted[ENTRY_MEMBERS];
+	struct hidden hidden[ENTRY_MEMBERS];
+	const char *digests[ENTRY_MEMBERS];
+	const size_t before = open->n;
+	size_t n = 0, private_n = 0;
+	int r = 0;
+
+	if (e->failed || e->values.failed)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry of the log is too large");
+	sort(e, sorted);
+	for (size_t i = 0; i < e->n; i++)
+		private_n += e->members[i].hidden;
+	/* Without a shared source of salts, fetch exactly the salts for this entry in one call. */
+	if (!salts)
+		r = fetch_salts(&own, private_n * ENTRY_SALT, err);
+	for (size_t i = 0; r == 0 && i < e->n; i++)
+		if (sorted[i]->hidden) {
+			r = hide(e, sorted[i], &hiding, &hidden[i], err);
+			digests[n++] = hidden[i].digest;
+		}
+	buf_clear(&hiding.text);
+	buf_clear(&hiding.encoded);
+	if (r < 0)
+		return r;
+	buf_ch(line, '{');
+	put_salts(e, sorted, hidden, line);
+	put_members(e, sorted, true, line);
+	buf_ch(open, '{');
+	put_digests(digests, n, open);
+	put_members(e, sorted, false, open);
+	r = buf_check(open, err);
+	if (r == 0 && open->n - before > ENTRY_PUBLIC_MAX)
+		r = writ_fail(err, WRIT_E_LIMIT, 0, "an entry has more than %d public bytes",
+			      ENTRY_PUBLIC_MAX);
+	if (r == 0)
+		r = buf_check(line, err);
+	if (r == 0)
+		*ret_leaf = tree_leaf(sv_skip(buf_view(open), before));
+	return r;
+}

@@ -1,0 +1,42 @@
+/*
+ * realm_priv.h - functions shared by the files that implement the realm's log
+ *
+ * Reads:  audit/realm.h
+ * Writes: nothing
+ * Next:   realm.c
+ */
+#ifndef WRIT_AUDIT_REALM_PRIV_H
+#define WRIT_AUDIT_REALM_PRIV_H
+
+#include <stddef.h>
+
+#include "audit/realm.h"
+
+/* Functions of realm.c. */
+/* Appends the id of this boot, from /proc, to @b. */
+must_check int realm_read_boot_id(struct buf *b, struct writ_err *err);
+/* Returns the id of this boot; reads /proc only once per log. */
+must_check int realm_boot_id(struct realm *r, struct sv *ret, struct writ_err *err);
+must_check int realm_lock(struct realm *r, const char *path, struct writ_err *err);
+
+/* Functions of realm_nodes.c. */
+void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base);
+void realm_nodes_clear(struct realm_nodes *n);
+must_check int realm_read_tile(int dir, const struct tile *t, struct buf *b, struct writ_err *err);
+
+/* realm_roll.c: start the next file of wal/ when the newest file is full */
+enum { WAL_NAME = 4 + 16 + 1 };
+void realm_wal_name(uint64_t base, char ret[static WAL_NAME]);
+must_check int realm_roll(struct realm *r, struct writ_err *err);
+must_check int realm_wal_open(struct realm *r, struct writ_err *err);
+must_check int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err);
+
+/* realm_load.c: read the state of a log from disk */
+struct realm_found {
+	size_t n; /* number of files in wal/ */
+	uint64_t low, high;
+};
+must_check int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *err);
+must_check int realm_load(struct realm *r, struct writ_err *err);
+
+#endif

@@ -1,0 +1,113 @@
+#include "tlog/checkpoint.h"
+
+#include <inttypes.h>
+
+#include "tlog/lines_priv.h"
+
+#include "base/banned.h"
+
+int checkpoint_origin_check(struct sv origin, struct writ_err *err)
+{
+	static const struct sv others[] = { SV_INIT("eyJ"), SV_INIT("DSSEv1"),
+					    SV_INIT("cosignature") };
+	const int r = note_name_check(origin, err);
+
+	if (r < 0)
+		return r;
+	if (sv_find(origin, '/') == SIZE_MAX)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the origin of a log needs a slash");
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (sv_starts(origin, others[i]))
+			return writ_fail(err, WRIT_E_SYNTAX, 0,
+					 "the origin of a log must not begin with " SV_FMT,
+					 SV_ARG(others[i]));
+	return 0;
+}
+
+/* Checks that size, root and origin of a checkpoint are possible together. */
+static int check_head(const struct checkpoint *c, struct writ_err *err)
+{
+	const struct digest nothing = tree_empty();
+
+	if (c->size > TREE_SIZE_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "tree size above 2^62");
+	if (c->size == 0 && !digest_eq(&c->root, &nothing))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the root of an empty log is another");
+	return checkpoint_origin_check(c->origin, err);
+}
+
+int checkpoint_parse(struct sv text, struct checkpoint *ret_c, struct writ_err *err)
+{
+	struct checkpoint c = { 0 };
+	struct sv size, root;
+	int r;
+
+	if (!tlog_line_take(&text, &c.origin) || !tlog_line_take(&text, &size) ||
+	    !tlog_line_take(&text, &root))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "a checkpoint has three lines");
+	if (text.n)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "a checkpoint with more than three lines");
+	if (!sv_to_u64(size, UINT64_MAX, &c.size))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the size of a checkpoint is no number");
+	if (!tlog_line_hash(root, &c.root))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the root of a checkpoint is no hash");
+	r = check_head(&c, err);
+	if (r < 0)
+		return r;
+	*ret_c = c;
+	return 0;
+}
+
+int checkpoint_print(const struct checkpoint *c, struct buf *b, struct writ_err *err)
+{
+	const int r = check_head(c, err);
+
+	if (r < 0)
+		return r;
+	buf_sv(b, c->origin);
+	buf_fmt(b, "\n%" PRIu64 "\n", c->size);
+	tlog_line_put_hash(&c->root, b);
+	return buf_check(b, err);
+}
+
+int checkpoint_sign(const struct checkpoint *c, const struct note_key *key,
+		    const struct sign_secret *sec, struct buf *b, struct writ_err *err)
+{
+	scoped_buf text = BUF_INIT(NOTE_MAX), line = BUF_INIT(NOTE_MAX);
+	int r = checkpoint_print(c, &text, err);
+
+	if (r < 0)
+		return r;
+	if (!sv_eq(key->name, c->origin))
+		return writ_fail(err, WRIT_E_BUG, 0, "the key is not that of the log");
+	r = note_sign(key, sec, buf_view(&text), &line, err);
+	if (r < 0)
+		return r;
+	buf_sv(b, buf_view(&text));
+	buf_ch(b, '\n');
+	buf_sv(b, buf_view(&line));
+	return buf_check(b, err);
+}
+
+int checkpoint_open(struct sv bytes, const struct note_key *log, struct note *ret_note,
+		    struct checkpoint *ret_c, struct writ_err *err)
+{
+	struct note_signers who;
+	struct checkpoint c;
+	struct note n;
+	int r = note_parse(bytes, &n, err);
+
+	if (r < 0)
+		return r;
+	r = note_verify(&n, log, 1, &who, err);
+	if (r < 0)
+		return r;
+	r = checkpoint_parse(n.text, &c, err);
+	if (r < 0)
+		return r;
+	if (log->type != NOTE_KEY_ED25519 || !sv_eq(c.origin, log->name))
+		return writ_fail(err, WRIT_E_DENIED, 0, "a checkpoint of another log");
+	*ret_note = n;
+	*ret_c = c;
+	return 0;
+}

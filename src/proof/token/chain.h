@@ -1,0 +1,96 @@
+/*
+ * chain.h - a chain of tokens: verify it, and decide what it allows
+ *
+ * Reads:  presentations, "T0~T1~...~PROOF"
+ * Writes: the caller's arena
+ * Next:   session/ opens sessions with a chain; egress/ and mediate/ call chain_decide()
+ *
+ * Verification has a fixed order, and the first failure is the answer:
+ *
+ * 	chain_present	sizes, signatures, schema, root, links, times, revocation, proof
+ * 	(caller)	is the nonce one that we issued, is it fresh, is the proof new?
+ * 	chain_action	is the proof for the action that is about to be performed?
+ * 	chain_decide	does every token allow it, who must approve, what is debited?
+ * 	(caller)	approvals, counters, the log
+ *
+ * SECURITY: chain_decide() asks every token, and the issuer's ceiling like a token before the first
+ * one. chain_present() also checks that each token is within its parent. Neither check relies on
+ * the other.
+ */
+#ifndef WRIT_TOKEN_CHAIN_H
+#define WRIT_TOKEN_CHAIN_H
+
+#include "token/pop.h"
+#include "token/rvk.h"
+#include "token/trust.h"
+
+/* State of the verifier that a chain is checked against. */
+struct token_here {
+	struct sv realm; /* realm of the verifier */
+	uint64_t now;	 /* current time, in seconds since 1970 */
+	const struct trust *trust;
+	/* Revocation lists of any issuers, in any order, from rvk_open(). */
+	const struct rvk *lists;
+	size_t lists_n;
+	/*
+	 * Accept a chain even if no list is fresh, because the lists come from local state and
+	 * cannot be outdated.
+	 */
+	bool local;
+};
+
+struct chain {
+	struct token token[TOKEN_CHAIN_MAX];
+	size_t n;
+	/* issuer of the root token; points into the trust bundle */
+	const struct trust_issuer *issuer;
+	struct sv realm;
+	uint64_t deadline;    /* earliest expiry of all tokens */
+	uint64_t rvk;	      /* smallest rvk of all tokens, in seconds */
+	struct digest digest; /* digest over all tokens; key for a cache of verification results */
+	bool proved;
+	struct pop pop; /* proof of possession; valid if .proved */
+};
+
+const struct token *chain_leaf(const struct chain *c);
+
+/* Verifies the tokens of a chain without a proof, as a holder does before deriving. */
+must_check int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
+			  struct chain *ret_chain, struct token_why *why);
+
+/*
+ * Checks again whether a verified chain is valid now: issuer still trusted, times, revocations.
+ * With @links also checks whether all tokens are within the issuer's current ceiling. Signatures
+ * cannot change and are not verified again.
+ */
+must_check int chain_recheck(const struct chain *c, const struct token_here *here, bool links,
+			     struct token_why *why);
+
+/* Verifies the tokens of a chain and the proof by the holder of the last token. */
+must_check int chain_present(struct arena *a, struct sv presentation, const struct token_here *here,
+			     struct chain *ret_chain, struct token_why *why);
+
+/* Checks that the chain's proof is for @action, the canonical object from action.h. */
+must_check int chain_action(const struct chain *c, struct sv action, struct token_why *why);
+
+/* Debit of one use of a capability. A counter is identified by token and capability together. */
+struct chain_debit {
+	struct digest token; /* SHA-256 of the token's signing input */
+	struct sv cap;
+	/* Limits of the capability; 0: the capability has no such limit. */
+	uint64_t n, rate_n, rate_s, max_in, max_out;
+};
+
+struct chain_price {
+	VEC(struct sv) approve; /* all approvers who must approve the action, sorted */
+	VEC(struct chain_debit) debits;
+};
+
+/*
+ * Asks every token of the chain whether it allows @req, a CAP_REQUEST. Refuses with TOKEN_E_NOCAP,
+ * the hop and the reason; on success the action may happen at the price *@ret_price.
+ */
+must_check int chain_decide(struct arena *a, const struct chain *c, const struct cap *req,
+			    struct chain_price *ret_price, struct token_why *why);
+
+#endif

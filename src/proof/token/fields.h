@@ -1,0 +1,69 @@
+/*
+ * fields.h - members of JSON objects without unknown members; private to this module
+ *
+ * Reads:  canonical JSON whose signature was verified
+ * Writes: the caller's arena
+ * Next:   token.c, pop.c, rvk.c, trust.c
+ *
+ * All functions refuse with TOKEN_E_SCHEMA unless noted otherwise, and name the member. Strings are
+ * copied into the arena.
+ */
+#ifndef WRIT_TOKEN_FIELDS_H
+#define WRIT_TOKEN_FIELDS_H
+
+#include "base/arena.h"
+#include "codec/json.h"
+#include "token/jws.h"
+#include "token/token.h"
+
+/* Decodes canonical JSON; refuses any other text with TOKEN_E_NONCANON. */
+must_check int token_fields_decode(struct sv bytes, json_t **ret_v, struct token_why *why);
+
+/*
+ * Checks that @o is an object with exactly the @n members @keys. The keys from index @must on are
+ * optional.
+ */
+must_check int token_fields_check(const json_t *o, const char *const *keys, size_t n, size_t must,
+				  struct token_why *why);
+
+must_check int token_field_u64(const json_t *o, const char *key, uint64_t *ret_v,
+			       struct token_why *why);
+/* Reads a member that is a string of 1 to @max bytes without spaces. */
+must_check int token_field_sv(struct arena *a, const json_t *o, const char *key, size_t max,
+			      struct sv *ret_s, struct token_why *why);
+must_check int token_field_id(const json_t *o, const char *key, struct token_id *ret_id,
+			      struct token_why *why);
+must_check int token_field_digest(const json_t *o, const char *key, struct digest *ret_d,
+				  struct token_why *why);
+/*
+ * Reads a key member {"crv":"Ed25519","kty":"OKP","x":KEY}; refuses weak keys and non-canonical
+ * encodings.
+ */
+must_check int token_field_jwk(const json_t *o, const char *key, struct sign_public *ret_key,
+			       struct token_why *why);
+/* Checks that the member "writ" is 1. */
+must_check int token_field_version(const json_t *o, struct token_why *why);
+
+/*
+ * Reads a list of at most @max strings (TOKEN_E_SIZE) in strictly increasing byte order
+ * (TOKEN_E_NONCANON). @ok checks each string.
+ */
+must_check int token_field_list(struct arena *a, const json_t *o, const char *key, size_t min,
+				size_t max, bool (*ok)(struct sv), struct sv **ret_v, size_t *ret_n,
+				struct token_why *why);
+
+/* Like token_field_list() for capabilities, which are appended to caps or nots of @set. */
+must_check int token_field_caps(struct arena *a, const json_t *o, const char *key,
+				enum cap_kind kind, size_t min, struct cap_set *set,
+				struct token_why *why);
+
+bool token_field_is_id(struct sv s);	 /* is @s a version 7 UUID? */
+bool token_field_is_digest(struct sv s); /* does @s encode 32 bytes in base64url? */
+
+/*
+ * Appends @v as canonical JSON to @b, up to the maximum of @b. Refuses with TOKEN_E_SCHEMA or
+ * TOKEN_E_SIZE.
+ */
+must_check int token_fields_encode(const json_t *v, struct buf *b, struct token_why *why);
+
+#endif

@@ -1,0 +1,176 @@
+#include "token/jws.h"
+
+#include <string.h>
+
+#include "codec/base64.h"
+
+#include "base/banned.h"
+
+static const char *const type_names[JWS_TYPE_COUNT] = {
+	[JWS_NONE] = "none",	      [JWS_CAP] = "writ-cap+jwt",
+	[JWS_POP] = "writ-pop+jwt",   [JWS_APPROVAL] = "writ-approval+jwt",
+	[JWS_RVK] = "writ-rvk+jwt",   [JWS_TRUST] = "writ-trust+jwt",
+	[JWS_CARD] = "writ-card+jwt",
+};
+
+const char *jws_type_name(enum jws_type type)
+{
+	return type < JWS_TYPE_COUNT ? type_names[type] : type_names[JWS_NONE];
+}
+
+/* Encodes 32 bytes as base64url (RFC 4648 section 5) without an allocation. */
+static void put_32(const uint8_t b[static 32], char ret_text[static JWS_KID + 1])
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	for (size_t i = 0; i < JWS_KID; i++) {
+		const size_t bit = i * 6, at = bit / 8;
+		const unsigned two = (unsigned)b[at] << 8 | (at + 1 < 32 ? b[at + 1] : 0);
+
+		ret_text[i] = letters[two >> (10 - bit % 8) & 63];
+	}
+	ret_text[JWS_KID] = 0;
+}
+
+struct jws_kid jws_thumbprint(const struct sign_public *key)
+{
+	char x[JWS_KID + 1];
+	struct sv parts[3] = { SV("{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\""),
+			       { x, JWS_KID },
+			       SV("\"}") };
+	struct jws_kid kid;
+	struct digest d;
+
+	put_32(key->b, x);
+	d = crypto_sha256_parts(parts, ARRAY_LEN(parts));
+	put_32(d.b, kid.s);
+	return kid;
+}
+
+struct jws_kid jws_text(const uint8_t b[static 32])
+{
+	struct jws_kid text;
+
+	put_32(b, text.s);
+	return text;
+}
+
+struct sv jws_kid_sv(const struct jws_kid *kid)
+{
+	return (struct sv){ kid->s, JWS_KID };
+}
+
+bool jws_kid_eq(const struct jws_kid *a, const struct jws_kid *b)
+{
+	return memcmp(a->s, b->s, JWS_KID) == 0;
+}
+
+/* Takes the next member of the fixed header: the text @open, then the value up to a quote. */
+static bool header_value(struct sv *h, const char *open, struct sv *ret_v)
+{
+	const struct sv o = sv_from(open);
+	size_t end;
+
+	if (!sv_starts(*h, o))
+		return false;
+	*h = sv_skip(*h, o.n);
+	end = sv_find(*h, '"');
+	if (end == SIZE_MAX)
+		return false;
+	*ret_v = sv_sub(*h, 0, end);
+	*h = sv_skip(*h, end);
+	return true;
+}
+
+static int check_header(struct sv h, enum jws_type type, struct jws *j, struct token_why *why)
+{
+	struct digest is_digest;
+	struct sv alg, kid, typ;
+
+	if (!header_value(&h, "{\"alg\":\"", &alg) || !header_value(&h, "\",\"kid\":\"", &kid) ||
+	    !header_value(&h, "\",\"typ\":\"", &typ) || !sv_is(h, "\"}"))
+		return token_refuse(why, TOKEN_E_FORMAT, "header is not alg, kid and typ");
+	if (type == JWS_NONE || !sv_is(typ, jws_type_name(type)))
+		return token_refuse(why, TOKEN_E_TYP, "typ is not %s", jws_type_name(type));
+	if (!sv_is(alg, "EdDSA") && !sv_is(alg, "Ed25519"))
+		return token_refuse(why, TOKEN_E_ALG, "alg is neither EdDSA nor Ed25519");
+	if (!base64_decode(BASE64_URL, kid, is_digest.b, sizeof(is_digest.b)))
+		return token_refuse(why, TOKEN_E_FORMAT, "kid is not a thumbprint");
+	memcpy(j->kid.s, kid.p, JWS_KID);
+	j->kid.s[JWS_KID] = 0;
+	return 0;
+}
+
+int jws_split(struct sv text, size_t max, enum jws_type type, struct jws *ret_jws,
+	      struct token_why *why)
+{
+	struct jws j = { .text = text };
+	char header[JWS_HEADER_MAX];
+	struct sv rest = text, head;
+	size_t n;
+	int r;
+
+	if (text.n > max)
+		return token_refuse(why, TOKEN_E_SIZE, "%zu bytes, at most %zu", text.n, max);
+	head = sv_cut(&rest, '.');
+	j.payload = sv_cut(&rest, '.');
+	j.input = sv_sub(text, 0, head.n + 1 + j.payload.n);
+	if (!base64_check(BASE64_URL, head, &n) || n > sizeof(header) ||
+	    !base64_decode(BASE64_URL, head, header, n))
+		return token_refuse(why, TOKEN_E_FORMAT, "header is not base64url");
+	r = check_header((struct sv){ header, n }, type, &j, why);
+	if (r < 0)
+		return r;
+	if (!base64_check(BASE64_URL, j.payload, &n) || n == 0)
+		return token_refuse(why, TOKEN_E_FORMAT, "payload is not base64url");
+	/* Decoding also refuses a third dot, which is not in the base64 alphabet. */
+	if (!base64_decode(BASE64_URL, rest, j.sig.b, sizeof(j.sig.b)))
+		return token_refuse(why, TOKEN_E_FORMAT, "signature is not 64 bytes in base64url");
+	*ret_jws = j;
+	return 0;
+}
+
+int jws_open(const struct jws *j, const struct sign_public *key, struct buf *b,
+	     struct token_why *why)
+{
+	struct writ_err err = { 0 };
+
+	/* SECURITY: verify the signature before parsing any byte of the payload. */
+	if (sign_verify(key, j->input, &j->sig, &err) < 0)
+		return token_refuse(why, TOKEN_E_SIG, "%s", err.what);
+	if (!base64_decode_to(BASE64_URL, j->payload, b) || buf_check(b, &err) < 0)
+		return token_nomem(why);
+	return 0;
+}
+
+int jws_sign(enum jws_type type, struct sv payload, const struct jws_pair *key, struct buf *b,
+	     struct token_why *why)
+{
+	const struct jws_kid kid = jws_thumbprint(&key->pub);
+	scoped_buf header = BUF_INIT(JWS_HEADER_MAX), input = BUF_INIT(b->max);
+	struct writ_err err = { 0 };
+	struct signature sig;
+
+	if (type == JWS_NONE || type >= JWS_TYPE_COUNT)
+		return token_refuse(why, TOKEN_E_TYP, "no type to sign for");
+	buf_fmt(&header, "{\"alg\":\"EdDSA\",\"kid\":\"%s\",\"typ\":\"%s\"}", kid.s,
+		jws_type_name(type));
+	base64_encode(BASE64_URL, buf_view(&header), &input);
+	buf_ch(&input, '.');
+	base64_encode(BASE64_URL, payload, &input);
+	if (buf_check(&header, &err) < 0 || buf_check(&input, &err) < 0)
+		return token_refuse(why, TOKEN_E_SIZE, "more than %zu bytes", b->max);
+	sig = sign_bytes(&key->sec, buf_view(&input));
+	buf_sv(b, buf_view(&input));
+	buf_ch(b, '.');
+	base64_encode(BASE64_URL, (struct sv){ (const char *)sig.b, sizeof(sig.b) }, b);
+	if (buf_check(b, &err) < 0)
+		return token_refuse(why, TOKEN_E_SIZE, "more than %zu bytes", b->max);
+	return 0;
+}
+
+struct digest jws_input_hash(const struct jws *j)
+{
+	return crypto_sha256(j->input);
+}

@@ -1,0 +1,93 @@
+#include "token/token.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static bool has_realm(const struct token *t, struct sv realm)
+{
+	for (size_t i = 0; i < t->aud_n; i++)
+		if (sv_eq(t->aud[i], realm))
+			return true;
+	return false;
+}
+
+/* Checks that the child token requires every guarantee of the parent token at least as strictly. */
+static int check_require(const struct cap_set *parent, const struct cap_set *child,
+			 enum token_code code, struct token_why *why)
+{
+	for (enum guarantee g = 0; g < G_COUNT; g++)
+		if (child->require[g] < parent->require[g])
+			return token_refuse(why, code, "require %s is weaker", guarantee_name(g));
+	if (parent->has_rt && (!child->has_rt || !digest_eq(&parent->rt, &child->rt)))
+		return token_refuse(why, code, "rt is another one");
+	return 0;
+}
+
+int token_set_check(const struct cap_set *parent, const struct cap_set *child, enum token_code code,
+		    struct token_why *why)
+{
+	size_t culprit = 0;
+
+	if (!cap_set_within(child, parent, &culprit)) {
+		if (culprit == SIZE_MAX)
+			return token_refuse(why, code, "a limit is larger or missing");
+		return token_refuse(why, code, "not within: " SV_FMT,
+				    SV_ARG(sv_sub(child->caps.v[culprit].cap.text, 0, 96)));
+	}
+	return check_require(parent, child, code, why);
+}
+
+int token_root_check(const struct token *t, struct token_why *why)
+{
+	const uint64_t start = t->iat < t->nbf ? t->iat : t->nbf;
+
+	if (t->has_parent)
+		return token_refuse(why, TOKEN_E_ROOT, "a first token that was derived");
+	if (t->depth != 0)
+		return token_refuse(why, TOKEN_E_DEPTH, "a first token of depth %llu",
+				    (unsigned long long)t->depth);
+	if (t->exp - start > TOKEN_LIFE_MAX)
+		return token_refuse(why, TOKEN_E_TIME, "valid for more than %d seconds",
+				    TOKEN_LIFE_MAX);
+	return 0;
+}
+
+/* Checks rules I1, I2 and I5 between parent and child token: issuer, parent and depth. */
+static int check_origin(const struct token *p, const struct token *c, struct token_why *why)
+{
+	if (!jws_kid_eq(&c->kid, &p->cnf_kid) || !sv_starts(c->iss, SV(TOKEN_ISS_PREFIX)) ||
+	    !sv_eq(sv_skip(c->iss, sizeof(TOKEN_ISS_PREFIX) - 1), jws_kid_sv(&p->cnf_kid)))
+		return token_refuse(why, TOKEN_E_LINK_ISS, "iss is not the holder before");
+	if (!c->has_parent || !digest_eq(&c->par_hash, &p->hash))
+		return token_refuse(why, TOKEN_E_LINK_HASH, "par_hash is not of the token before");
+	if (c->depth != p->depth + 1 || c->max_depth > p->max_depth)
+		return token_refuse(why, TOKEN_E_DEPTH, "depth %llu of %llu after %llu of %llu",
+				    (unsigned long long)c->depth, (unsigned long long)c->max_depth,
+				    (unsigned long long)p->depth, (unsigned long long)p->max_depth);
+	return 0;
+}
+
+int token_link_check(const struct token *parent, const struct token *child, struct token_why *why)
+{
+	const int r = check_origin(parent, child, why);
+
+	if (r < 0)
+		return r;
+	/* Rule I3: check the lifetime. */
+	if (child->iat < parent->iat || child->nbf < parent->nbf || child->exp > parent->exp)
+		return token_refuse(why, TOKEN_E_TIME, "valid when the token before is not");
+	for (size_t i = 0; i < child->aud_n; i++)
+		if (!has_realm(parent, child->aud[i]))
+			return token_refuse(why, TOKEN_E_AUD, "realm " SV_FMT " was not given",
+					    SV_ARG(child->aud[i]));
+	if (!sv_eq(child->sub, parent->sub) || !token_id_eq(&child->wf, &parent->wf))
+		return token_refuse(why, TOKEN_E_SUB, "sub or wf is another one");
+	if (child->rvk > parent->rvk)
+		return token_refuse(why, TOKEN_E_WIDEN, "rvk is larger");
+	/*
+	 * Rule I4: check the authority. Denials are not compared, because the denials of every
+	 * token in the chain apply.
+	 */
+	return token_set_check(&parent->set, &child->set, TOKEN_E_WIDEN, why);
+}

@@ -1,0 +1,44 @@
+/*
+ * pop.h - proof of possession: the holder of a token requests one action, here and now
+ *
+ * Reads:  text from outside
+ * Writes: nothing
+ * Next:   chain.h accepts the proof as the last part of a presentation
+ *
+ * The caller checks whether the nonce was issued and whether nonce or jti were seen before, because
+ * that needs state: TOKEN_E_NONCE and TOKEN_E_REPLAY.
+ */
+#ifndef WRIT_TOKEN_POP_H
+#define WRIT_TOKEN_POP_H
+
+#include "token/token.h"
+
+enum { POP_MAX = 4096, POP_NONCE_MAX = 64 };
+
+struct pop {
+	struct digest acth; /* digest of the action */
+	struct digest ath;  /* digest of the text of the leaf token */
+	struct sv aud;	    /* realm that the proof is for */
+	uint64_t iat;
+	struct token_id jti, sid;
+	struct sv nonce; /* nonce, 16 to 64 characters of base64url; also the action's salt */
+};
+
+must_check int pop_encode(const struct pop *p, struct buf *b, struct token_why *why);
+must_check int pop_decode(struct arena *a, struct sv payload, struct pop *ret_pop,
+			  struct token_why *why);
+
+/*
+ * Appends the proof of possession @p, signed by the holder of @leaf. ath and sid are taken from the
+ * leaf token.
+ */
+must_check int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
+			const struct jws_pair *holder, struct buf *b, struct token_why *why);
+
+/* Verifies that @text is a proof by the holder of @leaf, for @realm, made within TOKEN_SKEW of
+ * @now. */
+must_check int pop_verify(struct arena *a, struct sv text, const struct token *leaf,
+			  struct sv realm, uint64_t now, struct pop *ret_pop,
+			  struct token_why *why);
+
+#endif

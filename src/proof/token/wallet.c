@@ -1,0 +1,283 @@
+#include "token/wallet.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "keys/keys.h"
+
+#include "base/banned.h"
+
+enum { CLOCK_MAX = 32, RELOAD_MAX = 16 << 20, FRESH_S = 2 };
+
+const char *wallet_path(const struct wallet *w, struct arena *a, const char *name)
+{
+	return arena_fmt(a, "%s/%s", w->dir, name);
+}
+
+int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "lock");
+	scoped_fd fd = -1;
+
+	if (!path)
+		return writ_nomem(err);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return writ_fail(err, WRIT_E_SYS, errno, "lock %s", path);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* Is @name a file that determines who is trusted and which tokens are revoked? */
+static bool is_watched(struct sv name)
+{
+	return sv_is(name, "revoked") || sv_is(name, "trust") || sv_is(name, "org.pem") ||
+	       sv_starts(name, SV("list."));
+}
+
+static uint64_t sum_of(const char *name, const struct stat *st)
+{
+	const struct {
+		uint64_t dev, ino, size;
+		int64_t times[4];
+	} seen = { st->st_dev,
+		   st->st_ino,
+		   (uint64_t)st->st_size,
+		   { st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec,
+		     st->st_ctim.tv_nsec } };
+	const struct sv parts[] = { sv_from(name), { (const char *)&seen, sizeof(seen) } };
+	const struct digest d = crypto_sha256_parts(parts, ARRAY_LEN(parts));
+	uint64_t sum;
+
+	memcpy(&sum, d.b, sizeof(sum));
+	return sum;
+}
+
+static struct wallet_stamp stamp_of(const char *dir)
+{
+	struct wallet_stamp stamp = { 0 };
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d))) {
+		if (!is_watched(sv_from(e->d_name)))
+			continue;
+		/*
+		 * Include a file that cannot be examined: the file exists, or just appeared or
+		 * vanished.
+		 */
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			st = (struct stat){ .st_size = -1 };
+		/* Add the sums of the files, so that the order of the directory does not matter. */
+		stamp.sum += sum_of(e->d_name, &st);
+		if (st.st_ctim.tv_sec > stamp.newest)
+			stamp.newest = st.st_ctim.tv_sec;
+	}
+	if (d)
+		closedir(d);
+	else
+		stamp.sum = UINT64_MAX;
+	return stamp;
+}
+
+/*
+ * Reads the latest time seen.
+ * SECURITY: fail if the time cannot be read, as if the clock were set back.
+ */
+static int read_floor(struct wallet *w, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "clock");
+	struct buf b = BUF_INIT(CLOCK_MAX);
+	struct writ_err first = { 0 };
+	struct sv rest;
+	int r = path ? fd_read_file(path, &b, &first) : writ_nomem(&first);
+
+	rest = buf_view(&b);
+	if (r < 0 && first.sys == ENOENT)
+		r = 0;
+	else if (r < 0)
+		*err = first;
+	else if (!sv_to_u64(sv_cut(&rest, '\n'), INT64_MAX, &w->floor))
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is not a time", path);
+	buf_clear(&b);
+	return r;
+}
+
+int wallet_save_clock(const struct wallet *w, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, "clock");
+	struct buf b = BUF_INIT(CLOCK_MAX);
+	int r;
+
+	if (w->now <= w->floor)
+		return 0;
+	buf_fmt(&b, "%llu\n", (unsigned long long)w->now);
+	r = path ? fd_replace_file(path, buf_view(&b), 0600, err) : writ_nomem(err);
+	buf_clear(&b);
+	return r;
+}
+
+int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, struct wallet *ret,
+		struct writ_err *err)
+{
+	struct wallet w = { .a = a, .realm = realm, .state = state, .now = (uint64_t)time(NULL) };
+	const char *spent;
+	int r;
+
+	w.dir = arena_fmt(a, SV_FMT "/tokens", SV_ARG(state));
+	w.keys = arena_fmt(a, SV_FMT "/keys", SV_ARG(state));
+	w.log = arena_fmt(a, SV_FMT "/log", SV_ARG(state));
+	spent = w.dir ? wallet_path(&w, a, "spent") : NULL;
+	if (!w.dir || !w.keys || !w.log || !spent)
+		return writ_nomem(err);
+	if (state.n == 0)
+		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");
+	r = fd_make_dirs(spent, err);
+	if (r == 0 && make) {
+		struct key_pair pair;
+
+		r = keys_load(w.keys, KEY_ISSUE, true, &pair, err);
+		if (r == 0)
+			crypto_wipe(&pair, sizeof(pair));
+	}
+	w.stamp = stamp_of(w.dir);
+	if (r == 0)
+		r = read_floor(&w, err);
+	if (r == 0)
+		r = wallet_load_trust(&w, err);
+	if (r == 0)
+		r = wallet_load_lists(&w, a, &w.lists, &w.lists_n, err);
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+/* SECURITY: refuse tokens if the clock was set back. Expired tokens would become valid again, and
+ * outdated revocation lists fresh. */
+static int check_clock(const struct wallet *w, struct token_why *why)
+{
+	if (w->now + TOKEN_SKEW >= w->floor)
+		return 0;
+	why->hop = TOKEN_HOP_NONE;
+	return token_refuse(
+		why, TOKEN_E_TIME,
+		"the clock went back by %llu seconds: set it right, or remove tokens/clock "
+		"if the later time was the wrong one",
+		(unsigned long long)(w->floor - w->now));
+}
+
+static struct token_here here_of(const struct wallet *w, struct sv realm)
+{
+	return (struct token_here){ .realm = realm,
+				    .now = w->now,
+				    .trust = &w->trust,
+				    .lists = w->lists,
+				    .lists_n = w->lists_n };
+}
+
+int wallet_chain(const struct wallet *w, struct sv tokens, bool anywhere, struct chain *ret,
+		 struct token_why *why)
+{
+	struct token_here here = here_of(w, w->realm);
+	int r = check_clock(w, why);
+
+	if (r == 0)
+		r = chain_open(w->a, tokens, &here, ret, why);
+	for (size_t i = 0; anywhere && i < w->trust.n; i++) {
+		const struct trust_issuer *t = &w->trust.issuers[i];
+
+		for (size_t k = 0; why->code == TOKEN_E_AUD && k < t->realms_n; k++) {
+			struct token_why again = { 0 };
+
+			/*
+			 * Accept outdated revocation lists of other realms: nothing runs on this
+			 * machine with such a token.
+			 */
+			here = here_of(w, t->realms[k]);
+			here.local = true;
+			r = chain_open(w->a, tokens, &here, ret, &again);
+			if (r == 0 || again.code != TOKEN_E_AUD)
+				*why = again;
+		}
+	}
+	return r;
+}
+
+int wallet_present(const struct wallet *w, struct sv presentation, struct chain *ret,
+		   struct token_why *why)
+{
+	const struct token_here here = here_of(w, w->realm);
+	const int r = check_clock(w, why);
+
+	return r < 0 ? r : chain_present(w->a, presentation, &here, ret, why);
+}
+
+void wallet_close(struct wallet *w)
+{
+	w->trust = (struct trust){ 0 };
+	w->lists_n = 0;
+	arena_clear(&w->reloaded);
+}
+
+static int reload(struct wallet *w, uint64_t now, struct writ_err *err)
+{
+	struct arena fresh = ARENA_INIT(RELOAD_MAX);
+	struct wallet next = *w;
+	int r;
+
+	next.a = &fresh;
+	next.now = now;
+	next.self = NULL;
+	r = wallet_load_trust(&next, err);
+	if (r == 0)
+		r = wallet_load_lists(&next, &fresh, &next.lists, &next.lists_n, err);
+	if (r < 0) {
+		arena_clear(&fresh);
+		return r;
+	}
+	arena_clear(&w->reloaded);
+	w->reloaded = fresh;
+	w->trust = next.trust;
+	w->self = next.self;
+	w->lists = next.lists;
+	w->lists_n = next.lists_n;
+	return 0;
+}
+
+int wallet_recheck(struct wallet *w, const struct chain *c, uint64_t now, struct token_why *why)
+{
+	const struct wallet_stamp stamp = stamp_of(w->dir);
+	/*
+	 * A file of the wallet that changed within the last seconds could change again without a
+	 * visible difference in its times. Read the file again.
+	 */
+	const bool fresh = stamp.newest + FRESH_S >= time(NULL);
+	const bool again = fresh || stamp.sum != w->stamp.sum;
+	struct token_here here;
+	struct writ_err err = { 0 };
+
+	why->hop = TOKEN_HOP_NONE;
+	if (again && reload(w, now, &err) < 0)
+		return token_refuse(why, TOKEN_E_ROOT, "who is trusted cannot be read: %s",
+				    err.what);
+	w->stamp = stamp;
+	here = here_of(w, w->realm);
+	here.now = now;
+	/*
+	 * The revocation list of this realm is always fresh: wallet_recheck() reads it again
+	 * whenever its file changes.
+	 */
+	here.local = c->issuer->self || (w->self && jws_kid_eq(&w->self->kid, &c->issuer->kid));
+	return chain_recheck(c, &here, again, why);
+}

@@ -1,0 +1,281 @@
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "keys/keys.h"
+#include "token/wallet.h"
+
+#include "base/banned.h"
+
+enum { PEM_MAX = 512 };
+static const char list_prefix[] = "list.";
+
+/* Reads the file @name of the wallet into the arena; *@ret is empty if the file does not exist. */
+static int read_text(const struct wallet *w, struct arena *a, const char *name, size_t max,
+		     struct sv *ret, struct writ_err *err)
+{
+	const char *path = wallet_path(w, a, name);
+	struct buf b = BUF_INIT(max);
+	struct writ_err first = { 0 };
+	int r = path ? fd_read_file(path, &b, &first) : writ_nomem(&first);
+
+	*ret = SV("");
+	if (r < 0 && first.sys == ENOENT)
+		r = 0;
+	else if (r < 0)
+		*err = first;
+	else if (!arena_sv(a, buf_view(&b), ret))
+		r = writ_nomem(err);
+	buf_clear(&b);
+	return r;
+}
+
+static int load_org(const struct wallet *w, struct sign_public *ret, bool *ret_any,
+		    struct writ_err *err)
+{
+	struct sv pem;
+	int r = read_text(w, w->a, "org.pem", PEM_MAX, &pem, err);
+
+	*ret_any = r == 0 && pem.n;
+	return *ret_any ? keys_parse_public(pem, ret, err) : r;
+}
+
+/* Loads the trust bundle of the organisation if the bundle is still valid. */
+static int load_bundle(const struct wallet *w, struct trust *ret, struct writ_err *err)
+{
+	struct token_why why = { 0 };
+	struct sign_public org;
+	struct sv text;
+	bool any;
+	int r = load_org(w, &org, &any, err);
+
+	*ret = (struct trust){ 0 };
+	if (r < 0 || !any)
+		return r;
+	r = read_text(w, w->a, "trust", TRUST_MAX, &text, err);
+	if (r < 0 || text.n == 0)
+		return r;
+	/* An expired bundle counts as empty: none of its issuers is trusted any more. */
+	if (token_trust_open(w->a, text, &org, w->now, 0, ret, &why) < 0) {
+		*ret = (struct trust){ 0 };
+		if (why.code == TOKEN_E_NONE)
+			return writ_nomem(err);
+	}
+	return 0;
+}
+
+/* Makes the issuer entry for this realm's own key, valid in this realm only. */
+static int make_self(const struct wallet *w, const struct sign_public *pub,
+		     struct trust_issuer *ret, struct writ_err *err)
+{
+	struct sv *realm = arena_new(w->a, struct sv);
+	const char *iss = arena_fmt(w->a, "urn:writ:realm:" SV_FMT, SV_ARG(w->realm));
+
+	if (!realm || !iss)
+		return writ_nomem(err);
+	*realm = w->realm;
+	*ret = (struct trust_issuer){ .iss = sv_from(iss),
+				      .key = *pub,
+				      .kid = jws_thumbprint(pub),
+				      .realms = realm,
+				      .realms_n = 1,
+				      .exp = UINT64_MAX,
+				      .self = true };
+	return 0;
+}
+
+int wallet_load_trust(struct wallet *w, struct writ_err *err)
+{
+	struct writ_err none = { 0 };
+	struct trust_issuer *all;
+	struct trust bundle;
+	struct key_pair own;
+	struct jws_kid kid;
+	int r = load_bundle(w, &bundle, err);
+
+	if (r < 0)
+		return r;
+	all = arena_array(w->a, struct trust_issuer, bundle.n + 1);
+	if (!all)
+		return writ_nomem(err);
+	if (bundle.n)
+		memcpy(all, bundle.issuers, bundle.n * sizeof(*all));
+	w->trust = bundle;
+	w->trust.issuers = all;
+	r = keys_load(w->keys, KEY_ISSUE, false, &own, &none);
+	if (r < 0 && none.sys == ENOENT)
+		return 0;
+	if (r < 0) {
+		*err = none;
+		return r;
+	}
+	crypto_wipe(&own.sec, sizeof(own.sec));
+	kid = jws_thumbprint(&own.pub);
+	/*
+	 * SECURITY: if the organisation's bundle lists this realm's key, the entry of the bundle
+	 * applies, including the ceiling.
+	 */
+	w->self = token_trust_find(&w->trust, &kid);
+	if (w->self)
+		return 0;
+	r = make_self(w, &own.pub, &all[bundle.n], err);
+	w->trust.n = bundle.n + 1;
+	w->self = &all[bundle.n];
+	return r;
+}
+
+int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk **ret,
+		      size_t *ret_n, struct writ_err *err)
+{
+	VEC(struct rvk) lists = { 0 };
+	struct rvk *own = vec_push(a, &lists);
+	DIR *d = opendir(w->dir);
+	struct dirent *e;
+	int r;
+
+	if (!d)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", w->dir);
+	r = own ? wallet_own_list(w, a, own, err) : writ_nomem(err);
+	while (r == 0 && (e = readdir(d))) {
+		struct token_why why = { 0 };
+		struct rvk list, *slot;
+		struct sv text;
+
+		if (!sv_starts(sv_from(e->d_name), sv_from(list_prefix)) ||
+		    sv_ends(sv_from(e->d_name), SV(".new")))
+			continue;
+		r = read_text(w, a, e->d_name, RVK_MAX, &text, err);
+		/*
+		 * Skip a list whose signer is no longer trusted; tokens of that signer are not
+		 * trusted either.
+		 */
+		if (r < 0 || rvk_open(a, text, &w->trust, 0, &list, &why) < 0)
+			continue;
+		slot = vec_push(a, &lists);
+		if (!slot)
+			r = writ_nomem(err);
+		else
+			*slot = list;
+	}
+	closedir(d);
+	if (r < 0)
+		return r;
+	*ret = lists.v;
+	*ret_n = lists.n;
+	return 0;
+}
+
+/* --- importing bundles and lists --- */
+
+/*
+ * Loads the highest bundle version ever accepted. The version counts even after that bundle
+ * expired.
+ */
+static int load_version(const struct wallet *w, uint64_t *ret, struct writ_err *err)
+{
+	struct sv text;
+	int r = read_text(w, w->a, "trust.version", 32, &text, err);
+
+	*ret = 0;
+	if (r == 0 && text.n && !sv_to_u64(sv_cut(&text, '\n'), INT64_MAX, ret))
+		r = writ_fail(err, WRIT_E_SYNTAX, 0, "trust.version is not a number");
+	return r;
+}
+
+static int write_file(const struct wallet *w, const char *name, struct sv text,
+		      struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, name);
+
+	return path ? fd_replace_file(path, text, 0600, err) : writ_nomem(err);
+}
+
+static int store_bundle(const struct wallet *w, struct sv text, const struct sign_public *org,
+			uint64_t version, struct writ_err *err)
+{
+	struct buf pem = BUF_INIT(PEM_MAX), number = BUF_INIT(32);
+	int r;
+
+	keys_print_public(org, &pem);
+	buf_fmt(&number, "%llu\n", (unsigned long long)version);
+	r = buf_check(&pem, err);
+	/*
+	 * Store the version before the bundle: after a crash in between, an older bundle must not
+	 * be accepted again.
+	 */
+	if (r == 0)
+		r = write_file(w, "trust.version", buf_view(&number), err);
+	if (r == 0)
+		r = write_file(w, "org.pem", buf_view(&pem), err);
+	if (r == 0)
+		r = write_file(w, "trust", text, err);
+	buf_clear(&pem);
+	buf_clear(&number);
+	return r;
+}
+
+static int import_bundle(const struct wallet *w, struct sv text, const struct sign_public *org,
+			 struct token_why *why, struct writ_err *err)
+{
+	struct sign_public known;
+	struct trust fresh;
+	uint64_t seen = 0;
+	bool any = false;
+	int r = load_org(w, &known, &any, err);
+
+	if (r == 0 && any && org && memcmp(known.b, org->b, sizeof(known.b)) != 0)
+		r = writ_fail(err, WRIT_E_DENIED, 0,
+			      "another organisation is trusted here: remove %s/org.pem first",
+			      w->dir);
+	if (r == 0 && !any && !org)
+		r = writ_fail(err, WRIT_E_DENIED, 0, "whose bundle? name its key with --org");
+	if (r == 0)
+		r = load_version(w, &seen, err);
+	if (r == 0)
+		r = token_trust_open(w->a, text, org ? org : &known, w->now, seen, &fresh, why);
+	if (r < 0 && why->code == TOKEN_E_REPLAY)
+		return token_refuse(
+			why, TOKEN_E_REPLAY,
+			"version %llu was taken: get the newest; if they began anew, remove "
+			"tokens/trust* and use --org KEY",
+			(unsigned long long)seen);
+	return r < 0 ? r : store_bundle(w, text, org ? org : &known, fresh.ver, err);
+}
+
+static int import_list(const struct wallet *w, struct sv text, struct token_why *why,
+		       struct writ_err *err)
+{
+	struct rvk list;
+	uint64_t seen = 0;
+	const char *name;
+	int r = rvk_open(w->a, text, &w->trust, 0, &list, why);
+
+	for (size_t i = 0; r == 0 && i < w->lists_n; i++)
+		if (jws_kid_eq(&w->lists[i].kid, &list.kid))
+			seen = w->lists[i].seq;
+	if (r == 0 && w->self && jws_kid_eq(&w->self->kid, &list.kid))
+		return writ_fail(err, WRIT_E_DENIED, 0, "that is our own list");
+	if (r == 0)
+		r = rvk_open(w->a, text, &w->trust, seen, &list, why);
+	if (r < 0)
+		return r;
+	name = arena_fmt(w->a, "%s%s", list_prefix, list.kid.s);
+	return name ? write_file(w, name, text, err) : writ_nomem(err);
+}
+
+int wallet_import(const struct wallet *w, struct sv text, const struct sign_public *org,
+		  const char **ret_what, struct token_why *why, struct writ_err *err)
+{
+	struct token_why none = { 0 };
+	scoped_fd lock = -1;
+	struct jws j;
+	const bool list = jws_split(text, RVK_MAX, JWS_RVK, &j, &none) == 0;
+	int r = wallet_lock(w, &lock, err);
+
+	if (r == 0)
+		r = list ? import_list(w, text, why, err) : import_bundle(w, text, org, why, err);
+	if (r == 0)
+		*ret_what = list ? "what an issuer has revoked" : "whose tokens count";
+	return r;
+}

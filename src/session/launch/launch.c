@@ -1,0 +1,180 @@
+#include "crypto/crypto.h"
+#include "launch/launch_priv.h"
+#include "launch/token.h"
+#include "parts/early.h"
+
+#include "base/banned.h"
+
+/* The state of a start that is under way. */
+struct launching {
+	struct arena *a;
+	const struct launch_request *req;
+	struct launch_result *ret;
+	const struct engine *engine;
+	/* writ-init, prepared while the policy is read; NULL: not prepared. */
+	struct engine_run *early;
+	struct session_begun begun;
+	struct find_where where;
+	struct host_facts facts;
+	struct launch_loaded loaded;
+	struct plan *plan;
+};
+
+/* Steps 1 to 4 of launch.h: everything that does not depend on the policy. */
+static int prepare(struct launching *g, struct writ_err *err)
+{
+	const struct launch_request *req = g->req;
+	const struct launch_host *host = &req->host;
+	int r = 0;
+
+	/*
+	 * Creating namespaces takes as long as reading the policy: do both at once. Under a token
+	 * the session's id comes from the token, so the session's cgroup cannot exist yet.
+	 */
+	if (host->tier != TIER_B && !req->policy.token && !g->engine->absent) {
+		const struct engine_prepare how = { .own_namespaces = true };
+
+		r = g->engine->open(g->a, &g->early, err);
+		if (r == 0)
+			r = g->engine->prepare(g->early, &how, err);
+	}
+	if (r == 0)
+		r = crypto_start(err);
+	if (r == 0 && req->policy.checked)
+		g->where = req->policy.checked->where;
+	else if (r == 0)
+		r = launch_locate(g->a, &req->where, true, &g->where, err);
+	if (r < 0)
+		return r;
+	if (host->facts)
+		g->facts = *host->facts;
+	else
+		r = locate_facts(g->a, g->where.state,
+				 host->facts_file ? host->facts_file : "facts", &g->facts, err);
+	if (r < 0) {
+		g->ret->end = LAUNCH_NO_FACTS;
+		return r;
+	}
+	return g->early ? session_early(g->a, g->engine, &g->facts, req->where.environ, g->early,
+					&g->begun, err)
+			: 0;
+}
+
+/* Steps 5 and 6 of launch.h: read the policy and plan it. */
+static int decide(struct launching *g, struct writ_err *err)
+{
+	const struct launch_request *req = g->req;
+	char *const *argv = req->command.argv;
+	int r = launch_load_with(g->a, req, &g->where, argv ? argv[0] : NULL, SV(SPAWN_SOCKET),
+				 &g->loaded, g->ret, err);
+
+	if (r == 0)
+		r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &g->plan,
+				err);
+	if (r < 0)
+		return r;
+	if (req->events.planned)
+		req->events.planned(req->events.ctx, &g->loaded, g->plan);
+	r = plan_check(g->plan, err);
+	if (r < 0)
+		g->ret->end = LAUNCH_PLAN_REFUSED;
+	return r;
+}
+
+static void set_command(const struct launching *g, const struct launch_command *c,
+			struct session_options *opt)
+{
+	static char *const none[] = { NULL };
+
+	opt->argv = c->argv ? c->argv : none;
+	opt->environ = c->environ;
+	opt->cwd = c->cwd.n ? c->cwd : g->loaded.in.where.cwd;
+	opt->stdio = c->stdio;
+	opt->detach = c->detach;
+	opt->named = c->named;
+	opt->neutral = c->neutral;
+}
+
+/* Called by the session when the session is ready and waits for its command. */
+static int await(void *ctx, struct session_options *opt, struct writ_err *err)
+{
+	const struct launching *g = ctx;
+	struct launch_command command = g->req->command;
+	const int r = g->req->events.await(g->req->events.ctx, &command, err);
+
+	if (r == 0)
+		set_command(g, &command, opt);
+	return r;
+}
+
+/* Step 7 of launch.h: run the session. */
+static int run(struct launching *g, struct writ_err *err)
+{
+	const struct launch_options *o = &g->req->opt;
+	const struct find_where *w = &g->loaded.in.where;
+	const struct sv resolver = environ_get(g->req->where.environ, SV("WRIT_RESOLVER"));
+	struct launch_token *t = g->loaded.token;
+	struct session_token token;
+	struct session_options opt = { .policy = g->loaded.policy,
+				       .plan = g->plan,
+				       .realm = w->realm,
+				       .state = w->state,
+				       .config = w->config,
+				       .workspace = w->workspace,
+				       .home = w->home,
+				       .resolver = resolver,
+				       .program = g->loaded.in.program,
+				       .profile = g->loaded.in.agent,
+				       .early = &g->early,
+				       .begun = &g->begun,
+				       .status_fd = o->status_fd,
+				       .ready_fd = o->ready_fd,
+				       .owner = o->owner,
+				       .report = o->report,
+				       .job = o->job,
+				       .ret_id = g->ret->id,
+				       .quiet = o->quiet,
+				       .verbose = o->verbose,
+				       .durable = o->durable,
+				       .explain = o->explain,
+				       .leaves = true,
+				       .await = g->req->events.await ? await : NULL,
+				       .await_ctx = g };
+	int r;
+
+	set_command(g, &g->req->command, &opt);
+	if (t) {
+		token = (struct session_token){ .wallet = &t->wallet,
+						.chain = &t->chain,
+						.text = t->text,
+						.text_n = t->text_n,
+						.why = &g->ret->why };
+		opt.token = &token;
+	}
+	g->ret->end = LAUNCH_SESSION_FAILED;
+	r = session_run(g->a, &opt, &g->ret->exit, err);
+	if (r == 0)
+		g->ret->end = LAUNCH_RAN;
+	else if (g->ret->why.code != TOKEN_E_NONE)
+		g->ret->end = LAUNCH_TOKEN_REFUSED;
+	return r;
+}
+
+int launch_run(struct arena *a, const struct launch_request *req, struct launch_result *ret,
+	       struct writ_err *err)
+{
+	struct launching g = { .a = a, .req = req, .ret = ret, .engine = launch_engine_of(req) };
+	int r;
+
+	*ret = (struct launch_result){ .exit = SESSION_FAILED, .why = { .hop = TOKEN_HOP_NONE } };
+	r = prepare(&g, err);
+	if (r == 0)
+		r = decide(&g, err);
+	/* Tier B has no namespaces: the session itself starts writ-init. */
+	if (r == 0 && g.plan && g.plan->tier != TIER_A)
+		session_early_close(g.engine, &g.early, &g.begun);
+	if (r == 0)
+		r = run(&g, err);
+	session_early_close(g.engine, &g.early, &g.begun);
+	return r;
+}

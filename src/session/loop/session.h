@@ -1,0 +1,127 @@
+/*
+ * session.h - the options of a session, and the codes that it ends with
+ *
+ * Reads:  nothing
+ * Writes: nothing
+ * Next:   loop/loop.h runs a session; parts/session.h has the entry points for cli/ and lib/
+ */
+#ifndef WRIT_LOOP_SESSION_H
+#define WRIT_LOOP_SESSION_H
+
+#include "lang/policy.h"
+#include "limit/cgroup.h"
+#include "plan/plan.h"
+#include "reach/quota.h"
+
+/* Exit codes of a run, besides the command's own status. */
+enum session_exit {
+	SESSION_POLICY = 121,  /* the token of an agent is refused */
+	SESSION_REFUSED = 122, /* a guarantee of the plan is not met */
+	SESSION_TIMEOUT = 124,
+	SESSION_FAILED = 125,
+	SESSION_SIGNALLED = 128, /* + the number of the signal */
+};
+
+struct wallet;
+struct wallet_level;
+struct chain;
+struct token_why;
+
+/*
+ * The tokens that open a session. The session ends when one of the tokens expires or is revoked.
+ * The caller has verified the tokens; the session proves possession of them and uses them. If the
+ * tokens are refused, @why has the reason.
+ */
+struct session_token {
+	struct wallet *wallet;
+	struct chain *chain;
+	char *text; /* the encoded chain of tokens; wiped after its last use */
+	size_t text_n;
+	struct token_why *why;
+};
+
+/*
+ * Counters of the parent session: what an agent consumes counts against the limits of the agent and
+ * against those of its parent session.
+ */
+struct session_above {
+	const struct wallet_level *level;
+	int fd; /* descriptor of the counters' shared memory; not used under tokens */
+};
+
+enum { SESSION_ID = 8 }; /* length of a session id, in letters and digits */
+
+/* Id and cgroup of a jail that was started early. All zero: no such jail. */
+struct session_begun {
+	char id[SESSION_ID + 1]; /* id that the session will have */
+	struct cgroup cgroup;
+};
+
+/* Kinds of requests that the starter of a session keeps pending in the owner's connection. */
+enum {
+	/* First request; answered once the sandbox is closed around the command. */
+	SESSION_CALL_FIRST = 1000,
+	SESSION_CALL_END, /* session.wait; answered by the starter of the session */
+};
+
+/* How a session ended. */
+struct session_report {
+	char id[SESSION_ID + 1];
+	int exit;
+	uint32_t denials;
+	/* The limit or the person that ended the session; empty: its command ended by itself. */
+	char ended_by[64];
+	char why[128]; /* why the command could not be run; empty: the command ran */
+};
+
+struct rpc_conn;
+struct session_options {
+	const struct policy *policy;
+	const struct plan *plan;
+	struct sv realm;
+	struct sv state;     /* directory of writ's own files */
+	struct sv config;    /* directory of policies; may be empty */
+	struct sv workspace; /* physical path; empty: no workspace */
+	struct sv cwd;	     /* working directory, a physical path */
+	struct sv home;	     /* home directory of the operator; may be empty */
+	struct sv resolver;  /* name servers, "ADDRESS[:PORT],..."; empty: the host's */
+	struct sv program; /* path of the program, if it differs from what PATH finds in the jail */
+	struct sv profile; /* profile chosen for an agent without rules of its own; may be empty */
+	char *const *argv; /* arguments of the command, ended by NULL */
+	char *const *environ;
+	/* A prepared writ-init, which the session takes over; NULL: none. */
+	struct engine_run **early;
+	struct session_begun *begun; /* id and cgroup of @early, taken over with it; NULL: none */
+	const struct session_token *token; /* NULL: no token */
+	/* Counters of the parent session, set for an agent; NULL: none. */
+	const struct session_above *above;
+	/* Id of the parent session and name of the agent; empty: not an agent. */
+	struct sv parent, agent;
+	/* Three descriptors instead of 0, 1 and 2, never used as terminals; or NULL. */
+	const int *stdio;
+	int status_fd; /* -1, or a descriptor that receives one line of JSON about the end */
+	bool quiet, verbose;
+	bool leaves; /* this process exits after the session: it need not reap writ-init */
+	/* `session start`: no client is attached, and the session goes on without one. */
+	bool detach;
+	int ready_fd; /* 0, or a descriptor that receives the session's id once the session runs */
+	/* A client whose end ends the session; NULL: none. The caller keeps it. */
+	struct rpc_conn *owner;
+	struct session_report *report; /* NULL, or filled when the session ends */
+	int job; /* 0, or the descriptor that session_job() returned; the session leaves it open */
+	bool named;	  /* open the control socket at once, because the session's id is printed */
+	bool neutral;	  /* make escape sequences in the command's output harmless */
+	bool durable;	  /* sync each entry of the record to disk before acting on it */
+	bool explain;	  /* print every denial with all its details */
+	uint32_t fail_at; /* fault to inject, for the fault suite */
+	char *ret_id;	  /* NULL, or a buffer for the session's id and a NUL */
+	/*
+	 * The session calls await() while the jail is being built, with a copy of these options, so
+	 * that await() sets @argv to @program, @stdio, @detach and similar options that are known
+	 * only then. await() may block as long as necessary, and may be NULL.
+	 */
+	int (*await)(void *ctx, struct session_options *opt, struct writ_err *err);
+	void *await_ctx;
+};
+
+#endif

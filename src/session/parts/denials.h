@@ -1,0 +1,53 @@
+/*
+ * denials.h - denials of the session, counted and numbered
+ *
+ * Reads:  events of the mediator, egress and git
+ * Writes: the record, denials.jsonl inside, the terminal
+ * Next:   denial_text.h prints a denial; control.c grants one by its number; hints.h has guesses
+ */
+#ifndef WRIT_PARTS_DENIALS_H
+#define WRIT_PARTS_DENIALS_H
+
+#include "audit/entry.h"
+#include "lang/protect.h"
+#include "loop/loop.h"
+#include "mediate/mediate.h"
+#include "parts/denial_text.h"
+
+enum { DENIALS_MAX = 512, DENIAL_WHERE = 256 };
+
+/* A refused operation, which may be granted by its number. */
+struct denial {
+	enum mediate_op op;
+	enum cap_reason reason;
+	const struct protect_name *protect; /* CAP_REASON_PROTECTED, if a policy can open it */
+	uint32_t rule;
+	uint32_t count;
+	int32_t pid;
+	char comm[16];
+	char object[MEDIATE_TEXT];
+	char why[MEDIATE_TEXT]; /* for people only */
+};
+
+must_check int denials_init(struct session *s, struct writ_err *err);
+void denials_finish(struct session *s);
+void denials_clear(struct session *s);
+void denials_report(struct session *s);
+
+/* Takes @fd, the file in the jail that lists denials. */
+void denials_feed(struct session *s, int fd);
+void denials_note(struct session *s, const struct mediate_event *e);
+size_t denials_count(const struct session *s);
+const struct denial *denials_get(const struct session *s, size_t number); /* NULL: none */
+bool denials_has(const struct session *s, enum mediate_op op, const char *object);
+
+/* For hints.c, too: an event as a denial, and a denial with all that is known; uses @where. */
+void denials_fill(const struct session *s, const struct mediate_event *e, struct denial *ret);
+struct session_denial denials_describe(const struct session *s, const struct denial *d,
+				       uint32_t number, char where[static DENIAL_WHERE]);
+/* Adds the members of an entry about @d. */
+void denials_put(struct entry *entry, const struct session_denial *d);
+/* Prints one line, now. */
+void denials_print(const struct session *s, const struct session_denial *d);
+
+#endif

@@ -1,0 +1,330 @@
+#include "parts/engine_priv.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "parts/agents.h"
+#include "parts/commands.h"
+#include "parts/directories.h"
+#include "parts/early.h"
+#include "parts/grants.h"
+#include "parts/inspection.h"
+#include "parts/network.h"
+#include "parts/probe.h"
+#include "parts/record.h"
+#include "parts/resource_limits.h"
+#include "parts/session.h"
+#include "vcs/repo.h"
+
+#include "base/banned.h"
+
+static const struct engine *ops(const struct session *s)
+{
+	return s->opt->plan->engine;
+}
+
+int engine_init(struct session *s, struct writ_err *err)
+{
+	struct engine_state e = { .mounts = -1 };
+	int r;
+
+	if (ops(s)->absent)
+		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "%s", ops(s)->absent);
+	r = ops(s)->open(s->a, &e.run, err);
+	return r < 0 ? r : session_state_new(s, PART_ENGINE, &e, sizeof(e), err);
+}
+
+/* --- functions for other parts --- */
+
+const struct engine_view *engine_view(const struct session *s)
+{
+	return &engine_of(s)->run->view;
+}
+
+pid_t engine_init_pid(const struct session *s)
+{
+	return engine_of(s)->run->init;
+}
+
+bool engine_attaches(const struct session *s)
+{
+	return engine_of(s)->run->helper_fd >= 0;
+}
+
+int engine_exec(struct session *s, const struct engine_command *c, struct writ_err *err)
+{
+	return ops(s)->exec(engine_of(s)->run, s->a, c, err);
+}
+
+void engine_signal(struct session *s, uint32_t id, int number)
+{
+	struct writ_err err = { 0 };
+
+	(void)!ops(s)->signal(engine_of(s)->run, id, number, &err);
+}
+
+int engine_attach(struct session *s, uint32_t id, const char *path, bool write,
+		  struct writ_err *err)
+{
+	return ops(s)->attach(engine_of(s)->run, id, path, write, err);
+}
+
+int engine_detach(struct session *s, uint32_t id, const char *path, struct writ_err *err)
+{
+	return ops(s)->detach(engine_of(s)->run, id, path, err);
+}
+
+int engine_listen(struct session *s, const struct engine_listen *l, struct writ_err *err)
+{
+	return ops(s)->listen(engine_of(s)->run, l, err);
+}
+
+struct sv engine_git_name(const struct session *s)
+{
+	return sv_from(engine_of(s)->identity.name);
+}
+
+struct sv engine_git_email(const struct session *s)
+{
+	return sv_from(engine_of(s)->identity.email);
+}
+
+int engine_kill(struct session *s)
+{
+	struct writ_err err = { 0 };
+
+	return ops(s)->end(engine_of(s)->run, &err);
+}
+
+void engine_kill_init(struct session *s)
+{
+	ops(s)->kill(engine_of(s)->run);
+}
+
+/* --- starting early --- */
+
+/* Returns the login name to show in the jail. */
+static struct sv user_of(char *const *envp)
+{
+	const struct sv user = environ_get(envp, SV("USER"));
+
+	if (user.n && sv_is_graph(user) && sv_find(user, ':') == SIZE_MAX)
+		return user;
+	return geteuid() ? SV("agent") : SV("root");
+}
+
+int session_early(struct arena *a, const struct engine *e, const struct host_facts *facts,
+		  char *const *envp, struct engine_run *run, struct session_begun *ret_begun,
+		  struct writ_err *err)
+{
+	int r = 0;
+
+	if (run->waits) {
+		r = session_make_id(ret_begun->id, err);
+		if (r == 0)
+			cgroup_begin(facts, ret_begun->id, &ret_begun->cgroup);
+		/* The cgroup has no directory yet if systemd is to make it. */
+		if (r == 0 && ret_begun->cgroup.n)
+			limits_join(&ret_begun->cgroup, e, run);
+	}
+	return r < 0 ? r : e->furnish(run, a, facts, user_of(envp), err);
+}
+
+void session_early_close(const struct engine *e, struct engine_run **run,
+			 struct session_begun *begun)
+{
+	if (*run)
+		e->close(*run);
+	*run = NULL;
+	cgroup_close(&begun->cgroup);
+}
+
+/* Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. */
+static struct sv real_java(struct session *s)
+{
+	const struct sv home = environ_get(s->opt->environ, SV("JAVA_HOME"));
+	const char *name =
+		inspection_reads(s) && home.n && home.p[0] == '/' ? arena_str(s->a, home) : NULL;
+	char real[PATH_MAX];
+
+	return name && realpath(name, real) ? sv_from(arena_str(s->a, sv_from(real))) : SV("");
+}
+
+/* --- starting --- */
+
+int engine_compile(struct session *s, struct writ_err *err)
+{
+	const struct session_options *opt = s->opt;
+	const struct directories *d = directories_get(s);
+	struct engine_state *e = engine_of(s);
+	struct engine_place place;
+
+	vcs_repo_identity(opt->home, environ_get(opt->environ, SV("XDG_CONFIG_HOME")),
+			  opt->plan->tier == TIER_A ? SV("") : opt->workspace, &e->identity);
+	place = (struct engine_place){ .home = d->home,
+				       .tmp = d->tmp,
+				       .shm = d->shm,
+				       .info = d->info,
+				       .rules = d->rules,
+				       .spawn = spawn_path(s),
+				       .state = d->state,
+				       .user = user_of(opt->environ),
+				       .workspace = opt->workspace,
+				       .realm = opt->realm,
+				       .trust = inspection_trust_dir(s),
+				       .java = real_java(s),
+				       .git_name = engine_git_name(s),
+				       .git_email = engine_git_email(s),
+				       .own = { opt->state, opt->config },
+				       .bait = probes_bait(s) };
+	/* Take over a run that was prepared while the policy was read. */
+	if (opt->early && *opt->early) {
+		e->run = *opt->early;
+		*opt->early = NULL;
+	}
+	return ops(s)->compile(e->run, s->a, opt->plan, opt->policy, &place, opt->fail_at, err);
+}
+
+/* Starts writ-init, unless it was started early. */
+int engine_start(struct session *s, struct writ_err *err)
+{
+	struct engine_state *e = engine_of(s);
+	const struct engine_prepare how = { .own_namespaces = e->run->view.own_mounts,
+					    .fail_at = s->opt->fail_at };
+	int r;
+
+	if (e->run->started)
+		return 0;
+	r = ops(s)->prepare(e->run, &how, err);
+	if (r == 0)
+		limits_join(limits_cgroup(s), ops(s), e->run);
+	return r;
+}
+
+/* Sends the jail program to writ-init, which then builds the jail. */
+int engine_build(struct session *s, struct writ_err *err)
+{
+	return ops(s)->start(engine_of(s)->run, err);
+}
+
+/* Waits until writ-init has reported its pid, and so is in the cgroup with its limits. */
+int engine_hello(struct session *s, struct writ_err *err)
+{
+	const struct session_status *t = session_status(s);
+
+	(void)err;
+	while (cgroup_used(limits_cgroup(s)) && engine_init_pid(s) == 0 &&
+	       t->phase == SESSION_STARTING && !t->failed)
+		init_messages_recv(s);
+	return 0;
+}
+
+int engine_await(struct session *s, struct writ_err *err)
+{
+	if (!s->opt->await)
+		return 0;
+	/* Finish all work that does not need the command before waiting for the command. */
+	if (engine_hello(s, err) == 0 && !session_status(s)->failed)
+		session_await(s, err);
+	return 0;
+}
+
+/* Reads the last messages of writ-init, which have the reason why writ-init cannot be reached. */
+bool engine_recover(struct session *s, struct writ_err *err)
+{
+	const struct session_status *t = session_status(s);
+
+	if (engine_of(s)->run->fd < 0)
+		return false;
+	record_start_failed(s);
+	for (int i = 0; i < 16 && !t->failed && t->phase != SESSION_ENDED; i++) {
+		struct pollfd p = { engine_of(s)->run->fd, POLLIN, 0 };
+
+		if (poll(&p, 1, 100) <= 0)
+			return true;
+		init_messages_recv(s);
+	}
+	if (t->failed && t->failed_at != ENGINE_STAGE_NONE)
+		*err = t->err;
+	return true;
+}
+
+/* --- the keeper and the mounts --- */
+
+static void recv_helper(struct session *s)
+{
+	struct engine_event e = { .fds_n = 0 };
+	struct writ_err err = { 0 };
+
+	if (ops(s)->receive_helper(engine_of(s)->run, &e, &err) <= 0) {
+		if (session_phase(s) == SESSION_RUNNING)
+			session_end(s, "the keeper is gone", SESSION_FAILED);
+		return;
+	}
+	if (e.type == ENGINE_BOUND)
+		network_bound(s, e.id, e.fds_n ? e.fds[0] : -1);
+	else if (e.type == ENGINE_DONE)
+		grants_done(s, e.id, &e.err);
+	for (size_t i = 0; i < e.fds_n; i++)
+		close(e.fds[i]);
+}
+
+void engine_poll(struct session *s, struct session_poll *set)
+{
+	session_poll_add(set, engine_of(s)->mounts, POLLPRI);
+	session_poll_add(set, engine_of(s)->run->helper_fd, POLLIN);
+}
+
+/*
+ * Reads mount changes before messages of the keeper: the keeper changes mounts before it reports
+ * the change.
+ */
+void engine_on_event(struct session *s, const struct pollfd *p, size_t n)
+{
+	(void)n;
+	if (p[0].revents & (POLLPRI | POLLERR))
+		engine_mounts_changed(s);
+	if (p[1].revents)
+		recv_helper(s);
+}
+
+void engine_check_mounts(struct session *s)
+{
+	struct pollfd p = { .fd = engine_of(s)->mounts, .events = POLLPRI };
+
+	if (poll(&p, 1, 0) > 0)
+		engine_mounts_changed(s);
+}
+
+/* --- the end --- */
+
+bool engine_may_leave(const struct session *s)
+{
+	/*
+	 * pid 1 has reported that all other processes of the jail are dead, and is about to exit.
+	 */
+	return s->opt->leaves && session_status(s)->emptied && !limits_cgroup(s)->unit[0];
+}
+
+void engine_close_inside(struct session *s)
+{
+	struct engine_state *e = engine_of(s);
+
+	fd_scope_close(&e->mounts);
+	e->mounts = -1;
+	if (!engine_may_leave(s))
+		ops(s)->close(e->run);
+}
+
+/*
+ * The kernel kills a writ-init that is left when the supervisor exits; but a cgroup can be removed
+ * only when it is empty, so reap writ-init first.
+ */
+void engine_clear(struct session *s)
+{
+	if (cgroup_used(limits_cgroup(s)))
+		ops(s)->leave(engine_of(s)->run);
+}

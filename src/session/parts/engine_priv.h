@@ -1,0 +1,27 @@
+/*
+ * engine_priv.h - state of the engine
+ */
+#ifndef WRIT_PARTS_ENGINE_PRIV_H
+#define WRIT_PARTS_ENGINE_PRIV_H
+
+#include "parts/engine.h"
+#include "parts/part_id.h"
+#include "vcs/repo.h"
+
+struct engine_state {
+	struct engine_run
+		*run; /* made by engine_init(); replaced by a run that was prepared early */
+	struct repo_identity identity;
+	int mounts; /* the jail's mountinfo, if the policy covers a file; else -1 */
+};
+
+static inline struct engine_state *engine_of(const struct session *s)
+{
+	return session_state(s, PART_ENGINE);
+}
+
+/* Implemented in init_messages.c. */
+void init_messages_recv(struct session *s);
+void engine_mounts_changed(struct session *s);
+
+#endif

@@ -1,0 +1,482 @@
+#include "parts/grants.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <linux/mount.h>
+
+#include "parts/control.h"
+#include "parts/engine.h"
+#include "parts/mediation.h"
+#include "parts/network.h"
+#include "parts/part_id.h"
+#include "parts/record.h"
+
+#include "base/banned.h"
+
+struct grants {
+	VEC(struct grant) grants;
+};
+
+static struct grants *grants_of(const struct session *s)
+{
+	return session_state(s, PART_GRANTS);
+}
+
+int grants_init(struct session *s, struct writ_err *err)
+{
+	const struct grants g = { .grants = { .n = 0 } };
+
+	return session_state_new(s, PART_GRANTS, &g, sizeof(g), err);
+}
+
+/*
+ * SECURITY: computes the scope of a grant once, when it is granted: at the time of revocation the
+ * path may be another kind of file, and its scope would differ.
+ */
+static int scope_of(struct session *s, struct grant *g, struct writ_err *err)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	struct cap cap;
+	struct stat st;
+	size_t n;
+	int r;
+
+	buf_str(&b, "fs.write:");
+	n = b.n;
+	buf_fmt(&b, SV_FMT ":", SV_ARG(s->opt->realm));
+	r = cap_put_path(&b, sv_from(g->path), err);
+	if (stat(g->path, &st) == 0 && S_ISDIR(st.st_mode))
+		buf_str(&b, "/**");
+	if (b.failed || b.n >= CAP_TEXT_MAX)
+		r = writ_fail(err, WRIT_E_LIMIT, 0, "that path is too long for a rule");
+	if (r == 0)
+		r = cap_parse(&a, CAP_GRANT, buf_view(&b), &cap, err);
+	if (r == 0)
+		memcpy(g->scope, b.p + n, b.n - n + 1);
+	buf_clear(&b);
+	return r;
+}
+
+static int tell_mediator(struct session *s, const struct grant *g, bool on, struct writ_err *err)
+{
+	static const char *const actions[] = { "fs.read", "fs.write" };
+	char cap[CAP_TEXT_MAX + 16];
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < (g->write ? 2 : 1); i++) {
+		snprintf(cap, sizeof(cap), "%s:%s", actions[i], g->scope);
+		r = mediation_rule(s, on, cap, err);
+	}
+	return r;
+}
+
+static void record_grant(struct session *s, const struct grant *g, const char *event)
+{
+	struct entry entry = { 0 };
+
+	record_begin(s, &entry, event);
+	record_num(&entry, "number", g->number);
+	record_str(&entry, "rule", sv_from(g->rule));
+	record_end(s, &entry);
+}
+
+/* Returns why a path can never be granted, or NULL. */
+static const char *cannot_grant(const struct session *s, struct sv path)
+{
+	static const char *const never[] = { "/proc", "/sys", "/dev", NULL };
+
+	for (size_t i = 0; never[i]; i++)
+		if (sv_below(path, sv_from(never[i])))
+			return "that is the kernel's: it is not granted";
+	if (sv_below(path, s->opt->state) || sv_below(s->opt->state, path) ||
+	    sv_below(path, s->opt->config) || sv_below(s->opt->config, path))
+		return "writ keeps its own files there: grant something below it";
+	return NULL;
+}
+
+static void grant_answer(const struct caller *who, uint32_t number)
+{
+	rpc_result(who->conn, who->call, json_pack("{s:i}", "grant", (int)number), NULL, 0);
+}
+
+/*
+ * Adds a grant. Call this only for a request that has passed every check: the number of grants is
+ * small.
+ */
+static struct grant *add_grant(struct session *s, const struct caller *who,
+			       const struct grant *like)
+{
+	struct grant *g =
+		grants_of(s)->grants.n < GRANTS_MAX ? vec_push(s->a, &grants_of(s)->grants) : NULL;
+
+	if (!g) {
+		control_refuse(who, RPC_E_DENIED, "this session has had %d grants: start it again",
+			       GRANTS_MAX);
+		return NULL;
+	}
+	*g = *like;
+	g->number = (uint32_t)grants_of(s)->grants.n;
+	return g;
+}
+
+static void hold(struct session *s, struct grant *g)
+{
+	g->state = GRANT_HELD;
+	record_grant(s, g, "allow");
+}
+
+/*
+ * Grants network access. Egress decides by capabilities, all of which the client derived from the
+ * rule.
+ */
+static void grant_net(struct session *s, const struct caller *who, const struct grant_request *req)
+{
+	struct grant like = { .net = true }, *g;
+
+	if (req->object.n + 4 >= sizeof(like.rule) || req->caps.n == 0 ||
+	    req->caps.n >= sizeof(like.path)) {
+		control_refuse(who, RPC_E_DENIED, "that rule cannot be granted");
+		return;
+	}
+	memcpy(like.path, req->caps.p, req->caps.n);
+	snprintf(like.rule, sizeof(like.rule), "net " SV_FMT, SV_ARG(req->object));
+	g = add_grant(s, who, &like);
+	if (!g)
+		return;
+	if (!network_grant(s, g)) {
+		grants_of(s)->grants.n--;
+		control_refuse(who, RPC_E_DENIED, "this session cannot be given that: %s",
+			       engine_view(s)->listeners.n ? "its requests would have to be read"
+							   : "it has no network of its own");
+		return;
+	}
+	hold(s, g);
+	grant_answer(who, g->number);
+}
+
+/*
+ * Grants a path in tier B, which has no mounts: the kernel still refuses access that Landlock
+ * denies.
+ */
+static void grant_unmounted(struct session *s, const struct caller *who, const struct grant *like)
+{
+	struct writ_err err = { 0 };
+	struct grant *g;
+
+	if (!like->write) {
+		control_refuse(who, RPC_E_DENIED,
+			       "this session cannot be widened for reading: tier B sees no "
+			       "reads; start it again with --allow");
+		return;
+	}
+	g = add_grant(s, who, like);
+	if (!g)
+		return;
+	if (tell_mediator(s, g, true, &err) < 0) {
+		grants_of(s)->grants.n--;
+		control_refuse(who, RPC_E_DENIED, "this session cannot be widened: %s", err.what);
+		return;
+	}
+	hold(s, g);
+	grant_answer(who, g->number);
+}
+
+static void grant_mounted(struct session *s, const struct caller *who, const struct grant *like)
+{
+	struct writ_err err = { 0 };
+	struct grant *g = add_grant(s, who, like);
+
+	if (!g)
+		return;
+	if (engine_attach(s, g->number, g->path, g->write, &err) < 0) {
+		grants_of(s)->grants.n--;
+		control_refuse(who, RPC_E_DENIED, "%s", err.what);
+		return;
+	}
+	g->state = GRANT_ATTACHING;
+	who->call->kind = CALL_GRANT;
+	who->call->number = g->number;
+}
+
+/* Returns whether the mount of one grant lies on or below the mount of the other. */
+static bool is_entangled(const struct grant *g, const struct grant *other)
+{
+	const struct sv a = sv_from(g->path), b = sv_from(other->path);
+
+	return !g->net && !other->net && (sv_below(a, b) || sv_below(b, a));
+}
+
+/* Returns a grant that prevents the mount of @g, or NULL. */
+static const struct grant *find_obstacle(const struct session *s, const struct grant *g)
+{
+	for (size_t i = 0; i < grants_of(s)->grants.n; i++) {
+		const struct grant *other = &grants_of(s)->grants.v[i];
+		const bool going = other->state == GRANT_UNWANTED;
+		const bool there = other->state == GRANT_ATTACHING || other->state == GRANT_HELD;
+
+		/* A stacked mount must not grant less than the mount below it. */
+		if ((going || (there && other->write && !g->write)) && is_entangled(g, other))
+			return other;
+	}
+	return NULL;
+}
+
+/* Grants a path, which the client has resolved to a physical path. */
+static void grant_path(struct session *s, const struct caller *who, const struct grant_request *req)
+{
+	const struct sv path = req->object;
+	struct grant like = { .write = req->action == GRANT_WRITE };
+	const struct grant *other;
+	struct writ_err err = { 0 };
+	const char *why;
+
+	if (path.n == 0 || path.n >= sizeof(like.path) || path.p[0] != '/' ||
+	    sv_find(path, 0) != SIZE_MAX) {
+		control_refuse(who, RPC_E_DENIED,
+			       "only read and write of a path can be granted live");
+		return;
+	}
+	memcpy(like.path, path.p, path.n);
+	snprintf(like.rule, sizeof(like.rule), "%s " SV_FMT, like.write ? "write" : "read",
+		 SV_ARG(path));
+	/*
+	 * SECURITY: refuse paths in private directories: Landlock lets the session write in them,
+	 * whatever is mounted there.
+	 */
+	for (size_t i = 0; i < engine_view(s)->private_dirs.n; i++) {
+		const struct sv own = engine_view(s)->private_dirs.v[i];
+
+		if (sv_below(path, own)) {
+			control_refuse(who, RPC_E_DENIED,
+				       SV_FMT
+				       " is the session's own: nothing can be granted below it",
+				       SV_ARG(own));
+			return;
+		}
+	}
+	why = cannot_grant(s, path);
+	other = find_obstacle(s, &like);
+	if (why)
+		control_refuse(who, RPC_E_DENIED, "%s", why);
+	else if (other && other->state == GRANT_UNWANTED)
+		control_refuse(who, RPC_E_DENIED, "grant %u is being taken back there: try again",
+			       other->number);
+	else if (other)
+		control_refuse(who, RPC_E_DENIED,
+			       "grant %u lets it write there: to grant less, first writ "
+			       "revoke %s %u",
+			       other->number, s->id, other->number);
+	else if (scope_of(s, &like, &err) < 0)
+		control_refuse(who, RPC_E_DENIED, "%s", err.what);
+	else if (!engine_attaches(s))
+		grant_unmounted(s, who, &like);
+	else
+		grant_mounted(s, who, &like);
+}
+
+void grants_allow(struct session *s, const struct caller *who, const struct grant_request *req)
+{
+	if (s->opt->parent.n)
+		control_refuse(who, RPC_E_DENIED,
+			       "its block is its policy: change that, and start it again");
+	else if (s->opt->token)
+		control_refuse(who, RPC_E_DENIED,
+			       "its token is its policy: start another session with one "
+			       "that allows this");
+	else if (req->action == GRANT_NET)
+		grant_net(s, who, req);
+	else
+		grant_path(s, who, req);
+}
+
+/* Answers the clients that wait for @g to be attached (CALL_GRANT) or detached (CALL_REVOKE). */
+static void answer_waiting(struct session *s, const struct grant *g, enum call_kind kind)
+{
+	struct caller who;
+
+	while (control_find_call(s, kind, g->number, &who)) {
+		if (kind == CALL_GRANT)
+			grant_answer(&who, g->number);
+		else
+			rpc_result(who.conn, who.call, NULL, NULL, 0);
+	}
+}
+
+static void answer_failed(struct session *s, const struct grant *g, enum call_kind kind,
+			  const struct writ_err *err)
+{
+	struct caller who;
+
+	while (control_find_call(s, kind, g->number, &who))
+		rpc_refuse_err(who.conn, who.call, err);
+}
+
+/* SECURITY: a grant that cannot be revoked ends the session. */
+static void cannot_revoke(struct session *s, const struct grant *g, const struct writ_err *err)
+{
+	session_end(s, "a grant could not be taken back", SESSION_FAILED);
+	answer_failed(s, g, CALL_REVOKE, err);
+}
+
+static void detach(struct session *s, struct grant *g)
+{
+	struct writ_err err = { 0 };
+
+	g->state = GRANT_DETACHING;
+	if (engine_detach(s, g->number, g->path, &err) < 0)
+		cannot_revoke(s, g, &err);
+}
+
+/* Revokes a held grant. If the grant has a mount, the client waits for the keeper. */
+static void let_go(struct session *s, struct grant *g)
+{
+	struct writ_err err = { 0 };
+
+	record_grant(s, g, "revoke");
+	if (g->net)
+		network_revoke(s, g);
+	else if (engine_view(s)->traps && tell_mediator(s, g, false, &err) < 0)
+		cannot_revoke(s, g, &err);
+	if (!g->net && engine_attaches(s)) {
+		detach(s, g);
+		return;
+	}
+	g->state = GRANT_NONE;
+	answer_waiting(s, g, CALL_REVOKE);
+}
+
+/*
+ * Returns the newest grant whose mount lies upon that of @g: stacked mounts are removed from the
+ * top.
+ */
+static const struct grant *find_above(const struct session *s, const struct grant *g)
+{
+	for (size_t i = grants_of(s)->grants.n; engine_attaches(s) && i > g->number; i--) {
+		const struct grant *other = &grants_of(s)->grants.v[i - 1];
+
+		if (other->state != GRANT_NONE && other->state != GRANT_DETACHING &&
+		    is_entangled(g, other))
+			return other;
+	}
+	return NULL;
+}
+
+void grants_revoke(struct session *s, const struct caller *who, uint32_t n)
+{
+	const struct grant *above;
+	struct grant *g;
+
+	if (n == 0 || n > grants_of(s)->grants.n ||
+	    grants_of(s)->grants.v[n - 1].state == GRANT_NONE) {
+		control_refuse(who, RPC_E_NOT_FOUND, "there is no grant %u", n);
+		return;
+	}
+	g = &grants_of(s)->grants.v[n - 1];
+	above = find_above(s, g);
+	if (above) {
+		control_refuse(who, RPC_E_DENIED,
+			       "grant %u was made over it: first writ revoke %s %u", above->number,
+			       s->id, above->number);
+		return;
+	}
+	who->call->kind = CALL_REVOKE;
+	who->call->number = g->number;
+	switch (g->state) {
+	case GRANT_ATTACHING:
+		g->state = GRANT_UNWANTED;
+		break;
+	case GRANT_HELD:
+		let_go(s, g);
+		break;
+	case GRANT_NONE:
+	case GRANT_UNWANTED:
+	case GRANT_DETACHING:
+		break;
+	}
+}
+
+/* Handles the answer of the keeper about a mount: it is attached, or @err has the reason. */
+static void on_attached(struct session *s, struct grant *g, struct writ_err *err)
+{
+	static const struct writ_err revoked = { .code = WRIT_E_DENIED,
+						 .what = "it was revoked before it was there" };
+
+	if (err->code) {
+		g->state = GRANT_NONE;
+		answer_failed(s, g, CALL_GRANT, err);
+		answer_waiting(s, g, CALL_REVOKE);
+		/* The grant never took effect: reuse its place for the next grant. */
+		if (g->number == grants_of(s)->grants.n)
+			grants_of(s)->grants.n--;
+	} else if (g->state == GRANT_UNWANTED) {
+		record_grant(s, g, "allow");
+		record_grant(s, g, "revoke");
+		answer_failed(s, g, CALL_GRANT, &revoked);
+		detach(s, g);
+	} else if (engine_view(s)->traps && tell_mediator(s, g, true, err) < 0) {
+		answer_failed(s, g, CALL_GRANT, err);
+		detach(s, g);
+	} else {
+		hold(s, g);
+		answer_waiting(s, g, CALL_GRANT);
+	}
+}
+
+/* Handles the answer of the keeper to a request to attach or detach the mount of a grant. */
+void grants_done(struct session *s, uint32_t number, struct writ_err *err)
+{
+	struct grant *g = number > 0 && number <= grants_of(s)->grants.n
+				  ? &grants_of(s)->grants.v[number - 1]
+				  : NULL;
+
+	/*
+	 * The keeper changes mounts before it answers: read the change while the supervisor still
+	 * knows which grant caused it.
+	 */
+	engine_check_mounts(s);
+	if (!g)
+		return;
+	switch (g->state) {
+	case GRANT_ATTACHING:
+	case GRANT_UNWANTED:
+		on_attached(s, g, err);
+		break;
+	case GRANT_DETACHING:
+		if (err->code) {
+			cannot_revoke(s, g, err);
+			break;
+		}
+		g->state = GRANT_NONE;
+		answer_waiting(s, g, CALL_REVOKE);
+		break;
+	case GRANT_NONE:
+	case GRANT_HELD:
+		session_end(s, "the keeper spoke out of turn", SESSION_FAILED);
+		break;
+	}
+}
+
+bool grants_are_moving(const struct session *s)
+{
+	for (size_t i = 0; i < grants_of(s)->grants.n; i++) {
+		const enum grant_state state = grants_of(s)->grants.v[i].state;
+
+		if (state != GRANT_NONE && state != GRANT_HELD)
+			return true;
+	}
+	return false;
+}
+
+void grants_each_net(const struct session *s, void (*each)(void *ctx, const struct grant *g),
+		     void *ctx)
+{
+	const struct grants *g = grants_of(s);
+
+	for (size_t i = 0; i < g->grants.n; i++)
+		if (g->grants.v[i].net && g->grants.v[i].state == GRANT_HELD)
+			each(ctx, &g->grants.v[i]);
+}

@@ -1,0 +1,31 @@
+/*
+ * helper.h - processes of writ that speak with the supervisor over a socket
+ *
+ * Reads:  nothing
+ * Writes: processes
+ * Next:   mediation.c, network.c and look.c start helpers
+ */
+#ifndef WRIT_PARTS_HELPER_H
+#define WRIT_PARTS_HELPER_H
+
+#include "loop/loop.h"
+
+/*
+ * The main function of a helper process. It does not return, and inherits @socket and all other
+ * open descriptors of the supervisor.
+ */
+typedef void helper_main(struct session *s, int socket);
+must_check int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,
+			    int *ret_socket, struct writ_err *err);
+must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
+/*
+ * Prepares the child process: the child dies with @parent, has no terminal, and blocks no signal.
+ */
+void helper_begin(pid_t parent);
+/*
+ * Kills a helper, and waits at most @ms for its end: a dead file system may keep the helper from
+ * ending.
+ */
+void helper_end(pid_t pid, int ms);
+
+#endif

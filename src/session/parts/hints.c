@@ -1,0 +1,121 @@
+#include "parts/hints.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "parts/control.h"
+#include "parts/part_id.h"
+#include "parts/record.h"
+#include "parts/terminal.h"
+
+#include "base/banned.h"
+
+struct hints {
+	VEC(struct denial) hints;
+	int file;    /* sessions/ID.hints; -1: not made yet */
+	bool failed; /* open() failed: hints are shown, but not kept */
+};
+
+static struct hints *hints_of(const struct session *s)
+{
+	return session_state(s, PART_HINTS);
+}
+
+int hints_init(struct session *s, struct writ_err *err)
+{
+	const struct hints h = { .file = -1 };
+
+	return session_state_new(s, PART_HINTS, &h, sizeof(h), err);
+}
+
+void hints_clear(struct session *s)
+{
+	fd_scope_close(&hints_of(s)->file);
+}
+
+size_t hints_count(const struct session *s)
+{
+	return hints_of(s)->hints.n;
+}
+
+const struct denial *hints_get(const struct session *s, size_t number)
+{
+	const struct hints *h = hints_of(s);
+
+	return number > 0 && number <= h->hints.n ? &h->hints.v[number - 1] : NULL;
+}
+
+struct session_denial hints_describe(const struct session *s, size_t number,
+				     char where[static DENIAL_WHERE])
+{
+	struct session_denial d =
+		denials_describe(s, &hints_of(s)->hints.v[number - 1], (uint32_t)number, where);
+
+	d.guessed = true;
+	return d;
+}
+
+static int open_file(const struct session *s)
+{
+	scoped_arena a = ARENA_INIT(1 << 16);
+	const struct sv record = record_path(s);
+	const char *path = record.n ? arena_fmt(&a, SV_FMT "/sessions/%s" HINTS_SUFFIX,
+						SV_ARG(s->opt->state), s->id)
+				    : NULL;
+
+	return path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+			   0600)
+		    : -1;
+}
+
+/* Losing a hint loses no evidence, so a failure is not reported. */
+static void keep(struct session *s, const struct session_denial *d)
+{
+	struct hints *h = hints_of(s);
+	scoped_buf line = BUF_INIT(ENTRY_LINE_MAX);
+	scoped_entry entry = { 0 };
+	struct writ_err ignored = { 0 };
+	struct digest leaf;
+
+	if (h->file < 0 && !h->failed)
+		h->file = open_file(s);
+	h->failed = h->file < 0;
+	if (h->failed)
+		return;
+	entry_begin(&entry, "hint");
+	denials_put(&entry, d);
+	if (entry_finish(&entry, &line, &leaf, &ignored) < 0)
+		return;
+	buf_ch(&line, '\n');
+	if (!line.failed)
+		(void)!fd_write_all(h->file, buf_view(&line), &ignored);
+}
+
+void hints_note(struct session *s, const struct mediate_event *e)
+{
+	struct hints *h = hints_of(s);
+	char where[DENIAL_WHERE];
+	struct session_denial d;
+	struct denial *hint;
+
+	session_touch(s);
+	/* An observed failure is on record, and says more than a guess. */
+	if (denials_has(s, e->op, e->object))
+		return;
+	for (size_t i = 0; i < h->hints.n; i++)
+		if (h->hints.v[i].op == e->op &&
+		    sv_eq(sv_from(h->hints.v[i].object), sv_from(e->object))) {
+			h->hints.v[i].count++;
+			return;
+		}
+	hint = h->hints.n < HINTS_MAX ? vec_push(s->a, &h->hints) : NULL;
+	if (!hint)
+		return;
+	denials_fill(s, e, hint);
+	d = hints_describe(s, h->hints.n, where);
+	keep(s, &d);
+	control_reach(s);
+	if ((!terminal_is_interactive(s) || s->opt->explain) && !s->opt->quiet)
+		denials_print(s, &d);
+}

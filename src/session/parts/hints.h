@@ -1,0 +1,34 @@
+/*
+ * hints.h - guesses about files that a command could not read
+ *
+ * Reads:  names that look.c found in arguments
+ * Writes: sessions/ID.hints beside the record, the terminal
+ * Next:   look.c finds them; denials.h has operations that were observed to fail
+ *
+ * Tier A cannot observe that a read of a file fails which is not visible inside. A program that was
+ * given the name of such a file probably tried to read it. That is a guess, and the agent chooses
+ * the arguments. A hint is therefore no denial: it has its own number (ID#h1), is in no count and
+ * in no signed entry, and is never shown inside. People see it where they see denials, and can
+ * grant it the same way.
+ */
+#ifndef WRIT_PARTS_HINTS_H
+#define WRIT_PARTS_HINTS_H
+
+#include "parts/denials.h"
+
+enum { HINTS_MAX = 256 };
+
+/* Suffix of the file in sessions/; not that of a record, so that no reader takes it for one. */
+#define HINTS_SUFFIX ".hints"
+
+must_check int hints_init(struct session *s, struct writ_err *err);
+void hints_clear(struct session *s);
+
+/* @e names a file that is readable outside and not visible inside. */
+void hints_note(struct session *s, const struct mediate_event *e);
+size_t hints_count(const struct session *s);
+const struct denial *hints_get(const struct session *s, size_t number); /* NULL: none */
+struct session_denial hints_describe(const struct session *s, size_t number,
+				     char where[static DENIAL_WHERE]);
+
+#endif

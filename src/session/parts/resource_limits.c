@@ -1,0 +1,166 @@
+#include "parts/resource_limits.h"
+
+#include "parts/engine.h"
+#include "parts/notice.h"
+#include "parts/part_id.h"
+#include "parts/record.h"
+
+#include "base/banned.h"
+
+struct limits {
+	struct cgroup cgroup;
+	uint64_t idle_ms; /* time of the last activity when the session was first found idle */
+	bool out_of_memory;
+};
+
+static struct limits *limits_of(const struct session *s)
+{
+	return session_state(s, PART_LIMITS);
+}
+
+int limits_init(struct session *s, struct writ_err *err)
+{
+	const struct limits l = { .idle_ms = 0 };
+
+	return session_state_new(s, PART_LIMITS, &l, sizeof(l), err);
+}
+
+struct cgroup *limits_cgroup(const struct session *s)
+{
+	return &limits_of(s)->cgroup;
+}
+
+bool limits_out_of_memory(const struct session *s)
+{
+	return limits_of(s)->out_of_memory;
+}
+
+void limits_join(const struct cgroup *c, const struct engine *e, struct engine_run *run)
+{
+	int dirs[CGROUP_DIRS];
+	size_t unified;
+	const size_t n = cgroup_doors(c, dirs, &unified);
+
+	e->join(run, dirs, n, unified);
+}
+
+int limits_start(struct session *s, struct writ_err *err)
+{
+	const struct plan *p = s->opt->plan;
+	const struct host_facts *f = p->facts;
+	const uint64_t *l = s->opt->policy->set.limits;
+	const bool memory = f->cgroup_memory || plan_scope(p, LIMIT_MEMORY);
+	const bool cpu = f->cgroup_cpu || plan_scope(p, LIMIT_CPU);
+	const bool pids = f->cgroup_pids || plan_scope(p, LIMIT_PIDS);
+	const struct cgroup_limits limits = { .memory = memory ? l[LIMIT_MEMORY] : 0,
+					      .cpu = cpu ? l[LIMIT_CPU] : 0,
+					      .pids = pids ? l[LIMIT_PIDS] : 0 };
+	struct cgroup *c = limits_cgroup(s);
+	int r;
+
+	if (s->opt->begun) {
+		*c = s->opt->begun->cgroup;
+		s->opt->begun->cgroup = (struct cgroup){ 0 };
+	}
+	r = cgroup_go_on(f, &limits, s->id, c, err);
+	if (r == 0 && s->opt->early && *s->opt->early)
+		limits_join(c, p->engine, *s->opt->early);
+	return r;
+}
+
+static void time_is_up(struct session *s, const char *limit)
+{
+	struct entry entry = { 0 };
+
+	record_begin(s, &entry, "limit");
+	record_str(&entry, "limit", sv_from(limit));
+	record_end(s, &entry);
+	if (!session_status(s)->has_exit)
+		session_end(s, limit, SESSION_TIMEOUT);
+}
+
+/*
+ * Returns the milliseconds until @limit seconds after @since, at most @least; if they have passed,
+ * ends the session.
+ */
+static int until(struct session *s, enum cap_limit limit, uint64_t since, int least,
+		 const char *name)
+{
+	const uint64_t length = s->opt->policy->set.limits[limit] * 1000;
+	const uint64_t now = clock_boot_ms();
+
+	if (!length || session_phase(s) != SESSION_RUNNING)
+		return least;
+	if (now >= since + length) {
+		time_is_up(s, name);
+		return 0;
+	}
+	return since + length - now < (uint64_t)least ? (int)(since + length - now) : least;
+}
+
+/*
+ * Enforces the limit `idle`. The supervisor may not have run for as long as the limit. Activity
+ * that arrived meanwhile counts, so the loop handles pending events once before the session ends as
+ * idle.
+ */
+static int until_idle(struct session *s, int least)
+{
+	const uint64_t length = s->opt->policy->set.limits[LIMIT_IDLE] * 1000;
+	const uint64_t active = session_status(s)->active_ms;
+	struct limits *l = limits_of(s);
+
+	if (length && session_phase(s) == SESSION_RUNNING && clock_boot_ms() >= active + length &&
+	    l->idle_ms != active) {
+		l->idle_ms = active;
+		return 0;
+	}
+	return until(s, LIMIT_IDLE, active, least, "idle");
+}
+
+int limits_deadline(struct session *s, int least)
+{
+	const uint64_t started = session_status(s)->started_ms;
+
+	least = until(s, LIMIT_SESSION, started, least, "session");
+	/*
+	 * With `run` the limit `command` ends the session; commands.c ends single commands of a
+	 * kept session.
+	 */
+	if (!s->opt->detach)
+		least = until(s, LIMIT_COMMAND, started, least, "command");
+	return until_idle(s, least);
+}
+
+void limits_finish(struct session *s)
+{
+	struct limits *l = limits_of(s);
+	struct cgroup_hits hits = { 0 };
+	struct writ_err err = { 0 };
+	struct entry entry = { 0 };
+
+	if (!l->cgroup.n || cgroup_hits(&l->cgroup, &hits, &err) < 0)
+		return;
+	l->out_of_memory = hits.oom > 0;
+	if (hits.oom) {
+		record_begin(s, &entry, "limit");
+		record_str(&entry, "limit", SV("memory"));
+		record_num(&entry, "killed", (int64_t)hits.oom);
+		record_end(s, &entry);
+		notice_print(s, "the memory limit was reached, and %llu processes were killed",
+			     (unsigned long long)hits.oom);
+	}
+	if (hits.pids) {
+		record_begin(s, &entry, "limit");
+		record_str(&entry, "limit", SV("pids"));
+		record_num(&entry, "refused", (int64_t)hits.pids);
+		record_end(s, &entry);
+		notice_print(s, "the limit of processes was reached: %llu were not started",
+			     (unsigned long long)hits.pids);
+	}
+}
+
+void limits_clear(struct session *s)
+{
+	if (cgroup_used(limits_cgroup(s)))
+		cgroup_close(limits_cgroup(s));
+}

@@ -1,0 +1,27 @@
+/*
+ * signals.h - signals that writ receives
+ *
+ * Reads:  signals
+ * Writes: the command
+ * Next:   terminal.h stops and continues the command
+ */
+#ifndef WRIT_PARTS_SIGNALS_H
+#define WRIT_PARTS_SIGNALS_H
+
+#include "loop/loop.h"
+#include <signal.h>
+
+must_check int signals_init(struct session *s, struct writ_err *err);
+must_check int signals_start(struct session *s, struct writ_err *err);
+void signals_poll(struct session *s, struct session_poll *set);
+void signals_on_event(struct session *s, const struct pollfd *p, size_t n);
+/* Kills the processes that SIGTERM did not end. */
+int signals_deadline(struct session *s, int least);
+void signals_clear(struct session *s);
+
+void signals_forwarded(sigset_t *ret);		  /* signals that writ forwards to the command */
+void signals_send(struct session *s, int number); /* sends a signal to the first command */
+/* When SIGTERM or SIGHUP first came; 0: never. */
+uint64_t signals_asked_ms(const struct session *s);
+
+#endif
