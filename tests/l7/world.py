@@ -37,9 +37,10 @@ ANSWER, GRANT, REVOKE, ASK, EVENT, READY = (number("EGRESS_" + n) for n in
                                             "ANSWER GRANT REVOKE ASK EVENT READY".split())
 CLOSE, REQUEST = (number("EGRESS_" + n, "egress_what") for n in ("CLOSE", "REQUEST"))
 TAKE, DIAL, DIALLED = 1, 2, 3
-EVENT_FORM = "<5I H BB 5Q 256s 64s 256s 96s 20s 512s 64s"
-EVENT_NAMES = ("what answer rule flow status port way proxy up down asked dialled lasted host address "
-               "dropped why method path credential").split()
+# struct egress_event, with the padding in front of its 64-bit members
+EVENT_FORM = "<5I H BBB 7x 5Q 256s 64s 256s 96s 20s 512s 64s"
+EVENT_NAMES = ("what answer rule flow status port way proxy reason up down asked dialled lasted host "
+               "address dropped why method path credential").split()
 READER_FORM = "<IIHBBI256s96s"
 PLACEHOLDER_ID = "00112233445566778899aabbccddeeff"
 
@@ -254,7 +255,9 @@ class World:
                 return
             if not got:
                 return
-            kind, ident, _, _ = struct.unpack_from("<4I", got)
+            kind, ident, _, length = struct.unpack_from("<4I", got)
+            if kind in (ASK, EVENT) and length != struct.calcsize(EVENT_FORM):
+                raise RuntimeError(f"struct egress_event has {length} bytes, EVENT_FORM another size")
             event = dict(zip(EVENT_NAMES, (text(v) if isinstance(v, bytes) else v
                                            for v in struct.unpack_from(EVENT_FORM, got, 16))))
             event["id"] = ident
