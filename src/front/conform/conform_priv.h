@@ -9,7 +9,10 @@
 
 enum { OUTPUT_BYTES = 64 << 20, STDERR_TAIL = 1500 };
 
-/* The levels that the sandbox declares for the test policy with one additional line. */
+/*
+ * One answer of `writ explain`: the enforcement level of each guarantee under the test policy plus one
+ * line.
+ */
 struct declaration {
 	struct sv policy;
 	struct conform_levels levels;

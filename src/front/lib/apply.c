@@ -261,7 +261,7 @@ int apply_steps(const struct restrict_work *w, int *ret_done, struct writ_err *e
 	*ret_done = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(steps); i++) {
 		r = steps[i](w, err);
-		/* Count a failed step too: it may have changed a part of its state. */
+		/* Report a failed step as done: it may have changed part of the process already. */
 		*ret_done = (int)i + 1;
 	}
 	return r;

@@ -26,7 +26,7 @@ enum kind {
 };
 
 enum flow_state {
-	FLOW_HEAD = 0, /* egress reads the client's first bytes */
+	FLOW_HEAD = 0, /* state of a new flow: egress waits for the client's first bytes */
 	FLOW_ASKED,    /* a person decides about the flow */
 	FLOW_NAME,     /* the resolver resolves the name */
 	FLOW_DIAL,     /* egress connects to the destination */

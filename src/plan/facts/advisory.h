@@ -73,7 +73,7 @@ struct sv advisory_builtin(void);
 must_check int advisory_parse(struct sv text, struct arena *a, struct advisory_db *ret_db,
 			      struct writ_err *err);
 
-/* Judges @adv for the host described by @f. */
+/* Decides whether the security advisory @adv affects the host that @f describes. */
 enum advisory_verdict advisory_verdict(const struct advisory *adv, const struct host_facts *f);
 
 /*

@@ -254,7 +254,10 @@ static void set_where(const char *release, struct host_facts *f)
 	f->where = wsl(release);
 	if (f->where == WHERE_WSL1)
 		return;
-	/* Each WSL 2 distribution has its own namespaces, so on WSL 2 only a marker counts. */
+	/*
+	 * Each WSL 2 distribution has its own namespaces, so there a foreign pid namespace does not
+	 * prove a container; only a marker file of a container runtime does.
+	 */
 	if (named || (!first && f->where != WHERE_WSL2)) {
 		f->where = WHERE_CONTAINER;
 		facts_set_text(f->container, named ? sv_from(name) : SV("other"));

@@ -132,7 +132,7 @@ const struct plan_rule *plan_rule_get(const struct plan *p, uint32_t rule)
 
 /* --- rows, one per rule --- */
 
-/* Inputs of all rows: the question to the engine, and the engine's answer. */
+/* Inputs shared by all rows of the plan: the question to the engine, and the engine's answer. */
 struct planning {
 	struct arena *a;
 	const struct plan_options *opt;

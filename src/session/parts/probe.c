@@ -466,8 +466,8 @@ void probes_result(struct session *s, const struct engine_event *e)
 		return;
 	g->pid = e->pid;
 	/*
-	 * Commands that arrive while the first one is probed wait as well; probe results are
-	 * recorded once.
+	 * Hold every command until the boundary probes of the first command have ended. Probe
+	 * results are recorded once per session.
 	 */
 	if (!probing_of(s)->tried) {
 		const bool taken = bait_taken(s);

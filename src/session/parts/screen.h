@@ -14,7 +14,7 @@
 #include "parts/commands.h"
 #include "parts/part_id.h"
 
-/* Most terminals; bytes replayed to a client that joins. */
+/* Maximum of terminals per session; bytes of output replayed to a client that attaches. */
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 };
 
 struct screen {
