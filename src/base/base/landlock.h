@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LL_VERSION = 1 /* landlock_create_ruleset() returns the ABI version */, LL_RULE_BENEATH = 1 };
+enum {
+	LL_VERSION = 1, /* flag: landlock_create_ruleset() returns the ABI version of Landlock */
+	LL_RULE_BENEATH = 1
+};
 
 struct ll_ruleset {
 	uint64_t fs, net, scope;

@@ -10,8 +10,8 @@
 enum { OUTPUT_BYTES = 64 << 20, STDERR_TAIL = 1500 };
 
 /*
- * One answer of `writ explain`: the enforcement level of each guarantee under the test policy plus one
- * line.
+ * One answer of `writ explain`: the enforcement level of each guarantee under the test policy plus
+ * one line.
  */
 struct declaration {
 	struct sv policy;

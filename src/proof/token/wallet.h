@@ -158,10 +158,9 @@ struct wallet_level {
 struct wallet_level wallet_level_of(const struct token *t);
 
 /*
- * Maps the shared counters of a token chain. A level is one token of the chain; it has a counter for
- * each `count` and `limit` in it. @set contains all capabilities of the chain and gives the cost of
- * each use. The descriptor refers to the counter file. *@ret and *@ret_fd are untouched if no token
- * of the chain counts anything.
+ * Maps the counters of the groups @v. @set contains all capabilities of the groups and gives the
+ * cost of each use. The descriptor refers to the counter file. *@ret and *@ret_fd are untouched if no
+ * group counts anything.
  */
 must_check int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,
 			    const struct cap_set *set, struct quota_shared *ret, int *ret_fd,

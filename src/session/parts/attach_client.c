@@ -31,7 +31,8 @@ enum {
 struct view {
 	struct rpc_conn *conn;
 	int signals;
-	int64_t start_id, wait_id; /* ids of this client's requests: proc.start or proc.attach; proc.wait */
+	/* ids of this client's requests: proc.start or proc.attach; proc.wait */
+	int64_t start_id, wait_id;
 	struct std_fds front;
 	struct relay *relay;
 	struct session_look *look;

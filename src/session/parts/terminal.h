@@ -31,8 +31,8 @@ void terminal_sent(struct session *s); /* closes descriptors that the command ha
 /* Starts the relay to the terminal that the jail has made. Takes @pty. */
 must_check int terminal_attach(struct session *s, int pty, struct writ_err *err);
 /*
- * The command was suspended (SIGTSTP, SIGSTOP): returns the terminal to the shell that started writ,
- * and suspends the job process, so that the shell sees a stopped job.
+ * The command was suspended (SIGTSTP, SIGSTOP): returns the terminal to the shell that started
+ * writ, and suspends the job process, so that the shell sees a stopped job.
  */
 void terminal_stop(struct session *s);
 void terminal_suspend(struct session *s); /* gives the terminal back until terminal_resume() */
