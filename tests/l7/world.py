@@ -37,8 +37,8 @@ ANSWER, GRANT, REVOKE, ASK, EVENT, READY = (number("EGRESS_" + n) for n in
                                             "ANSWER GRANT REVOKE ASK EVENT READY".split())
 CLOSE, REQUEST = (number("EGRESS_" + n, "egress_what") for n in ("CLOSE", "REQUEST"))
 TAKE, DIAL, DIALLED = 1, 2, 3
-# struct egress_event, with the padding in front of its 64-bit members
-EVENT_FORM = "<5I H BBB 7x 5Q 256s 64s 256s 96s 20s 512s 64s"
+# struct egress_event, with the padding in front of its 64-bit members and at its end
+EVENT_FORM = "<5I H BBB 7x 5Q 256s 64s 256s 96s 20s 512s 64s 4x"
 EVENT_NAMES = ("what answer rule flow status port way proxy reason up down asked dialled lasted host "
                "address dropped why method path credential").split()
 READER_FORM = "<IIHBBI256s96s"
