@@ -28,6 +28,7 @@
  *	exec      a command inside; signal, end: to one command, to all
  *	attach    a live grant of a path, detach takes it back, listen adds a listening socket
  *	receive   one event from inside; receive_helper: one answer to attach, detach or listen
+ *	mediate   answers trapped calls, in a process that the session forks for it
  *	readback  facts about the running boundary, as the kernel reports them: evidence
  *	hits      how often the limits were reached
  *	kill, leave, close   the end: hard; without waiting for it; both, and releases descriptors
@@ -43,7 +44,7 @@
  *   - An engine that is not built, not installed or not tested sets .lacks, and every guarantee,
  *     limit and rule of its plan is *none*. No table promises a level that no code enforces.
  *
- * Reads:  cap/set.h, facts/facts.h
+ * Reads:  cap/set.h, facts/facts.h, plan/event.h
  * Writes: nothing
  * Next:   engine/engines lists the engines, engine/host/host is the first
  */
@@ -54,6 +55,7 @@
 
 #include "cap/set.h"
 #include "facts/facts.h"
+#include "plan/event.h"
 
 enum plan_tier {
 	TIER_NONE = 0, /* this machine can build no boundary */
@@ -371,6 +373,24 @@ struct engine_prepare {
 	uint32_t fail_at;    /* step that must fail, for the fault suite; 0: none */
 };
 
+/*
+ * A message of the session to the process in mediate(): a listener, which travels with the message,
+ * or the capability of a live grant. The answers are encoded events (plan/event.h).
+ */
+struct engine_mediate_message {
+	enum { ENGINE_MEDIATE_LISTENER = 1, ENGINE_MEDIATE_GRANT, ENGINE_MEDIATE_REVOKE } type;
+	char cap[CAP_TEXT_MAX];
+};
+
+struct engine_mediate {
+	const struct policy *policy;
+	struct sv realm, workspace;
+	struct sv state, config; /* directories of writ's own files; @config may be empty */
+	int socket;		 /* socket to the session */
+	int route;		 /* socket to egress; 0: none */
+	void (*rest)(void);	 /* called once no call has come for a while */
+};
+
 struct engine {
 	const char *name; /* name of the engine in --adapter, records and statements: "host" */
 	/* Text for engine_able.lacks, if this version of writ cannot drive the engine. */
@@ -420,6 +440,12 @@ struct engine {
 	must_check int (*receive_helper)(struct engine_run *run, struct engine_event *ret,
 					 struct writ_err *err);
 
+	/* Lets the first exec of a command through; as mediate_first() of the host engine. */
+	must_check int (*mediate_first)(int listener, struct mediate_event *ret,
+					struct writ_err *err);
+	/* Answers calls until the session closes its socket. Returns an exit code. */
+	int (*mediate)(const struct engine_run *run, struct arena *a,
+		       const struct engine_mediate *how);
 	/*
 	 * Adds to *@ret the state of the first process, once ENGINE_SEALED has arrived (@probed is
 	 * NULL), or of process @pid, which has sent @probed and is about to become a command.

@@ -94,6 +94,11 @@ void engine_readback(struct session *s, pid_t pid, const struct engine_probed *p
 	ops(s)->readback(engine_of(s)->run, pid, probed, ret);
 }
 
+int engine_mediate(const struct session *s, const struct engine_mediate *how)
+{
+	return ops(s)->mediate(engine_of(s)->run, s->a, how);
+}
+
 bool engine_hits(const struct session *s, struct engine_hits *ret)
 {
 	struct writ_err err = { 0 };

@@ -61,6 +61,8 @@ must_check int engine_listen(struct session *s, const struct engine_listen *l,
 /* Adds the state of the jail, as in engine.readback, to *@ret. */
 void engine_readback(struct session *s, pid_t pid, const struct engine_probed *probed,
 		     struct engine_readback *ret);
+/* Answers trapped calls, in the process of the mediator. Returns its exit code. */
+int engine_mediate(const struct session *s, const struct engine_mediate *how);
 /* False: there are no limits, or their counters cannot be read. */
 bool engine_hits(const struct session *s, struct engine_hits *ret);
 /* Name and address of the author of commits, from the person's git configuration. */

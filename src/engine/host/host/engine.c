@@ -7,6 +7,7 @@
 #include "able/able.h"
 #include "base/fd.h"
 #include "compile/host.h"
+#include "mediate/mediate.h"
 
 #include "base/banned.h"
 
@@ -405,6 +406,8 @@ const struct engine host_engine = {
 	.listen = host_listen,
 	.receive = host_receive,
 	.receive_helper = host_receive_helper,
+	.mediate_first = mediate_first,
+	.mediate = host_mediate,
 	.readback = host_readback,
 	.hits = host_hits,
 	.sweep = host_sweep,
