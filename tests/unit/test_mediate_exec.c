@@ -161,32 +161,32 @@ static void test_bytes(void)
 				   .extra = "why" },
 			     got;
 	char bytes[sizeof(e) + 1];
-	size_t n = mediate_encode(&e, bytes);
+	size_t n = event_encode(&e, bytes);
 
 	ok(n == offsetof(struct mediate_event, object) + 7, "as short as it is");
-	ok(mediate_decode(bytes, n, &got) && got.op == e.op && got.denied && got.sys == 13 &&
+	ok(event_decode(bytes, n, &got) && got.op == e.op && got.denied && got.sys == 13 &&
 		   got.rule == 4 && got.pid == 7 && !strcmp(got.comm, "cp") &&
 		   !strcmp(got.object, "/a") && !strcmp(got.extra, "why"),
 	   "there and back");
 	for (size_t i = 0; i < n; i++)
-		if (mediate_decode(bytes, i, &got))
+		if (event_decode(bytes, i, &got))
 			ok(false, "%zu of %zu bytes are no event", i, n);
 	bytes[n] = 0;
-	ok(!mediate_decode(bytes, n + 1, &got), "nor is more than one");
+	ok(!event_decode(bytes, n + 1, &got), "nor is more than one");
 	bytes[offsetof(struct mediate_event, denied)] = 2;
-	ok(!mediate_decode(bytes, n, &got), "yes and no are all there is");
+	ok(!event_decode(bytes, n, &got), "yes and no are all there is");
 	bytes[offsetof(struct mediate_event, denied)] = 1;
 	bytes[offsetof(struct mediate_event, reason)] = CAP_REASONS;
-	ok(!mediate_decode(bytes, n, &got), "an unknown reason is none");
+	ok(!event_decode(bytes, n, &got), "an unknown reason is none");
 	bytes[offsetof(struct mediate_event, reason)] = CAP_REASONS - 1;
-	ok(mediate_decode(bytes, n, &got) && got.reason == CAP_REASON_SOCKET, "the last one is");
+	ok(event_decode(bytes, n, &got) && got.reason == CAP_REASON_SOCKET, "the last one is");
 	memset(bytes + offsetof(struct mediate_event, comm), 'x', sizeof(e.comm));
-	ok(!mediate_decode(bytes, n, &got), "a name has an end");
+	ok(!event_decode(bytes, n, &got), "a name has an end");
 	memset(e.object, 'o', sizeof(e.object) - 1);
 	memset(e.extra, 'e', sizeof(e.extra) - 1);
-	n = mediate_encode(&e, bytes);
+	n = event_encode(&e, bytes);
 	ok(n == sizeof(e) - (sizeof(e) - offsetof(struct mediate_event, extra) - MEDIATE_TEXT) &&
-		   mediate_decode(bytes, n, &got) && !strcmp(got.extra, e.extra),
+		   event_decode(bytes, n, &got) && !strcmp(got.extra, e.extra),
 	   "as long as it can be");
 }
 

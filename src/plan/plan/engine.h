@@ -22,13 +22,17 @@
  *	open      a handle; nothing runs yet
  *	prepare   starts the first process inside; possible before the policy is known
  *	furnish   builds the parts of the root that every session has, meanwhile
- *	join      puts the first process into its cgroups
+ *	limit     sets the resource limits of the session; the first process starts within them
  *	compile   plan + place -> the sealed program, and .view for the session
  *	start     sends the program: the boundary is being built. ENGINE_SEALED reports its end
  *	exec      a command inside; signal, end: to one command, to all
  *	attach    a live grant of a path, detach takes it back, listen adds a listening socket
  *	receive   one event from inside; receive_helper: one answer to attach, detach or listen
+ *	mediate   answers trapped calls, in a process that the session forks for it
+ *	readback  facts about the running boundary, as the kernel reports them: evidence
+ *	hits      how often the limits were reached
  *	kill, leave, close   the end: hard; without waiting for it; both, and releases descriptors
+ *	release   removes the limits, and ends every process that is left within them
  *
  * Events carry a type and fields (struct engine_event). Events from inside are reports of our own
  * first process, but everything in them about the agent is untrusted.
@@ -40,7 +44,7 @@
  *   - An engine that is not built, not installed or not tested sets .lacks, and every guarantee,
  *     limit and rule of its plan is *none*. No table promises a level that no code enforces.
  *
- * Reads:  cap/set.h, facts/facts.h
+ * Reads:  cap/set.h, facts/facts.h, plan/event.h
  * Writes: nothing
  * Next:   engine/engines lists the engines, engine/host/host is the first
  */
@@ -51,6 +55,7 @@
 
 #include "cap/set.h"
 #include "facts/facts.h"
+#include "plan/event.h"
 
 enum plan_tier {
 	TIER_NONE = 0, /* this machine can build no boundary */
@@ -132,7 +137,6 @@ enum engine_boundary {
 struct engine_bait {
 	struct sv record;  /* the session's record, which no process inside may see or open */
 	struct sv person;  /* HOME of the user who runs the session; may be empty */
-	struct sv cgroup;  /* cgroup directory that enforces the session's limits; may be empty */
 	uint16_t port;	   /* TCP port of a listener on the host's loopback; 0: none */
 	uint64_t nonce[2]; /* bytes that a probe sends to this listener, to be recognised */
 	int32_t pid;	   /* pid of the supervisor */
@@ -171,8 +175,12 @@ struct engine_place {
 	struct sv git_name, git_email; /* the user's name and email for commits; empty: not known */
 	struct sv own[2]; /* directories of writ's state and policies, never shown inside */
 	const struct engine_bait *bait; /* objects for probes; NULL: run no probes */
-	/* For the engine itself: furnish() has built the parts that every root has. */
+	/*
+	 * For the engine itself: furnish() has built the parts that every root has; the directory
+	 * of a cgroup that enforces the session's limits, which may be empty.
+	 */
 	bool furnished;
+	struct sv cgroup;
 };
 
 /* Properties of the boundary that the rest of the session needs. */
@@ -248,9 +256,30 @@ struct engine_probed {
 	} of[ENGINE_PROBES_MAX];
 };
 
+enum { ENGINE_READBACK_MAX = 48 };
+
+/* State of the running boundary. Wanted and found are texts as the record has them. */
+struct engine_readback {
+	size_t n;
+	struct engine_readback_row {
+		enum engine_boundary boundary;
+		bool said; /* the first process reported the value, because the kernel does not */
+		char name[24], want[24], found[44]; /* .found is "?" if it cannot be read */
+	} rows[ENGINE_READBACK_MAX];
+	char spaces[ENGINE_SPACES][32]; /* kind and inode of the namespaces; "": not own */
+	bool mounts_known;
+	struct digest mounts; /* digest of the mount list inside */
+};
+
+struct engine_hits {
+	uint64_t oom;  /* number of processes that the kernel killed for lack of memory */
+	uint64_t pids; /* number of forks that the kernel refused */
+};
+
 enum engine_event_type {
 	ENGINE_UNKNOWN = 0,
-	ENGINE_HELLO,	 /* the first process inside runs; .pid: its pid */
+	/* The first process inside runs; .pid: its pid; .err: its limits do not hold. */
+	ENGINE_HELLO,
 	ENGINE_SOCKETS,	 /* .fds: listeners, from number .id of engine_view.listeners */
 	ENGINE_SEALED,	 /* the boundary holds; .value: bits 1 << step; .fds: the feed of denials */
 	ENGINE_LISTENER, /* .fds: the seccomp listener of command .id */
@@ -328,7 +357,9 @@ struct engine_listen {
  */
 struct engine_run {
 	bool started; /* the first process was started */
-	bool waits;   /* the first process inside waits until the session calls join() */
+	bool waits;   /* the first process inside waits until the limits of the session exist */
+	bool limited; /* limits of the whole session exist, which release() removes */
+	bool scoped;  /* another program keeps these limits: reap the first process before */
 	/* Pid of the first process in the supervisor's pid namespace; 0 until ENGINE_HELLO. */
 	pid_t init;
 	int fd; /* readable if receive() has an event; -1: closed */
@@ -340,6 +371,24 @@ struct engine_run {
 struct engine_prepare {
 	bool own_namespaces; /* tier A */
 	uint32_t fail_at;    /* step that must fail, for the fault suite; 0: none */
+};
+
+/*
+ * A message of the session to the process in mediate(): a listener, which travels with the message,
+ * or the capability of a live grant. The answers are encoded events (plan/event.h).
+ */
+struct engine_mediate_message {
+	enum { ENGINE_MEDIATE_LISTENER = 1, ENGINE_MEDIATE_GRANT, ENGINE_MEDIATE_REVOKE } type;
+	char cap[CAP_TEXT_MAX];
+};
+
+struct engine_mediate {
+	const struct policy *policy;
+	struct sv realm, workspace;
+	struct sv state, config; /* directories of writ's own files; @config may be empty */
+	int socket;		 /* socket to the session */
+	int route;		 /* socket to egress; 0: none */
+	void (*rest)(void);	 /* called once no call has come for a while */
 };
 
 struct engine {
@@ -359,9 +408,12 @@ struct engine {
 	must_check int (*prepare)(struct engine_run *run, const struct engine_prepare *how,
 				  struct writ_err *err);
 	must_check int (*furnish)(struct engine_run *run, struct arena *a,
-				  const struct host_facts *facts, struct sv user,
+				  const struct host_facts *facts, struct sv user, const char *id,
 				  struct writ_err *err);
-	void (*join)(struct engine_run *run, const int *dirs, size_t n, size_t unified);
+	/* Sets the limits of session @id that hold for all its processes together. */
+	must_check int (*limit)(struct engine_run *run, const struct plan *plan,
+				const uint64_t limits[LIMIT_COUNT], const char *id,
+				struct writ_err *err);
 	must_check int (*compile)(struct engine_run *run, struct arena *a, const struct plan *plan,
 				  const struct policy *policy, const struct engine_place *place,
 				  uint32_t fail_at, struct writ_err *err);
@@ -388,9 +440,27 @@ struct engine {
 	must_check int (*receive_helper)(struct engine_run *run, struct engine_event *ret,
 					 struct writ_err *err);
 
+	/* Lets the first exec of a command through; as mediate_first() of the host engine. */
+	must_check int (*mediate_first)(int listener, struct mediate_event *ret,
+					struct writ_err *err);
+	/* Answers calls until the session closes its socket. Returns an exit code. */
+	int (*mediate)(const struct engine_run *run, struct arena *a,
+		       const struct engine_mediate *how);
+	/*
+	 * Adds to *@ret the state of the first process, once ENGINE_SEALED has arrived (@probed is
+	 * NULL), or of process @pid, which has sent @probed and is about to become a command.
+	 */
+	void (*readback)(struct engine_run *run, pid_t pid, const struct engine_probed *probed,
+			 struct engine_readback *ret);
+	must_check int (*hits)(const struct engine_run *run, struct engine_hits *ret,
+			       struct writ_err *err);
+	/* Removes what sessions that were killed have left. */
+	void (*sweep)(const struct host_facts *facts);
+
 	void (*kill)(struct engine_run *run);
 	void (*leave)(struct engine_run *run);
 	void (*close)(struct engine_run *run); /* does nothing for a closed handle */
+	void (*release)(struct engine_run *run);
 };
 
 #endif

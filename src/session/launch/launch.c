@@ -13,7 +13,6 @@ struct launching {
 	const struct engine *engine;
 	/* writ-init, prepared while the policy is read; NULL: not prepared. */
 	struct engine_run *early;
-	struct session_begun begun;
 	struct find_where where;
 	struct host_facts facts;
 	struct launch_loaded loaded;
@@ -56,7 +55,7 @@ static int prepare(struct launching *g, struct writ_err *err)
 		return r;
 	}
 	return g->early ? session_early(g->a, g->engine, &g->facts, req->where.environ, g->early,
-					&g->begun, err)
+					g->ret->id, err)
 			: 0;
 }
 
@@ -125,14 +124,13 @@ static int run(struct launching *g, struct writ_err *err)
 				       .resolver = resolver,
 				       .program = g->loaded.in.program,
 				       .profile = g->loaded.in.agent,
-				       .early = &g->early,
-				       .begun = &g->begun,
+				       .run = g->early,
+				       .id = g->ret->id,
 				       .status_fd = o->status_fd,
 				       .ready_fd = o->ready_fd,
 				       .owner = o->owner,
 				       .report = o->report,
 				       .job = o->job,
-				       .ret_id = g->ret->id,
 				       .quiet = o->quiet,
 				       .verbose = o->verbose,
 				       .durable = o->durable,
@@ -160,6 +158,15 @@ static int run(struct launching *g, struct writ_err *err)
 	return r;
 }
 
+static void discard(struct launching *g)
+{
+	if (!g->early)
+		return;
+	g->engine->close(g->early);
+	g->engine->release(g->early);
+	g->early = NULL;
+}
+
 int launch_run(struct arena *a, const struct launch_request *req, struct launch_result *ret,
 	       struct writ_err *err)
 {
@@ -170,11 +177,14 @@ int launch_run(struct arena *a, const struct launch_request *req, struct launch_
 	r = prepare(&g, err);
 	if (r == 0)
 		r = decide(&g, err);
+	if (r < 0)
+		ret->id[0] = 0;
 	/* Tier B has no namespaces: the session itself starts writ-init. */
-	if (r == 0 && g.plan && g.plan->tier != TIER_A)
-		session_early_close(g.engine, &g.early, &g.begun);
+	if (r == 0 && g.plan->tier != TIER_A)
+		discard(&g);
 	if (r == 0)
 		r = run(&g, err);
-	session_early_close(g.engine, &g.early, &g.begun);
+	if (r < 0)
+		discard(&g);
 	return r;
 }

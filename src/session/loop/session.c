@@ -144,10 +144,10 @@ int session_set_id(struct session *s, struct writ_err *err)
 {
 	if (s->opt->state.n == 0)
 		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");
-	/* A jail that was started early is in a cgroup named by @begun->id: keep that id. */
-	if (!s->opt->begun || !s->opt->begun->id[0])
+	/* A jail that was started early is in a cgroup named by the id: keep that id. */
+	if (!s->opt->id || !s->opt->id[0])
 		return session_make_id(s->id, err);
-	memcpy(s->id, s->opt->begun->id, sizeof(s->id));
+	memcpy(s->id, s->opt->id, sizeof(s->id));
 	return 0;
 }
 
@@ -242,8 +242,8 @@ static int run(struct session *s, struct writ_err *err)
 	const struct session_status *t = &s->core->status;
 	int r = start_parts(s, err);
 
-	if (given->ret_id)
-		memcpy(given->ret_id, s->id, sizeof(s->id));
+	if (given->id)
+		memcpy(given->id, s->id, sizeof(s->id));
 	if (r < 0 && recover(s, err))
 		r = 0;
 	if (r < 0) {

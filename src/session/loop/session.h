@@ -9,7 +9,6 @@
 #define WRIT_LOOP_SESSION_H
 
 #include "lang/policy.h"
-#include "limit/cgroup.h"
 #include "plan/plan.h"
 #include "reach/quota.h"
 
@@ -51,12 +50,6 @@ struct session_above {
 
 enum { SESSION_ID = 8 }; /* length of a session id, in letters and digits */
 
-/* Id and cgroup of a jail that was started early. All zero: no such jail. */
-struct session_begun {
-	char id[SESSION_ID + 1]; /* id that the session will have */
-	struct cgroup cgroup;
-};
-
 /* Kinds of requests that the starter of a session keeps pending in the owner's connection. */
 enum {
 	/* First request; answered once the sandbox is closed around the command. */
@@ -89,9 +82,11 @@ struct session_options {
 	struct sv profile; /* profile chosen for an agent without rules of its own; may be empty */
 	char *const *argv; /* arguments of the command, ended by NULL */
 	char *const *environ;
-	/* A prepared writ-init, which the session takes over; NULL: none. */
-	struct engine_run **early;
-	struct session_begun *begun; /* id and cgroup of @early, taken over with it; NULL: none */
+	/*
+	 * A handle that may have been prepared early; NULL: the session opens one. The caller
+	 * closes and releases @run if the session cannot be started.
+	 */
+	struct engine_run *run;
 	const struct session_token *token; /* NULL: no token */
 	/* Counters of the parent session, set for an agent; NULL: none. */
 	const struct session_above *above;
@@ -114,7 +109,11 @@ struct session_options {
 	bool durable;	  /* sync each entry of the record to disk before acting on it */
 	bool explain;	  /* print every denial with all its details */
 	uint32_t fail_at; /* fault to inject, for the fault suite */
-	char *ret_id;	  /* NULL, or a buffer for the session's id and a NUL */
+	/*
+	 * NULL, or a buffer for the session's id and a NUL. If the buffer is not empty, it has the
+	 * id that the session must have.
+	 */
+	char *id;
 	/*
 	 * The session calls await() while the jail is being built, with a copy of these options, so
 	 * that await() sets @argv to @program, @stdio, @detach and similar options that are known

@@ -4,13 +4,13 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
-#include "mediate/mediate.h"
 #include "parts/client.h"
 #include "parts/commands.h"
 #include "parts/control.h"
 #include "parts/denials.h"
 #include "parts/grants.h"
 #include "parts/hints.h"
+#include "plan/event.h"
 #include "rpc/rpc.h"
 
 #include "base/banned.h"

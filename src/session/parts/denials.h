@@ -11,8 +11,8 @@
 #include "audit/entry.h"
 #include "lang/protect.h"
 #include "loop/loop.h"
-#include "mediate/mediate.h"
 #include "parts/denial_text.h"
+#include "plan/event.h"
 
 enum { DENIALS_MAX = 512, DENIAL_WHERE = 256 };
 

@@ -365,13 +365,10 @@ void session_sweep(struct sv state)
 /* Removes leftovers of sessions that were killed, their cgroup directories included. */
 int directories_sweep(struct session *s, struct writ_err *err)
 {
-	const struct host_facts *f = s->opt->plan->facts;
-
 	(void)err;
 	session_sweep(s->opt->state);
 	record_prune_tidy(s->opt->state);
-	if (f->cgroup_pids || f->cgroup_memory)
-		cgroup_sweep(f);
+	s->opt->plan->engine->sweep(s->opt->plan->facts);
 	return 0;
 }
 

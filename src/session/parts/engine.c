@@ -15,7 +15,6 @@
 #include "parts/network.h"
 #include "parts/probe.h"
 #include "parts/record.h"
-#include "parts/resource_limits.h"
 #include "parts/session.h"
 #include "vcs/repo.h"
 
@@ -33,8 +32,15 @@ int engine_init(struct session *s, struct writ_err *err)
 
 	if (ops(s)->absent)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "%s", ops(s)->absent);
-	r = ops(s)->open(s->a, &e.run, err);
+	e.run = s->opt->run;
+	r = e.run ? 0 : ops(s)->open(s->a, &e.run, err);
 	return r < 0 ? r : session_state_new(s, PART_ENGINE, &e, sizeof(e), err);
+}
+
+int engine_limit(struct session *s, struct writ_err *err)
+{
+	return ops(s)->limit(engine_of(s)->run, s->opt->plan, s->opt->policy->set.limits, s->id,
+			     err);
 }
 
 /* --- functions for other parts --- */
@@ -82,6 +88,24 @@ int engine_listen(struct session *s, const struct engine_listen *l, struct writ_
 	return ops(s)->listen(engine_of(s)->run, l, err);
 }
 
+void engine_readback(struct session *s, pid_t pid, const struct engine_probed *probed,
+		     struct engine_readback *ret)
+{
+	ops(s)->readback(engine_of(s)->run, pid, probed, ret);
+}
+
+int engine_mediate(const struct session *s, const struct engine_mediate *how)
+{
+	return ops(s)->mediate(engine_of(s)->run, s->a, how);
+}
+
+bool engine_hits(const struct session *s, struct engine_hits *ret)
+{
+	struct writ_err err = { 0 };
+
+	return engine_of(s)->run->limited && ops(s)->hits(engine_of(s)->run, ret, &err) == 0;
+}
+
 struct sv engine_git_name(const struct session *s)
 {
 	return sv_from(engine_of(s)->identity.name);
@@ -117,29 +141,12 @@ static struct sv user_of(char *const *envp)
 }
 
 int session_early(struct arena *a, const struct engine *e, const struct host_facts *facts,
-		  char *const *envp, struct engine_run *run, struct session_begun *ret_begun,
+		  char *const *envp, struct engine_run *run, char ret_id[static SESSION_ID + 1],
 		  struct writ_err *err)
 {
-	int r = 0;
+	const int r = run->waits ? session_make_id(ret_id, err) : 0;
 
-	if (run->waits) {
-		r = session_make_id(ret_begun->id, err);
-		if (r == 0)
-			cgroup_begin(facts, ret_begun->id, &ret_begun->cgroup);
-		/* The cgroup has no directory yet if systemd is to make it. */
-		if (r == 0 && ret_begun->cgroup.n)
-			limits_join(&ret_begun->cgroup, e, run);
-	}
-	return r < 0 ? r : e->furnish(run, a, facts, user_of(envp), err);
-}
-
-void session_early_close(const struct engine *e, struct engine_run **run,
-			 struct session_begun *begun)
-{
-	if (*run)
-		e->close(*run);
-	*run = NULL;
-	cgroup_close(&begun->cgroup);
+	return r < 0 ? r : e->furnish(run, a, facts, user_of(envp), ret_id, err);
 }
 
 /* Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. */
@@ -180,11 +187,6 @@ int engine_compile(struct session *s, struct writ_err *err)
 				       .git_email = engine_git_email(s),
 				       .own = { opt->state, opt->config },
 				       .bait = probes_bait(s) };
-	/* Take over a run that was prepared while the policy was read. */
-	if (opt->early && *opt->early) {
-		e->run = *opt->early;
-		*opt->early = NULL;
-	}
 	return ops(s)->compile(e->run, s->a, opt->plan, opt->policy, &place, opt->fail_at, err);
 }
 
@@ -194,14 +196,8 @@ int engine_start(struct session *s, struct writ_err *err)
 	struct engine_state *e = engine_of(s);
 	const struct engine_prepare how = { .own_namespaces = e->run->view.own_mounts,
 					    .fail_at = s->opt->fail_at };
-	int r;
 
-	if (e->run->started)
-		return 0;
-	r = ops(s)->prepare(e->run, &how, err);
-	if (r == 0)
-		limits_join(limits_cgroup(s), ops(s), e->run);
-	return r;
+	return e->run->started ? 0 : ops(s)->prepare(e->run, &how, err);
 }
 
 /* Sends the jail program to writ-init, which then builds the jail. */
@@ -216,7 +212,7 @@ int engine_hello(struct session *s, struct writ_err *err)
 	const struct session_status *t = session_status(s);
 
 	(void)err;
-	while (cgroup_used(limits_cgroup(s)) && engine_init_pid(s) == 0 &&
+	while (engine_of(s)->run->limited && engine_init_pid(s) == 0 &&
 	       t->phase == SESSION_STARTING && !t->failed)
 		init_messages_recv(s);
 	return 0;
@@ -306,7 +302,7 @@ bool engine_may_leave(const struct session *s)
 	/*
 	 * pid 1 has reported that all other processes of the jail are dead, and is about to exit.
 	 */
-	return s->opt->leaves && session_status(s)->emptied && !limits_cgroup(s)->unit[0];
+	return s->opt->leaves && session_status(s)->emptied && !engine_of(s)->run->scoped;
 }
 
 void engine_close_inside(struct session *s)
@@ -325,6 +321,11 @@ void engine_close_inside(struct session *s)
  */
 void engine_clear(struct session *s)
 {
-	if (cgroup_used(limits_cgroup(s)))
+	if (engine_of(s)->run->limited)
 		ops(s)->leave(engine_of(s)->run);
+}
+
+void engine_release(struct session *s)
+{
+	ops(s)->release(engine_of(s)->run);
 }

@@ -20,6 +20,8 @@
 #include "plan/engine.h"
 
 must_check int engine_init(struct session *s, struct writ_err *err);
+/* Sets the limits of the whole session. */
+must_check int engine_limit(struct session *s, struct writ_err *err);
 /* Start the jail in four steps; other parts start in between. */
 must_check int engine_compile(struct session *s, struct writ_err *err);
 must_check int engine_start(struct session *s, struct writ_err *err);
@@ -32,13 +34,14 @@ void engine_poll(struct session *s, struct session_poll *set);
 void engine_on_event(struct session *s, const struct pollfd *p, size_t n);
 void engine_close_inside(struct session *s);
 void engine_clear(struct session *s);
+void engine_release(struct session *s);
 
 /*
  * Returns whether the supervisor may exit without reaping writ-init: writ-init is the only process
  * left in the jail, and the supervisor's process exits with the session.
  */
 bool engine_may_leave(const struct session *s);
-/* Kills and reaps writ-init. */
+/* Kills all processes in the jail that the engine can reach, and reaps writ-init. */
 void engine_kill_init(struct session *s);
 
 /* Returns what other parts may know of the jail. */
@@ -55,6 +58,13 @@ must_check int engine_detach(struct session *s, uint32_t id, const char *path,
 			     struct writ_err *err);
 must_check int engine_listen(struct session *s, const struct engine_listen *l,
 			     struct writ_err *err);
+/* Adds the state of the jail, as in engine.readback, to *@ret. */
+void engine_readback(struct session *s, pid_t pid, const struct engine_probed *probed,
+		     struct engine_readback *ret);
+/* Answers trapped calls, in the process of the mediator. Returns its exit code. */
+int engine_mediate(const struct session *s, const struct engine_mediate *how);
+/* False: there are no limits, or their counters cannot be read. */
+bool engine_hits(const struct session *s, struct engine_hits *ret);
 /* Name and address of the author of commits, from the person's git configuration. */
 struct sv engine_git_name(const struct session *s);
 struct sv engine_git_email(const struct session *s);

@@ -9,8 +9,7 @@
 #include "vcs/repo.h"
 
 struct engine_state {
-	struct engine_run
-		*run; /* made by engine_init(); replaced by a run that was prepared early */
+	struct engine_run *run;
 	struct repo_identity identity;
 	int mounts; /* the jail's mountinfo, if the policy covers a file; else -1 */
 };

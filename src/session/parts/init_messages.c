@@ -15,7 +15,6 @@
 #include "parts/network.h"
 #include "parts/probe.h"
 #include "parts/record.h"
-#include "parts/resource_limits.h"
 #include "parts/terminal.h"
 
 #include "base/banned.h"
@@ -35,10 +34,8 @@ static int take_fd(struct engine_event *h)
 
 static void on_hello(struct session *s, struct engine_event *h)
 {
-	struct writ_err err = { 0 };
-
-	if (cgroup_used(limits_cgroup(s)) && cgroup_add(limits_cgroup(s), h->pid, &err) < 0) {
-		session_fail(s, &err, ENGINE_STAGE_NONE, "start");
+	if (h->err.code) {
+		session_fail(s, &h->err, ENGINE_STAGE_NONE, "start");
 		session_end(s, NULL, SESSION_FAILED);
 	}
 }

@@ -60,7 +60,7 @@ int look_init(struct session *s, struct writ_err *err)
 static bool tell(int socket, const struct mediate_event *e)
 {
 	char bytes[sizeof(*e)];
-	const size_t n = mediate_encode(e, bytes);
+	const size_t n = event_encode(e, bytes);
 
 	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
@@ -245,7 +245,7 @@ _Noreturn static void look_main(struct session *s, int socket)
 		if (poll(&p, 1, IDLE_MS) == 0)
 			(void)shutdown(0, SHUT_RD);
 		n = recv(0, bytes, sizeof(bytes), 0);
-		if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e))
+		if (n <= 0 || !event_decode(bytes, (size_t)n, &e))
 			_exit(0);
 		see_inside(s, e.pid);
 		look_at_arguments(s, &e, 0);
@@ -269,7 +269,7 @@ static void look_end(struct session *s)
 static bool ask(struct session *s, const struct mediate_event *e)
 {
 	char bytes[sizeof(*e)];
-	const size_t n = mediate_encode(e, bytes);
+	const size_t n = event_encode(e, bytes);
 	struct writ_err err = { 0 };
 
 	if (look_of(s)->look < 0 &&
@@ -312,7 +312,7 @@ static void look_event(struct session *s)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e)) {
+		if (n <= 0 || !event_decode(bytes, (size_t)n, &e)) {
 			look_end(s);
 			return;
 		}

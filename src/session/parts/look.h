@@ -12,7 +12,7 @@
 #define WRIT_PARTS_LOOK_H
 
 #include "loop/loop.h"
-#include "mediate/mediate.h"
+#include "plan/event.h"
 
 must_check int look_init(struct session *s, struct writ_err *err);
 void look_poll(struct session *s, struct session_poll *set);

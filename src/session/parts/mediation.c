@@ -26,19 +26,12 @@
  * neither a terminal nor the session's other descriptors.
  */
 
-enum { REST_MS = 1000 };
 /*
  * Many execs in a row: after BUSY_MANY of them, the supervisor reads events only every QUIET_MS,
  * because a wakeup costs more than a record entry. Events wait in the socket, which is large enough
  * for all of them and outlives the mediator.
  */
 enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 4, HEAR_MAX = 128, HEAR_MS = 20 };
-enum mediator_type { MEDIATOR_LISTENER = 1, MEDIATOR_GRANT, MEDIATOR_REVOKE };
-
-struct mediator_message {
-	uint32_t type;
-	char cap[CAP_TEXT_MAX];
-};
 
 struct mediation {
 	pid_t mediator_pid;
@@ -68,138 +61,25 @@ pid_t mediation_pid(const struct session *s)
 	return mediation_of(s)->mediator_pid;
 }
 
-static bool send_event(int socket, const struct mediate_event *e)
-{
-	char bytes[sizeof(*e)];
-	const size_t n = mediate_encode(e, bytes);
-
-	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
-}
-
-/*
- * Handles a message of the supervisor. False: the supervisor is gone, or the message is malformed.
- */
-static bool obey(struct mediator *m, struct arena *a, int socket)
-{
-	struct mediator_message msg;
-	struct iovec iov = { &msg, sizeof(msg) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr h = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	const ssize_t n = recvmsg(socket, &h, MSG_CMSG_CLOEXEC);
-	struct writ_err err = { 0 };
-	struct cap_entry *e;
-	int fd = -1;
-
-	if (n != (ssize_t)sizeof(msg))
-		return n < 0 && errno == EINTR;
-	if (CMSG_FIRSTHDR(&h) && CMSG_FIRSTHDR(&h)->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&h)), sizeof(fd));
-	if (msg.type == MEDIATOR_LISTENER)
-		return fd >= 0 && mediate_add(m, fd, &err) == 0;
-	msg.cap[sizeof(msg.cap) - 1] = 0;
-	e = arena_new(a, struct cap_entry);
-	if (!e || cap_parse(a, CAP_GRANT, sv_from(msg.cap), &e->cap, &err) < 0)
-		return false;
-	e->rule = RULE_NONE;
-	if (msg.type == MEDIATOR_GRANT)
-		return mediate_grant(m, e, &err) == 0;
-	mediate_revoke(m, e);
-	return true;
-}
-
-/* `shell none`: returns whether no rule lets the session run a program. */
-static bool runs_nothing(const struct cap_set *set)
-{
-	return !cap_set_has(set, CAP_PROC_EXEC);
-}
-
-_Noreturn static void mediator_main(struct session *s, int socket)
-{
-	const struct mediate_options opt = {
-		.set = &s->opt->policy->set,
-		.realm = s->opt->realm,
-		.workspace = s->opt->workspace,
-		.private_dirs = engine_view(s)->private_dirs.v,
-		.private_dirs_n = engine_view(s)->private_dirs.n,
-		.shared_dirs = engine_view(s)->shared_dirs.v,
-		.shared_dirs_n = engine_view(s)->shared_dirs.n,
-		.host_roots = engine_view(s)->host_roots.v,
-		.host_roots_n = engine_view(s)->host_roots.n,
-		.read_roots = engine_view(s)->read_roots.v,
-		.read_roots_n = engine_view(s)->read_roots.n,
-		.read_all = engine_view(s)->read_all,
-		.read_fixed = engine_view(s)->read_fixed.v,
-		.read_fixed_n = engine_view(s)->read_fixed.n,
-		.shm = engine_view(s)->shm,
-		.own_mounts = engine_view(s)->own_mounts,
-		.route = network_route(s) > 0 ? 1 : 0,
-		.umask_trapped = true,
-		.no_exec = runs_nothing(&s->opt->policy->set),
-	};
-	const struct sv closed[] = { s->opt->state, s->opt->config };
-	struct mediate_options with = opt;
-	struct mediator *m;
-	struct writ_err err = { 0 };
-	struct sv *opens = arena_array(s->a, struct sv, s->opt->policy->opens.n + 1);
-	bool rested = false;
-
-	for (size_t i = 0; opens && i < s->opt->policy->opens.n; i++)
-		opens[i] = s->opt->policy->opens.v[i].path;
-	with.opens = opens;
-	with.opens_n = opens ? s->opt->policy->opens.n : 0;
-	with.closed_dirs = closed;
-	with.closed_dirs_n = s->opt->config.n ? 2 : 1;
-	with.order = arena_fmt(s->a, SV_FMT "/order", SV_ARG(s->opt->state));
-	if (!with.order)
-		_exit(1);
-	if (mediate_new(&with, &m, &err) < 0)
-		_exit(1);
-	for (;;) {
-		struct mediate_event e;
-		struct pollfd p = { socket, POLLIN, 0 };
-		const int r = mediate_wait(m, socket, rested ? -1 : REST_MS, &e, &err);
-
-		if (r < 0)
-			_exit(1);
-		/*
-		 * Give memory back once no call has come for a while; a message of the supervisor
-		 * is no reason.
-		 */
-		if (r == 0 && !rested && poll(&p, 1, 0) == 0) {
-			session_trim_memory();
-			rested = true;
-		} else if (r > 0) {
-			rested = false;
-		}
-		if (r > 0 && !send_event(socket, &e))
-			_exit(1);
-		/*
-		 * No event is pending: handle messages of the supervisor. While events come,
-		 * mediate_wait() returns them first.
-		 */
-		while (r == 0 && poll(&p, 1, 0) > 0)
-			if (!obey(m, s->a, socket))
-				_exit(0);
-	}
-}
-
 /* The mediator process keeps only its sockets: no terminal, jail or record. */
 _Noreturn static void mediator_child(struct session *s, int socket)
 {
+	const bool route = network_route(s) > 0;
+	const struct engine_mediate how = { .policy = s->opt->policy,
+					    .realm = s->opt->realm,
+					    .workspace = s->opt->workspace,
+					    .state = s->opt->state,
+					    .config = s->opt->config,
+					    .route = route ? 1 : 0,
+					    .rest = session_trim_memory };
 	struct rlimit files;
 
-	if (network_route(s) > 0) {
+	if (route) {
 		socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
 		if (dup2(network_route(s), 1) < 0 || fcntl(1, F_SETFD, FD_CLOEXEC) < 0)
 			_exit(1);
 	}
-	if (dup2(socket, 0) < 0 || close_range(network_route(s) > 0 ? 2 : 1, ~0u, 0) < 0 ||
+	if (dup2(socket, 0) < 0 || close_range(route ? 2 : 1, ~0u, 0) < 0 ||
 	    fcntl(0, F_SETFD, FD_CLOEXEC) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0);
@@ -211,19 +91,11 @@ _Noreturn static void mediator_child(struct session *s, int socket)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	mediator_main(s, 0);
+	_exit(engine_mediate(s, &how));
 }
 
-static int start_mediator(struct session *s, struct writ_err *err)
-{
-	const int r = helper_start(s, mediator_child, "the mediator",
-				   &mediation_of(s)->mediator_pid, &mediation_of(s)->mediator, err);
-
-	network_route_close(s);
-	return r;
-}
-
-static int tell(struct session *s, const struct mediator_message *m, int fd, struct writ_err *err)
+static int tell(struct session *s, const struct engine_mediate_message *m, int fd,
+		struct writ_err *err)
 {
 	return packet_send(mediation_of(s)->mediator, (struct sv){ (const char *)m, sizeof(*m) },
 			   &fd, fd >= 0, err);
@@ -231,7 +103,7 @@ static int tell(struct session *s, const struct mediator_message *m, int fd, str
 
 static int give(struct session *s, int fd, struct writ_err *err)
 {
-	const struct mediator_message m = { .type = MEDIATOR_LISTENER };
+	const struct engine_mediate_message m = { .type = ENGINE_MEDIATE_LISTENER };
 	const int r = tell(s, &m, fd, err);
 
 	close(fd);
@@ -241,16 +113,19 @@ static int give(struct session *s, int fd, struct writ_err *err)
 /* Starts the mediator if it is not running, and sends it the listener that the supervisor holds. */
 static int ensure(struct session *s, struct writ_err *err)
 {
-	const int held = mediation_of(s)->listener;
+	struct mediation *m = mediation_of(s);
+	const int held = m->listener;
 	int r = 0;
 
 	/* SECURITY: a mediator that has ended is not replaced: the session ends. */
-	if (mediation_of(s)->mediator < 0 && mediation_of(s)->mediator_pid > 0)
+	if (m->mediator < 0 && m->mediator_pid > 0) {
 		r = writ_fail(err, WRIT_E_SYS, 0, "the mediator is gone");
-	else if (mediation_of(s)->mediator < 0)
-		r = start_mediator(s, err);
-
-	mediation_of(s)->listener = -1;
+	} else if (m->mediator < 0) {
+		r = helper_start(s, mediator_child, "the mediator", &m->mediator_pid, &m->mediator,
+				 err);
+		network_route_close(s);
+	}
+	m->listener = -1;
 	if (r == 0 && held >= 0)
 		return give(s, held, err);
 	fd_scope_close(&held);
@@ -265,9 +140,11 @@ static int ensure(struct session *s, struct writ_err *err)
  */
 static bool may_wait(const struct session *s)
 {
-	return mediation_of(s)->mediator < 0 && mediation_of(s)->listener < 0 &&
-	       !mediation_of(s)->first && engine_view(s)->read_roots.n == 0 &&
-	       !runs_nothing(&s->opt->policy->set);
+	const struct mediation *m = mediation_of(s);
+
+	return m->mediator < 0 && m->listener < 0 && !m->first &&
+	       engine_view(s)->read_roots.n == 0 &&
+	       cap_set_has(&s->opt->policy->set, CAP_PROC_EXEC);
 }
 
 int mediation_listener(struct session *s, int fd, bool first, struct writ_err *err)
@@ -287,23 +164,24 @@ int mediation_listener(struct session *s, int fd, bool first, struct writ_err *e
 
 static void on_call(struct session *s, short revents)
 {
+	struct mediation *m = mediation_of(s);
 	struct mediate_event e;
 	struct writ_err err = { 0 };
 	int r;
 
 	/* All processes whose calls the listener receives have ended. */
 	if (!(revents & POLLIN)) {
-		fd_scope_close(&mediation_of(s)->listener);
-		mediation_of(s)->listener = -1;
+		fd_scope_close(&m->listener);
+		m->listener = -1;
 		/* Prepare the end of the record while pid 1 checks which processes are left. */
 		seal_ready(s);
 		return;
 	}
-	if (mediation_of(s)->first) {
+	if (m->first) {
 		r = ensure(s, &err);
 	} else {
-		r = mediate_first(mediation_of(s)->listener, &e, &err);
-		mediation_of(s)->first = r > 0;
+		r = s->opt->plan->engine->mediate_first(m->listener, &e, &err);
+		m->first = r > 0;
 		if (r > 0)
 			denials_note(s, &e);
 	}
@@ -315,7 +193,8 @@ static void on_call(struct session *s, short revents)
 
 int mediation_rule(struct session *s, bool grant, const char *cap, struct writ_err *err)
 {
-	struct mediator_message m = { .type = grant ? MEDIATOR_GRANT : MEDIATOR_REVOKE };
+	struct engine_mediate_message m = { .type = grant ? ENGINE_MEDIATE_GRANT
+							  : ENGINE_MEDIATE_REVOKE };
 	const size_t n = strlen(cap);
 	int r;
 
@@ -341,7 +220,7 @@ static bool hear_one(struct session *s, bool *ret_exec)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n <= 0 || !mediate_decode(bytes, (size_t)n, &e)) {
+	if (n <= 0 || !event_decode(bytes, (size_t)n, &e)) {
 		fd_scope_close(&mediation_of(s)->mediator);
 		mediation_of(s)->mediator = -1;
 		if (session_phase(s) < SESSION_ENDING)
@@ -355,28 +234,28 @@ static bool hear_one(struct session *s, bool *ret_exec)
 
 static void recv_events(struct session *s)
 {
+	struct mediation *m = mediation_of(s);
 	const uint64_t now = clock_boot_ms();
 	bool exec = false;
 	uint32_t n = 0;
 
 	record_gather(s);
-	while (n < HEAR_MAX && mediation_of(s)->mediator >= 0 && hear_one(s, &exec)) {
+	while (n < HEAR_MAX && m->mediator >= 0 && hear_one(s, &exec)) {
 		n++;
 		if (clock_boot_ms() >= now + HEAR_MS)
 			break;
 	}
 	record_flush(s);
-	if (now - mediation_of(s)->execs_ms > BUSY_MS) {
-		mediation_of(s)->execs_ms = now;
-		mediation_of(s)->execs = 0;
+	if (now - m->execs_ms > BUSY_MS) {
+		m->execs_ms = now;
+		m->execs = 0;
 	}
-	mediation_of(s)->execs += n;
+	m->execs += n;
 	/*
 	 * After a denial, poll the mediator again at once: people are told of denials, and others
 	 * may follow.
 	 */
-	mediation_of(s)->quiet_ms =
-		exec && n < HEAR_MAX && mediation_of(s)->execs >= BUSY_MANY ? now + QUIET_MS : 0;
+	m->quiet_ms = exec && n < HEAR_MAX && m->execs >= BUSY_MANY ? now + QUIET_MS : 0;
 }
 
 int mediation_deadline(struct session *s, int least)

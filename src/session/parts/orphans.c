@@ -17,7 +17,6 @@
 #include "parts/network.h"
 #include "parts/notice.h"
 #include "parts/part_id.h"
-#include "parts/resource_limits.h"
 
 #include "base/banned.h"
 
@@ -149,7 +148,6 @@ void orphans_finish(struct session *s)
 {
 	if (s->opt->plan->tier != TIER_B || session_status(s)->emptied)
 		return;
-	cgroup_kill(limits_cgroup(s));
 	/*
 	 * After the death of writ-init, the supervisor is the parent of all processes that are
 	 * left.

@@ -15,7 +15,6 @@
 #include "parts/engine.h"
 #include "parts/notice.h"
 #include "parts/record.h"
-#include "parts/resource_limits.h"
 #include "parts/tokens.h"
 
 #include "base/banned.h"
@@ -51,6 +50,47 @@ static const uint32_t boundary_of[ENGINE_BOUNDARIES] = {
 };
 
 enum { TEXT_MAX = 16384, NONCE = 16 };
+
+/* --- the conditions under which the session begins --- */
+
+static void describe_boot(struct entry *e)
+{
+	struct buf b = BUF_INIT(64);
+	struct writ_err err = { 0 };
+
+	if (fd_read_file("/proc/sys/kernel/random/boot_id", &b, &err) == 0 && b.n)
+		record_str(e, "boot", sv_sub(buf_view(&b), 0, b.n - 1));
+	buf_clear(&b);
+}
+
+void probes_describe(const struct session *s, struct entry *e)
+{
+	static const char *const where[] = { "host", "container", "vm", "wsl1", "wsl2" };
+	const struct plan *p = s->opt->plan;
+	const struct host_facts *f = p->facts;
+	struct digest prober;
+
+	memcpy(prober.b, p->engine->prober, sizeof(prober.b));
+	record_str(e, "tier", sv_from(plan_tier_name(p->tier)));
+	record_str(e, "adapter", sv_from(p->engine->name));
+	record_str(e, "kernel", sv_from(f->kernel));
+	record_num(e, "landlock", (int64_t)f->landlock_abi);
+	record_put_digests(s, e);
+	entry_digest(e, "prober", &prober);
+	record_num(e, "uid", geteuid());
+	record_num(e, "gid", getegid());
+	record_str(e, "nesting", sv_from(f->where < ARRAY_LEN(where) ? where[f->where] : "?"));
+	entry_bool(e, "sandboxed", f->sandboxed);
+	record_num(e, "yama", (int64_t)f->yama);
+	entry_bool(e, "userns", f->ns_user);
+	record_put_durability(s, e);
+	record_num(e, "uptime_ms", (int64_t)clock_boot_ms());
+	/* "partial": operations that only the kernel refuses are not observed. */
+	record_str(e, "observability",
+		   engine_view(s)->traps && engine_view(s)->read_roots.n ? SV("full")
+									 : SV("partial"));
+	describe_boot(e);
+}
 
 /* --- the bait: a listener on the host that probes try to reach --- */
 
@@ -95,7 +135,7 @@ void probes_set_names(struct session *s, const struct digest *names)
 
 void probes_sealed(struct session *s)
 {
-	readback_sealed(s, &probing_of(s)->read);
+	engine_readback(s, 0, NULL, &probing_of(s)->read);
 }
 
 int probes_start(struct session *s, struct writ_err *err)
@@ -109,7 +149,6 @@ int probes_start(struct session *s, struct writ_err *err)
 		return r;
 	b->record = sv_from(record);
 	b->person = s->opt->home;
-	b->cgroup = limits_cgroup(s)->n ? sv_from(limits_cgroup(s)->dir[0].path) : SV("");
 	b->pid = getpid();
 	/* If the bait cannot be bound, one probe fewer runs, and the record says so. */
 	probing_of(s)->listener = bait_listener(s);
@@ -289,7 +328,8 @@ static void list_guarantees(const struct session *s, enum engine_boundary b, str
 	}
 }
 
-static void record_applied(struct session *s, enum engine_boundary b, const struct readback *r)
+static void record_applied(struct session *s, enum engine_boundary b,
+			   const struct engine_readback *r)
 {
 	struct lines of[3] = { { .n = 0 } }, read = { .n = 0 }, said = { .n = 0 };
 	struct entry e = { 0 };
@@ -297,13 +337,14 @@ static void record_applied(struct session *s, enum engine_boundary b, const stru
 
 	list_guarantees(s, b, of, &level);
 	for (size_t i = 0; i < r->n; i++) {
-		const struct readback_row *row = &r->rows[i];
+		const struct engine_readback_row *row = &r->rows[i];
+		struct lines *to = row->said ? &said : &read;
 
 		if (row->boundary != b)
 			continue;
-		line(row->said ? &said : &read, "%s", row->text);
-		if (row->read && !row->agrees)
-			note_hole(s, b, row->text, "(wanted and found)");
+		line(to, "%s %s %s", row->name, row->want, row->found[0] ? row->found : "?");
+		if (strcmp(row->found, "?") != 0 && strcmp(row->found, row->want) != 0)
+			note_hole(s, b, to->v[to->n - 1], "(wanted and found)");
 	}
 	record_begin(s, &e, "applied");
 	record_str(&e, "boundary", sv_from(name_of(b)));
@@ -320,7 +361,7 @@ static void record_applied(struct session *s, enum engine_boundary b, const stru
 	record_end(s, &e);
 }
 
-static void record_release(struct session *s, uint32_t id, const struct readback *r)
+static void record_release(struct session *s, uint32_t id, const struct engine_readback *r)
 {
 	char *spaces[ENGINE_SPACES + 1] = { NULL }, *where[ENGINE_PROBES_MAX + 1] = { NULL };
 	struct entry e = { 0 };
@@ -412,14 +453,14 @@ static void release(struct session *s, struct probes_gate *g)
 {
 	const struct engine_probed *p = &probing_of(s)->start;
 	const uint32_t id = g->id;
-	struct readback *r = &probing_of(s)->read;
+	struct engine_readback *r = &probing_of(s)->read;
 	struct writ_err err = { 0 };
 
 	if (probing_of(s)->released) {
 		let_go(s, g);
 		return;
 	}
-	readback_take(s, g->pid, p, r);
+	engine_readback(s, g->pid, p, r);
 	for (enum engine_boundary b = 0; b < ENGINE_BOUNDARIES; b++)
 		record_applied(s, b, r);
 	if (probing_of(s)->open && probes_refuses()) {

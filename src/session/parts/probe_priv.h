@@ -8,22 +8,7 @@
 #include "parts/part_id.h"
 #include "parts/probe.h"
 
-enum { GATES_MAX = 64, READBACK_MAX = 48 };
-
-/* Rows "NAME WANTED FOUND" about the state of the jail, as the kernel reports it. */
-struct readback {
-	size_t n;
-	struct readback_row {
-		enum engine_boundary boundary;
-		bool read, agrees;
-		bool said; /* writ-init reported the value, because the kernel does not */
-		char text[80];
-	} rows[READBACK_MAX];
-	uint64_t own[ENGINE_SPACES]; /* inodes of the supervisor's namespaces */
-	char spaces[ENGINE_SPACES][32];
-	bool mounts_known;
-	struct digest mounts; /* digest of the jail's mount list */
-};
+enum { GATES_MAX = 64 };
 
 struct probing {
 	struct engine_bait bait;
@@ -40,20 +25,12 @@ struct probing {
 	bool open;     /* a probe found a boundary open; @err names it */
 	struct writ_err err;
 	struct engine_probed start;
-	struct readback read;
+	struct engine_readback read;
 };
 
 static inline struct probing *probing_of(const struct session *s)
 {
 	return session_state(s, PART_PROBE);
 }
-
-/*
- * readback.c: readback_sealed() reads the state of pid 1 once the jail is sealed; readback_take()
- * reads the state of @pid, which becomes the command.
- */
-void readback_sealed(const struct session *s, struct readback *r);
-void readback_take(const struct session *s, pid_t pid, const struct engine_probed *p,
-		   struct readback *r);
 
 #endif

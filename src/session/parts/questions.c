@@ -10,11 +10,11 @@
 
 #include "base/fd.h"
 #include "lang/diag.h"
-#include "mediate/mediate.h"
 #include "parts/network.h"
 #include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
+#include "plan/event.h"
 
 #include "base/banned.h"
 

@@ -8,7 +8,6 @@
 #include "base/banned.h"
 
 struct limits {
-	struct cgroup cgroup;
 	uint64_t idle_ms; /* time of the last activity when the session was first found idle */
 	bool out_of_memory;
 };
@@ -25,47 +24,9 @@ int limits_init(struct session *s, struct writ_err *err)
 	return session_state_new(s, PART_LIMITS, &l, sizeof(l), err);
 }
 
-struct cgroup *limits_cgroup(const struct session *s)
-{
-	return &limits_of(s)->cgroup;
-}
-
 bool limits_out_of_memory(const struct session *s)
 {
 	return limits_of(s)->out_of_memory;
-}
-
-void limits_join(const struct cgroup *c, const struct engine *e, struct engine_run *run)
-{
-	int dirs[CGROUP_DIRS];
-	size_t unified;
-	const size_t n = cgroup_doors(c, dirs, &unified);
-
-	e->join(run, dirs, n, unified);
-}
-
-int limits_start(struct session *s, struct writ_err *err)
-{
-	const struct plan *p = s->opt->plan;
-	const struct host_facts *f = p->facts;
-	const uint64_t *l = s->opt->policy->set.limits;
-	const bool memory = f->cgroup_memory || plan_scope(p, LIMIT_MEMORY);
-	const bool cpu = f->cgroup_cpu || plan_scope(p, LIMIT_CPU);
-	const bool pids = f->cgroup_pids || plan_scope(p, LIMIT_PIDS);
-	const struct cgroup_limits limits = { .memory = memory ? l[LIMIT_MEMORY] : 0,
-					      .cpu = cpu ? l[LIMIT_CPU] : 0,
-					      .pids = pids ? l[LIMIT_PIDS] : 0 };
-	struct cgroup *c = limits_cgroup(s);
-	int r;
-
-	if (s->opt->begun) {
-		*c = s->opt->begun->cgroup;
-		s->opt->begun->cgroup = (struct cgroup){ 0 };
-	}
-	r = cgroup_go_on(f, &limits, s->id, c, err);
-	if (r == 0 && s->opt->early && *s->opt->early)
-		limits_join(c, p->engine, *s->opt->early);
-	return r;
 }
 
 static void time_is_up(struct session *s, const char *limit)
@@ -133,14 +94,12 @@ int limits_deadline(struct session *s, int least)
 
 void limits_finish(struct session *s)
 {
-	struct limits *l = limits_of(s);
-	struct cgroup_hits hits = { 0 };
-	struct writ_err err = { 0 };
+	struct engine_hits hits = { 0 };
 	struct entry entry = { 0 };
 
-	if (!l->cgroup.n || cgroup_hits(&l->cgroup, &hits, &err) < 0)
+	if (!engine_hits(s, &hits))
 		return;
-	l->out_of_memory = hits.oom > 0;
+	limits_of(s)->out_of_memory = hits.oom > 0;
 	if (hits.oom) {
 		record_begin(s, &entry, "limit");
 		record_str(&entry, "limit", SV("memory"));
@@ -157,10 +116,4 @@ void limits_finish(struct session *s)
 		notice_print(s, "the limit of processes was reached: %llu were not started",
 			     (unsigned long long)hits.pids);
 	}
-}
-
-void limits_clear(struct session *s)
-{
-	if (cgroup_used(limits_cgroup(s)))
-		cgroup_close(limits_cgroup(s));
 }

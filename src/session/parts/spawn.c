@@ -219,7 +219,7 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 				const struct request *q, const char *id)
 {
 	static const int stdio[3] = { 3, 4, 5 };
-	struct session_begun begun = { .cgroup = { 0 } };
+	char own_id[SESSION_ID + 1];
 	struct session_options opt = *s->opt;
 	struct session_token token = { 0 };
 	struct session_above above;
@@ -229,7 +229,7 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	struct policy p;
 	int code = SESSION_FAILED;
 
-	memcpy(begun.id, id, sizeof(begun.id));
+	memcpy(own_id, id, sizeof(own_id));
 	if (s->opt->token && delegate_token(s, agent, &q->sid, &token, &err) < 0)
 		give_up(&err, &token, SESSION_FAILED);
 	if (delegate_policy(s, agent, &p, &err) < 0 ||
@@ -244,8 +244,8 @@ _Noreturn static void run_agent(struct session *s, const struct policy_agent *ag
 	opt.argv = q->ask.argv;
 	opt.cwd = q->ask.cwd;
 	opt.program = opt.profile = SV("");
-	opt.early = NULL;
-	opt.begun = &begun;
+	opt.run = NULL;
+	opt.id = own_id;
 	opt.stdio = stdio;
 	opt.status_fd = -1;
 	opt.ready_fd = opt.job = 0;

@@ -49,10 +49,10 @@ static const struct session_part parts[] = {
 	{ "tokens", .init = tokens_init, .start = tokens_start, .deadline = tokens_deadline },
 	{ "id", .start = session_set_id },
 	/*
-	 * The cgroup is cleared after the directories: meanwhile the processes in the cgroup can
+	 * The limits are released after the directories: meanwhile the processes within them can
 	 * end.
 	 */
-	{ "limits", .init = limits_init, .start = limits_start, .deadline = limits_deadline, .clear = limits_clear },
+	{ "limits", .init = limits_init, .start = engine_limit, .deadline = limits_deadline, .clear = engine_release },
 	{ "directories", .init = directories_init, .start = directories_start, .clear = directories_clear },
 	{ "meter", .start = meter_start, .clear = tokens_clear },
 	{ "agents", .init = spawn_init, .start = spawn_start, .poll = spawn_poll, .on_event = spawn_on_event },

@@ -135,7 +135,7 @@ void tokens_session_name(const struct token_id *sid, char ret_id[static SESSION_
  */
 static int name_session(struct session *s, const struct token_id *sid, struct writ_err *err)
 {
-	char *id = s->opt->begun->id;
+	char *id = s->opt->id;
 	const char *path;
 
 	tokens_session_name(sid, id);

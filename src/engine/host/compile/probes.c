@@ -351,8 +351,8 @@ static const char *rlimit_name(uint32_t resource)
 
 static int put_resources(struct compile *c, const struct jail_head *head)
 {
-	const char *limit = c->place->bait->cgroup.n ? arena_fmt(c->a, SV_FMT "/cgroup.procs",
-								 SV_ARG(c->place->bait->cgroup))
+	const char *limit = c->place->cgroup.n ? arena_fmt(c->a, SV_FMT "/cgroup.procs",
+							   SV_ARG(c->place->cgroup))
 						     : "";
 	const struct row fixed[] = {
 		{ ENGINE_RESOURCES, "cgroup.write", .identity = true,

@@ -1,12 +1,13 @@
-#include "host/host.h"
+#include "host/host_priv.h"
 
 #include <linux/mount.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "able/able.h"
 #include "base/fd.h"
 #include "compile/host.h"
-#include "jail/jail.h"
+#include "mediate/mediate.h"
 
 #include "base/banned.h"
 
@@ -16,23 +17,13 @@ _Static_assert((int)ENGINE_COMMAND_MAX == (int)JAIL_MAX && (int)ENGINE_PATH == (
 		       (int)ENGINE_KILL_LED == (int)JAIL_KILL_LED,
 	       "the interface has the limits of the protocol");
 
-struct host_run {
-	struct engine_run run; /* must be first: the members of the handle that the session reads */
-	struct jail jail;
-	/* Memfd with the sealed jail program, from host_compile() to host_start(); else -1. */
-	int program;
-};
-
-static struct host_run *host_of(struct engine_run *run)
-{
-	return (struct host_run *)run;
-}
-
 /* Copies the members of struct jail that the session may read into the handle. */
 static void publish(struct host_run *h)
 {
 	h->run.started = h->jail.pid > 0;
 	h->run.waits = h->jail.waits;
+	h->run.limited = cgroup_used(&h->cgroup);
+	h->run.scoped = h->cgroup.unit[0] != 0;
 	h->run.init = h->jail.init;
 	h->run.fd = h->jail.session;
 	h->run.helper_fd = h->jail.keeper;
@@ -50,24 +41,44 @@ static int host_open(struct arena *a, struct engine_run **ret, struct writ_err *
 	return 0;
 }
 
+/* Lets a writ-init that waits start pid 1 in the cgroup. */
+static void join(struct host_run *h)
+{
+	int dirs[CGROUP_DIRS];
+	size_t unified;
+	const size_t n = cgroup_doors(&h->cgroup, dirs, &unified);
+
+	jail_join(&h->jail, dirs, n, unified);
+}
+
 static int host_prepare(struct engine_run *run, const struct engine_prepare *how,
 			struct writ_err *err)
 {
 	struct host_run *h = host_of(run);
 	const int r = jail_start(how->own_namespaces, how->fail_at, &h->jail, err);
 
+	if (r == 0 && h->plan)
+		join(h);
 	publish(h);
 	return r;
 }
 
 static int host_furnish(struct engine_run *run, struct arena *a, const struct host_facts *facts,
-			struct sv user, struct writ_err *err)
+			struct sv user, const char *id, struct writ_err *err)
 {
 	const struct jail_message m = { .type = JAIL_PREPARE };
 	struct host_run *h = host_of(run);
 	scoped_fd program = -1;
-	const int r = compile_early(a, facts, user, &program, err);
+	int r;
 
+	if (h->jail.waits) {
+		cgroup_begin(facts, id, &h->cgroup);
+		/* The cgroup has no directory yet if systemd is to make it. */
+		if (h->cgroup.n)
+			join(h);
+		publish(h);
+	}
+	r = compile_early(a, facts, user, &program, err);
 	/*
 	 * Ignore an error here: if writ-init has failed, writ-init reports the reason when the
 	 * session starts.
@@ -77,10 +88,26 @@ static int host_furnish(struct engine_run *run, struct arena *a, const struct ho
 	return r;
 }
 
-static void host_join(struct engine_run *run, const int *dirs, size_t n, size_t unified)
+static int host_limit(struct engine_run *run, const struct plan *plan,
+		      const uint64_t limits[LIMIT_COUNT], const char *id, struct writ_err *err)
 {
-	jail_join(&host_of(run)->jail, dirs, n, unified);
-	publish(host_of(run));
+	const struct host_facts *f = plan->facts;
+	struct host_run *h = host_of(run);
+	int r;
+
+	if (f->cgroup_memory || plan_scope(plan, LIMIT_MEMORY))
+		h->limits.memory = limits[LIMIT_MEMORY];
+	if (f->cgroup_cpu || plan_scope(plan, LIMIT_CPU))
+		h->limits.cpu = limits[LIMIT_CPU];
+	if (f->cgroup_pids || plan_scope(plan, LIMIT_PIDS))
+		h->limits.pids = limits[LIMIT_PIDS];
+	snprintf(h->name, sizeof(h->name), "writ-%s", id);
+	h->plan = plan;
+	r = cgroup_go_on(f, &h->limits, id, &h->cgroup, err);
+	if (r == 0)
+		join(h);
+	publish(h);
+	return r;
 }
 
 static int host_compile(struct engine_run *run, struct arena *a, const struct plan *plan,
@@ -91,6 +118,7 @@ static int host_compile(struct engine_run *run, struct arena *a, const struct pl
 	struct engine_place with = *place;
 
 	with.furnished = h->jail.prepared;
+	with.cgroup = h->cgroup.n ? sv_from(h->cgroup.dir[0].path) : SV("");
 	return compile_program(a, plan, policy, &with, fail_at, &run->view, &h->program, err);
 }
 
@@ -273,8 +301,12 @@ static int host_receive(struct engine_run *run, struct engine_event *ret, struct
 	e.step = jail_step_name((enum jail_step)m.step);
 	e.err = m.err;
 	e.probed = probed_of(&probed);
-	if (e.type == ENGINE_HELLO)
+	if (e.type == ENGINE_HELLO && h->jail.init == 0) {
 		h->jail.init = e.pid;
+		e.err = (struct writ_err){ 0 };
+		if (cgroup_used(&h->cgroup))
+			(void)!cgroup_add(&h->cgroup, e.pid, &e.err);
+	}
 	publish(h);
 	*ret = e;
 	return r;
@@ -307,8 +339,24 @@ static int host_receive_helper(struct engine_run *run, struct engine_event *ret,
 
 /* --- the end --- */
 
+static int host_hits(const struct engine_run *run, struct engine_hits *ret, struct writ_err *err)
+{
+	struct cgroup_hits hits = { 0 };
+	const int r = cgroup_hits(&((const struct host_run *)run)->cgroup, &hits, err);
+
+	*ret = (struct engine_hits){ .oom = hits.oom, .pids = hits.pids };
+	return r;
+}
+
+static void host_sweep(const struct host_facts *facts)
+{
+	if (facts->cgroup_pids || facts->cgroup_memory)
+		cgroup_sweep(facts);
+}
+
 static void host_kill(struct engine_run *run)
 {
+	cgroup_kill(&host_of(run)->cgroup);
 	jail_kill(&host_of(run)->jail);
 	publish(host_of(run));
 }
@@ -333,6 +381,12 @@ static void host_close(struct engine_run *run)
 	publish(host_of(run));
 }
 
+static void host_release(struct engine_run *run)
+{
+	cgroup_close(&host_of(run)->cgroup);
+	publish(host_of(run));
+}
+
 const struct engine host_engine = {
 	.name = "host",
 	.prober = jail_init_program_sha256,
@@ -341,7 +395,7 @@ const struct engine host_engine = {
 	.open = host_open,
 	.prepare = host_prepare,
 	.furnish = host_furnish,
-	.join = host_join,
+	.limit = host_limit,
 	.compile = host_compile,
 	.start = host_start,
 	.exec = host_exec,
@@ -352,7 +406,13 @@ const struct engine host_engine = {
 	.listen = host_listen,
 	.receive = host_receive,
 	.receive_helper = host_receive_helper,
+	.mediate_first = mediate_first,
+	.mediate = host_mediate,
+	.readback = host_readback,
+	.hits = host_hits,
+	.sweep = host_sweep,
 	.kill = host_kill,
 	.leave = host_leave,
 	.close = host_close,
+	.release = host_release,
 };

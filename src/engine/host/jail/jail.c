@@ -238,9 +238,7 @@ void jail_kill(struct jail *j)
 void jail_close(struct jail *j)
 {
 	jail_kill(j);
-	fd_scope_close(&j->session);
-	fd_scope_close(&j->keeper);
-	*j = (struct jail)JAIL_INIT;
+	jail_leave(j);
 }
 
 void jail_leave(struct jail *j)

@@ -58,6 +58,7 @@
 #define WRIT_MEDIATE_MEDIATE_H
 
 #include "cap/set.h"
+#include "plan/event.h"
 
 /* Configuration of one mediator. All pointers are borrowed and must outlive the mediator. */
 struct mediate_options {
@@ -114,44 +115,6 @@ struct mediate_options {
 	/* The filter traps umask(), so the mediator may cache umasks of callers. */
 	bool umask_trapped;
 };
-
-enum mediate_op {
-	MEDIATE_NONE = 0,
-	MEDIATE_EXEC, /* a program was started; not a denial */
-	MEDIATE_READ,
-	MEDIATE_WRITE,
-	MEDIATE_CONNECT,
-	MEDIATE_BIND,
-	MEDIATE_GIT, /* reported by the git helper: a repository and the operation */
-	MEDIATE_NET, /* reported by egress: a name or host; not a system call */
-	MEDIATE_META,
-};
-
-enum { MEDIATE_TEXT = 1024 };
-
-/*
- * Event for the record. Strings may contain any byte but NUL; long strings are cut, but never
- * inside a UTF-8 character.
- */
-struct mediate_event {
-	enum mediate_op op;
-	bool denied;
-	uint8_t reason;		   /* enum cap_reason, if denied */
-	uint8_t protect;	   /* CAP_REASON_PROTECTED: 1 + index into protect_names; 0: none */
-	int32_t sys;		   /* errno that the caller received; 0: the call succeeded */
-	uint32_t rule;		   /* index of the rule that decided, or RULE_NONE */
-	int32_t pid;		   /* pid of the caller, in the mediator's pid namespace */
-	char comm[16];		   /* name of the calling thread, for people */
-	char object[MEDIATE_TEXT]; /* physical path, or address as text */
-	char extra[MEDIATE_TEXT];  /* exec: the arguments, joined by blanks; else why, for people */
-};
-
-/*
- * Encodes an event for another process. @ret_bytes must have space for sizeof(*e) bytes. Returns
- * the number of bytes written.
- */
-size_t mediate_encode(const struct mediate_event *e, char *ret_bytes);
-must_check bool mediate_decode(const char *bytes, size_t n, struct mediate_event *ret);
 
 struct mediator;
 

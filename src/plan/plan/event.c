@@ -1,4 +1,4 @@
-#include "mediate/mediate.h"
+#include "plan/event.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { HEAD = offsetof(struct mediate_event, object) };
 
-size_t mediate_encode(const struct mediate_event *e, char *ret_bytes)
+size_t event_encode(const struct mediate_event *e, char *ret_bytes)
 {
 	const size_t object = strlen(e->object) + 1, extra = strlen(e->extra) + 1;
 
@@ -41,7 +41,7 @@ static bool is_head(const char *p)
 		      sizeof(((struct mediate_event *)0)->comm));
 }
 
-bool mediate_decode(const char *bytes, size_t n, struct mediate_event *ret)
+bool event_decode(const char *bytes, size_t n, struct mediate_event *ret)
 {
 	size_t object, extra;
 

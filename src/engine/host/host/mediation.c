@@ -1,0 +1,135 @@
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "host/host_priv.h"
+#include "lang/policy.h"
+#include "mediate/mediate.h"
+
+#include "base/banned.h"
+
+/* The mediator's process: serves the listeners and grants that the session sends. */
+
+enum { REST_MS = 1000 };
+
+static bool send_event(int socket, const struct mediate_event *e)
+{
+	char bytes[sizeof(*e)];
+	const size_t n = event_encode(e, bytes);
+
+	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+/*
+ * Handles a message of the supervisor. False: the supervisor is gone, or the message is malformed.
+ */
+static bool obey(struct mediator *m, struct arena *a, int socket)
+{
+	struct engine_mediate_message msg;
+	struct iovec iov = { &msg, sizeof(msg) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr h = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const ssize_t n = recvmsg(socket, &h, MSG_CMSG_CLOEXEC);
+	struct writ_err err = { 0 };
+	struct cap_entry *e;
+	int fd = -1;
+
+	if (n != (ssize_t)sizeof(msg))
+		return n < 0 && errno == EINTR;
+	if (CMSG_FIRSTHDR(&h) && CMSG_FIRSTHDR(&h)->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&h)), sizeof(fd));
+	if (msg.type == ENGINE_MEDIATE_LISTENER)
+		return fd >= 0 && mediate_add(m, fd, &err) == 0;
+	msg.cap[sizeof(msg.cap) - 1] = 0;
+	e = arena_new(a, struct cap_entry);
+	if (!e || cap_parse(a, CAP_GRANT, sv_from(msg.cap), &e->cap, &err) < 0)
+		return false;
+	e->rule = RULE_NONE;
+	if (msg.type == ENGINE_MEDIATE_GRANT)
+		return mediate_grant(m, e, &err) == 0;
+	mediate_revoke(m, e);
+	return true;
+}
+
+static int serve(struct mediator *m, struct arena *a, const struct engine_mediate *how)
+{
+	struct writ_err err = { 0 };
+	bool rested = false;
+
+	for (;;) {
+		struct mediate_event e;
+		struct pollfd p = { how->socket, POLLIN, 0 };
+		const int r = mediate_wait(m, how->socket, rested ? -1 : REST_MS, &e, &err);
+
+		if (r < 0)
+			return 1;
+		/*
+		 * Give memory back once no call has come for a while; a message of the supervisor
+		 * is no reason.
+		 */
+		if (r == 0 && !rested && poll(&p, 1, 0) == 0) {
+			how->rest();
+			rested = true;
+		} else if (r > 0) {
+			rested = false;
+		}
+		if (r > 0 && !send_event(how->socket, &e))
+			return 1;
+		/*
+		 * No event is pending: handle messages of the supervisor. While events come,
+		 * mediate_wait() returns them first.
+		 */
+		while (r == 0 && poll(&p, 1, 0) > 0)
+			if (!obey(m, a, how->socket))
+				return 0;
+	}
+}
+
+int host_mediate(const struct engine_run *run, struct arena *a, const struct engine_mediate *how)
+{
+	const struct engine_view *v = &run->view;
+	const struct policy *policy = how->policy;
+	const struct sv closed[] = { how->state, how->config };
+	struct sv *opens = arena_array(a, struct sv, policy->opens.n + 1);
+	const struct mediate_options opt = {
+		.set = &policy->set,
+		.realm = how->realm,
+		.workspace = how->workspace,
+		.opens = opens,
+		.opens_n = opens ? policy->opens.n : 0,
+		.private_dirs = v->private_dirs.v,
+		.private_dirs_n = v->private_dirs.n,
+		.shared_dirs = v->shared_dirs.v,
+		.shared_dirs_n = v->shared_dirs.n,
+		.host_roots = v->host_roots.v,
+		.host_roots_n = v->host_roots.n,
+		.read_roots = v->read_roots.v,
+		.read_roots_n = v->read_roots.n,
+		.read_all = v->read_all,
+		.read_fixed = v->read_fixed.v,
+		.read_fixed_n = v->read_fixed.n,
+		.shm = v->shm,
+		.closed_dirs = closed,
+		.closed_dirs_n = how->config.n ? 2 : 1,
+		.own_mounts = v->own_mounts,
+		.order = arena_fmt(a, SV_FMT "/order", SV_ARG(how->state)),
+		.route = how->route,
+		.umask_trapped = true,
+		.no_exec = !cap_set_has(&policy->set, CAP_PROC_EXEC),
+	};
+	struct writ_err err = { 0 };
+	struct mediator *m;
+
+	for (size_t i = 0; opens && i < policy->opens.n; i++)
+		opens[i] = policy->opens.v[i].path;
+	if (!opt.order || mediate_new(&opt, &m, &err) < 0)
+		return 1;
+	return serve(m, a, how);
+}
