@@ -296,10 +296,9 @@ static int report_one(const struct args *a, struct audit_logs *l, struct sv sess
 	const struct verify_session *one = verify_find(log->v, session);
 	struct buf b = BUF_INIT(OUT_MAX);
 
-	if (!one) {
-		cli_note("neither the log nor a file knows session " SV_FMT, SV_ARG(session));
-		return EXIT_NO;
-	}
+	if (!one)
+		return cli_end(EXIT_NO, "neither the log nor a file knows session " SV_FMT,
+			       SV_ARG(session));
 	if (a->given[OPT_JSON]) {
 		put_json(l, log, one, log->v->failures_n == 0, &b);
 		buf_str(&b, "}\n");

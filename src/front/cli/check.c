@@ -47,10 +47,8 @@ static int print_policy(struct args *a, const char *file)
 	struct source src;
 	int r;
 
-	if (!file) {
-		cli_note("check --print needs a FILE");
-		return EXIT_FAILED;
-	}
+	if (!file)
+		return cli_end(EXIT_FAILED, "check --print needs a FILE");
 	if (locate_text_arg(a->arena, file, &src, &err) < 0)
 		return cli_fail(&err, NULL);
 	r = policy_print(&src, &d, &b, &err);

@@ -256,10 +256,8 @@ int cmd_completion(struct args *a)
 	struct buf b = BUF_INIT(1 << 20);
 	struct writ_err err = { 0 };
 
-	if (a->operands.n != 1) {
-		cli_note("writ completion bash, zsh or fish");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 1)
+		return cli_end(EXIT_FAILED, "writ completion bash, zsh or fish");
 	if (cli_complete_print(sv_from(a->operands.v[0]), &b, &err) < 0)
 		return cli_fail(&err, NULL);
 	return cli_out(&b, EXIT_DONE);

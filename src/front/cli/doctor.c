@@ -1,7 +1,6 @@
 #include "cli/cli.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "codec/json.h"
 #include "facts/advisory.h"
@@ -26,10 +25,8 @@ static int update(struct args *a, const struct find_where *w)
 	struct source src;
 	struct source old = { .text = SV("") };
 
-	if (!path) {
-		cli_note("no place for it: there is no home directory");
-		return EXIT_FAILED;
-	}
+	if (!path)
+		return cli_end(EXIT_FAILED, "no place for it: there is no home directory");
 	if (locate_text_arg(a->arena, a->value[OPT_UPDATE], &src, &err) < 0)
 		return cli_fail(&err, NULL);
 	if (locate_text_arg(a->arena, path, &old, &ignored) < 0)
@@ -38,8 +35,7 @@ static int update(struct args *a, const struct find_where *w)
 		return cli_fail(&err, a->value[OPT_UPDATE]);
 	if (locate_write_file(a->arena, path, src.text, &err) < 0)
 		return cli_fail(&err, NULL);
-	cli_note("advisory table replaced");
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "advisory table replaced");
 }
 
 /* Plans a policy that asks for every limit, to learn which limits this machine enforces. */

@@ -161,10 +161,8 @@ int cmd_man(struct args *a)
 	struct buf b = BUF_INIT(1 << 20);
 	struct writ_err err = { 0 };
 
-	if (a->operands.n != 1) {
-		cli_note("writ man PAGE");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 1)
+		return cli_end(EXIT_FAILED, "writ man PAGE");
 	if (cli_man_print(sv_from(a->operands.v[0]), &b, &err) < 0)
 		return cli_fail(&err, NULL);
 	return cli_out(&b, EXIT_DONE);

@@ -1,7 +1,5 @@
 #include "lang/lex.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 static struct place at(const struct source *src, uint32_t line, size_t col, size_t len)

@@ -1,7 +1,6 @@
 #include "lang/lower_priv.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lang/protect.h"
 

@@ -1,7 +1,6 @@
 #include "lang/lower_priv.h"
 
 #include <idn2.h>
-#include <string.h>
 
 #include "base/banned.h"
 

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "codec/json.h"
 #include "lint/check_priv.h"
 

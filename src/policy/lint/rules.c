@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "lint/check_priv.h"
 
 #include "base/banned.h"
