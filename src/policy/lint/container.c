@@ -8,28 +8,10 @@ static const char *const escape_caps[] = {
 };
 
 static const char *const risky_caps[] = {
-	"net_admin",
-	"net_raw",
-	"net_broadcast",
-	"mknod",
-	"syslog",
-	"sys_time",
-	"sys_resource",
-	"sys_nice",
-	"sys_pacct",
-	"sys_tty_config",
-	"linux_immutable",
-	"audit_control",
-	"audit_read",
-	"block_suspend",
-	"wake_alarm",
-	"ipc_owner",
-	"ipc_lock",
-	"lease",
-	"checkpoint_restore",
-	"dac_override",
-	"setfcap",
-	NULL,
+	"net_admin", "net_raw", "net_broadcast", "mknod", "syslog", "sys_time", "sys_resource",
+	"sys_nice", "sys_pacct", "sys_tty_config", "linux_immutable", "audit_control", "audit_read",
+	"block_suspend", "wake_alarm", "ipc_owner", "ipc_lock", "lease", "checkpoint_restore",
+	"dac_override", "setfcap", NULL,
 };
 
 static const char *const device_prefixes[] = {

@@ -8,10 +8,9 @@
 /* Length limit of a docker command: a longer text is not a command line that a user typed. */
 enum { COMMAND_BYTES = 16 * 1024 };
 
+/* Kinds below O_FLAG take a value. */
 enum option_kind {
 	O_OTHER = 0, /* the option takes a value that no rule uses */
-	O_FLAG,	     /* the option takes no value */
-	O_PRIVILEGED,
 	O_NAMESPACE,
 	O_CAP_ADD,
 	O_CAP_DROP,
@@ -20,8 +19,6 @@ enum option_kind {
 	O_MOUNT,
 	O_DEVICE,
 	O_ENV,
-	O_ENV_HOST,
-	O_API_SOCKET,
 	O_USER,
 	O_MEMORY,
 	O_CPU,
@@ -29,10 +26,14 @@ enum option_kind {
 	O_ULIMIT,
 	O_NAME,
 	O_RESTART,
+	O_ENTRYPOINT,
+	O_FLAG, /* the option takes no value, and no rule uses it */
+	O_PRIVILEGED,
+	O_ENV_HOST,
+	O_API_SOCKET,
 	O_DETACH,
 	O_RM,
 	O_READ_ONLY,
-	O_ENTRYPOINT,
 };
 
 /*
@@ -98,35 +99,7 @@ static const struct option {
 
 static bool takes_value(enum option_kind w)
 {
-	switch (w) {
-	case O_FLAG:
-	case O_PRIVILEGED:
-	case O_ENV_HOST:
-	case O_API_SOCKET:
-	case O_DETACH:
-	case O_RM:
-	case O_READ_ONLY:
-		return false;
-	case O_OTHER:
-	case O_NAMESPACE:
-	case O_CAP_ADD:
-	case O_CAP_DROP:
-	case O_SECURITY_OPT:
-	case O_VOLUME:
-	case O_MOUNT:
-	case O_DEVICE:
-	case O_ENV:
-	case O_USER:
-	case O_MEMORY:
-	case O_CPU:
-	case O_PIDS:
-	case O_ULIMIT:
-	case O_NAME:
-	case O_RESTART:
-	case O_ENTRYPOINT:
-		return true;
-	}
-	return true;
+	return w < O_FLAG;
 }
 
 static const struct option unknown = { .what = O_OTHER };

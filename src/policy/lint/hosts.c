@@ -132,7 +132,8 @@ static const char *const suffixes[] = {
 	"co.nz", "com.mx", "co.za",  "com.tr", "com.tw", "com.sg", NULL,
 };
 
-struct sv lint_host_of(struct sv url)
+/* Returns the host of @url, without scheme, user, port and path. */
+static struct sv host_of(struct sv url)
 {
 	size_t i;
 
@@ -218,7 +219,7 @@ const char *lint_exfiltration_host(struct sv name, bool wildcard)
 
 void lint_host_check(struct check *c, const struct node *at, struct sv entry)
 {
-	const struct sv host = lint_host_of(sv_trim(entry));
+	const struct sv host = host_of(sv_trim(entry));
 	struct sv base = host;
 	const struct host *hit;
 	bool wildcard = false;

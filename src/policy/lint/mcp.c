@@ -4,26 +4,10 @@
 
 /* MCP servers whose tool executes arbitrary commands. */
 static const char *const exec_servers[] = {
-	"desktop-commander",
-	"mcp-shell",
-	"shell-mcp",
-	"mcp-server-shell",
-	"server-commands",
-	"mcp-server-commands",
-	"terminal-controller",
-	"iterm-mcp",
-	"super-shell",
-	"code-runner",
-	"mcp-terminal",
-	"terminal-mcp",
-	"ssh-mcp",
-	"mcp-ssh",
-	"cli-mcp",
-	"execute-command",
-	"shell-exec",
-	"shell-server",
-	"mcp-run-command",
-	"windows-cli",
+	"desktop-commander", "mcp-shell", "shell-mcp", "mcp-server-shell", "server-commands",
+	"mcp-server-commands", "terminal-controller", "iterm-mcp", "super-shell", "code-runner",
+	"mcp-terminal", "terminal-mcp", "ssh-mcp", "mcp-ssh", "cli-mcp", "execute-command",
+	"shell-exec", "shell-server", "mcp-run-command", "windows-cli",
 };
 
 static const char *const exec_names[] = { "shell",    "bash",	     "terminal", "exec",

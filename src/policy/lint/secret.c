@@ -214,7 +214,8 @@ static struct sv url_password(struct sv v)
 	return sv_sub(v, colon + 1, at - colon - 1);
 }
 
-bool lint_secret_value(struct sv value)
+/* Is @value in a known key format, or of high entropy? */
+static bool is_secret_value(struct sv value)
 {
 	struct sv v = sv_trim(value);
 
@@ -278,7 +279,7 @@ void lint_env(struct check *c, const struct node *at, struct sv name, struct sv 
 		lint_env_passed(c, at, name);
 		return;
 	}
-	if ((lint_secret_name(name) && is_literal(v)) || lint_secret_value(v))
+	if ((lint_secret_name(name) && is_literal(v)) || is_secret_value(v))
 		lint_report(c, R_SECRET_LITERAL, at, SV_FMT ", %zu bytes", SV_ARG(name), v.n);
 }
 
@@ -302,7 +303,7 @@ void lint_secret_word(struct check *c, const struct node *at, struct sv before, 
 	}
 	if (lint_has(word, "bearer "))
 		value = sv_trim(sv_skip(word, sv_rfind(word, ' ')));
-	if (lint_secret_value(value) || lint_secret_value(word))
+	if (is_secret_value(value) || is_secret_value(word))
 		lint_found(c, R_SECRET_LITERAL, at, SV("in an argument"));
 	else if (lint_starts(name, "--") && lint_secret_name(name) && is_literal(value))
 		lint_found(c, R_SECRET_LITERAL, at, name);
@@ -363,7 +364,7 @@ static size_t mask_run(struct sv line, size_t i, bool env_line, struct buf *b)
 	run.n = n;
 	eq = sv_find(run, '=');
 	value = eq == SIZE_MAX ? run : sv_skip(run, eq + 1);
-	if (lint_secret_value(value)) {
+	if (is_secret_value(value)) {
 		buf_sv(b, sv_sub(run, 0, run.n - value.n));
 		stars(b, value);
 		return n;
