@@ -7,7 +7,7 @@
 
 enum { CLIP = 160, CLIP_BEFORE = 60 };
 
-void diag_add(struct diags *d, enum diag_level level, struct place at, const char *hint,
+bool diag_add(struct diags *d, enum diag_level level, struct place at, const char *hint,
 	      const char *fmt, ...)
 {
 	char text[512];
@@ -26,7 +26,7 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 			d->list.n--;
 		}
 	if (d->list.n >= DIAG_MAX)
-		return;
+		return level != DIAG_ERROR;
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -37,10 +37,11 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 			d->list.n--;
 		d->lost = true;
 		d->errors++;
-		return;
+		return level != DIAG_ERROR;
 	}
 	g->level = level;
 	g->at = at;
+	return level != DIAG_ERROR;
 }
 
 static size_t source_rank(const struct diags *d, const struct source *src)

@@ -49,7 +49,7 @@ struct diags {
 };
 
 /* Adds a diagnostic; @hint may be NULL. Running out of memory sets .lost and counts an error. */
-printf_like(5, 6) void diag_add(struct diags *d, enum diag_level level, struct place at,
+printf_like(5, 6) bool diag_add(struct diags *d, enum diag_level level, struct place at,
 				const char *hint, const char *fmt, ...);
 
 /*

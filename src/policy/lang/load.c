@@ -121,11 +121,9 @@ static bool seen_before(struct loader *o, const struct stmt *s, const struct loa
 			struct sv id, bool *ret_skip)
 {
 	for (const struct loading *up = in; up; up = up->up)
-		if (sv_eq(up->id, id)) {
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-				 "\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
-			return false;
-		}
+		if (sv_eq(up->id, id))
+			return diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
+					"\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
 	*ret_skip = false;
 	for (size_t i = 0; i < o->seen.n; i++)
 		*ret_skip = *ret_skip || sv_eq(o->seen.v[i], id);

@@ -15,8 +15,7 @@ bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -339,11 +338,9 @@ static bool lower_device(struct lower *l, const struct stmt *s)
 
 	p.v[P_O] = SV("r");
 	if (mode) {
-		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw")) {
-			diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
-				 "mode=r or mode=rw", "unknown mode");
-			return false;
-		}
+		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw"))
+			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
+					"mode=r or mode=rw", "unknown mode");
 		p.v[P_O] = mode->value;
 	}
 	if (!plain_text(l, s, &raw, &text))
@@ -457,11 +454,9 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 
 static bool lower_rule(struct lower *l, const struct stmt *s)
 {
-	if (s->effect == EFFECT_DENY && s->quals_n) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->quals[0].word),
-			 "deny the whole object, or allow less", "deny takes no qualifiers");
-		return false;
-	}
+	if (s->effect == EFFECT_DENY && s->quals_n)
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->quals[0].word),
+				"deny the whole object, or allow less", "deny takes no qualifiers");
 	if (s->optional && s->verb->id != VERB_READ && s->verb->id != VERB_WRITE &&
 	    s->verb->id != VERB_PUT && s->verb->id != VERB_EXEC)
 		return lower_error(l, s, NULL, "only paths and programs can be optional");
@@ -503,11 +498,9 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 {
 	struct stmt as_rule = *s;
 
-	if (!sv_is(s->w[1].text, "unix")) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
-			 "only sockets can be dangerous this way");
-		return false;
-	}
+	if (!sv_is(s->w[1].text, "unix"))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
+				"only sockets can be dangerous this way");
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
@@ -583,11 +576,9 @@ static bool lower_setting(struct lower *l, const struct stmt *s)
 		return true;
 	}
 	if (s->kind == STMT_ISOLATION) {
-		if (!sv_is(s->w[1].text, ">=")) {
-			diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "isolation >= vm",
-				 "expected >=");
-			return false;
-		}
+		if (!sv_is(s->w[1].text, ">="))
+			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
+					"isolation >= vm", "expected >=");
 		if (!choose(l, s, &s->w[2], isolations, &v))
 			return false;
 		if (v >= set->isolation) {

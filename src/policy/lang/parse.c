@@ -108,11 +108,9 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		return true;
 	}
 	names[n] = NULL;
-	if (w->text.n == 0) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
-			 "nothing behind the last semicolon");
-		return false;
-	}
+	if (w->text.n == 0)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
+				"nothing behind the last semicolon");
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
 		 suggest(p, key, names,
 			 n ? "one object per rule; qualifiers are key=value"
@@ -138,21 +136,17 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 			 "unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
 		return false;
 	}
-	if (n < 2) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]), NULL, "\"%s\" needs %s",
-			 s->verb->name, s->verb->object);
-		return false;
-	}
+	if (n < 2)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]), NULL,
+				"\"%s\" needs %s", s->verb->name, s->verb->object);
 	s->object = w[1];
 	if (sv_starts(s->object.text, SV("?"))) {
 		s->optional = true;
 		s->object.text = sv_skip(s->object.text, 1);
 	}
-	if (s->object.text.n == 0) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[1]), NULL, "\"%s\" needs %s",
-			 s->verb->name, s->verb->object);
-		return false;
-	}
+	if (s->object.text.n == 0)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[1]), NULL,
+				"\"%s\" needs %s", s->verb->name, s->verb->object);
 	quals = arena_array(p->d->arena, struct qual, n);
 	if (!quals)
 		return false;
@@ -160,11 +154,10 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 		if (!parse_qual(p, s, &w[i], &quals[i - 2]))
 			return false;
 		for (size_t j = 0; j + 2 < i; j++)
-			if (quals[j].id == quals[i - 2].id) {
-				diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[i]), NULL,
-					 "\"%s\" is given twice", lang_qual_name(quals[j].id));
-				return false;
-			}
+			if (quals[j].id == quals[i - 2].id)
+				return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[i]), NULL,
+						"\"%s\" is given twice",
+						lang_qual_name(quals[j].id));
 	}
 	s->quals = quals;
 	s->quals_n = n - 2;
@@ -175,12 +168,10 @@ static bool parse_rule(struct parser *p, struct stmt *s, size_t from)
 {
 	const struct word *w = &s->w[from];
 
-	if (!effect_find(w->text, &s->effect)) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-			 suggest(p, w->text, effect_names, "allow, ask or deny"),
-			 "expected allow, ask or deny");
-		return false;
-	}
+	if (!effect_find(w->text, &s->effect))
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
+				suggest(p, w->text, effect_names, "allow, ask or deny"),
+				"expected allow, ask or deny");
 	return parse_rule_words(p, s, w + 1, s->n - from - 1);
 }
 
@@ -190,17 +181,13 @@ static bool check_place(struct parser *p, const struct keyword *k, struct stmt *
 		p->in_agent = k->kind == STMT_AGENT;
 		return true;
 	}
-	if (!p->in_agent) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
-			 "only what belongs to an agent block is indented",
-			 "unexpected indentation");
-		return false;
-	}
-	if (!k->in_agent) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]), NULL,
-			 "\"%s\" cannot stand in an agent block", k->name);
-		return false;
-	}
+	if (!p->in_agent)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
+				"only what belongs to an agent block is indented",
+				"unexpected indentation");
+	if (!k->in_agent)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]), NULL,
+				"\"%s\" cannot stand in an agent block", k->name);
 	s->inner = true;
 	return true;
 }
@@ -232,11 +219,9 @@ static bool check_escapes(struct parser *p, const struct stmt *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (sv_find(s->w[i].text, 0) != SIZE_MAX && s->kind != STMT_USE &&
-		    !(path && s->w[i].col == s->object.col)) {
-			diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[i]), NULL,
-				 "\\* stands for a star in a path, not here");
-			return false;
-		}
+		    !(path && s->w[i].col == s->object.col))
+			return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[i]), NULL,
+					"\\* stands for a star in a path, not here");
 	return true;
 }
 
