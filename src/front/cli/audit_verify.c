@@ -173,8 +173,7 @@ static void put_json_findings(struct buf *b, const char *name, const struct veri
 	for (size_t i = 0; i < n; i++) {
 		buf_fmt(b, "%s{\"place\":", i ? "," : "");
 		json_put_str(b, sv_from(f[i].place));
-		buf_str(b, ",\"what\":");
-		json_put_str(b, sv_from(f[i].what));
+		json_put_member(b, "what", sv_from(f[i].what));
 		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');

@@ -31,8 +31,7 @@ static void diags_json(const struct diags *d, struct buf *b)
 		json_put_str(b, g->at.src ? g->at.src->name : SV(""));
 		buf_fmt(b, ",\"line\":%u,\"column\":%u,\"text\":", g->at.line, g->at.col);
 		json_put_str(b, g->text);
-		buf_str(b, ",\"hint\":");
-		json_put_str(b, g->hint);
+		json_put_member(b, "hint", g->hint);
 		buf_str(b, "}");
 	}
 	buf_str(b, "]");

@@ -153,10 +153,8 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 		buf_fmt(b, "%s{\"sure\":%s,\"id\":", first ? "" : ",",
 			v == ADVISORY_OPEN ? "true" : "false");
 		json_put_str(b, db->v[i].id);
-		buf_str(b, ",\"text\":");
-		json_put_str(b, db->v[i].text);
-		buf_str(b, ",\"closes\":");
-		json_put_str(b, db->v[i].closes);
+		json_put_member(b, "text", db->v[i].text);
+		json_put_member(b, "closes", db->v[i].closes);
 		buf_ch(b, '}');
 		first = false;
 	}

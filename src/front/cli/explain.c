@@ -195,8 +195,7 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 		json_put_str(b, q->request.text);
 		buf_str(b, ",\"rule\":null,\"protected\":");
 		json_put_str(b, sv_from(row->name));
-		buf_str(b, ",\"why\":");
-		json_put_str(b, sv_from(row->why));
+		json_put_member(b, "why", sv_from(row->why));
 		buf_fmt(b, ",\"private\":false,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":\"%s\"",
 			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level),
 			by);

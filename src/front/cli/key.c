@@ -80,8 +80,7 @@ static int show_held(struct args *a, const struct log_place *p, const struct sig
 	if (a->given[OPT_JSON]) {
 		buf_fmt(b, "%s{\"role\":\"log\",\"vkey\":", (*n)++ ? ",\n" : "");
 		json_put_str(b, buf_view(&name));
-		buf_str(b, ",\"pem\":");
-		json_put_str(b, buf_view(&pem));
+		json_put_member(b, "pem", buf_view(&pem));
 		buf_fmt(b, ",\"pinned\":true,\"custody\":\"%s\"}",
 			attest_custody_name(CUSTODY_OTHER_UID));
 	} else {
@@ -114,8 +113,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 		buf_fmt(b, "%s{\"role\":\"%s\",\"%s\":", (*n)++ ? ",\n" : "", keys_role_name(role),
 			role == KEY_ISSUE ? "thumbprint" : "vkey");
 		json_put_str(b, buf_view(&name));
-		buf_str(b, ",\"pem\":");
-		json_put_str(b, buf_view(&pem));
+		json_put_member(b, "pem", buf_view(&pem));
 		if (role == KEY_LOG)
 			buf_fmt(b, ",\"pinned\":%s", is_pinned(p, &pair.pub) ? "true" : "false");
 		buf_fmt(b, ",\"custody\":\"same-uid\"}");

@@ -30,8 +30,7 @@ static bool list_one(void *ctx, const struct session_info *i)
 			l->n ? "," : "", i->id, (long long)i->pid, (unsigned long long)i->started,
 			i->state, i->denials);
 		json_put_str(l->b, sv_from(i->workspace));
-		buf_str(l->b, ",\"command\":");
-		json_put_str(l->b, sv_from(i->command));
+		json_put_member(l->b, "command", sv_from(i->command));
 		buf_ch(l->b, '}');
 	} else {
 		if (l->n == 0)

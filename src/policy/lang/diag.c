@@ -101,6 +101,15 @@ const char *diag_nearest(struct sv word, const char *const *list)
 	return best;
 }
 
+const char *diag_suggest(struct arena *a, struct sv word, const char *const *list,
+			 const char *otherwise)
+{
+	const char *near = diag_nearest(word, list);
+	const char *hint = near ? arena_fmt(a, "did you mean \"%s\"?", near) : NULL;
+
+	return hint ? hint : otherwise;
+}
+
 size_t diag_glyph(struct sv s, bool *ret_plain)
 {
 	const unsigned char c = (unsigned char)s.p[0];

@@ -393,14 +393,10 @@ static bool lower_kernel(struct lower *l, const struct stmt *s)
 	for (size_t i = 0; switches[i]; i++)
 		if (sv_is(s->object.text, switches[i]))
 			return lower_name(l, s, CAP_KERNEL_USE, "");
-	{
-		const char *near = diag_nearest(s->object.text, switches);
-
-		return lower_error(l, s,
-				   near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-					: "nested-userns, ptrace-own or io_uring",
-				   "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
-	}
+	return lower_error(l, s,
+			   diag_suggest(l->a, s->object.text, switches,
+					"nested-userns, ptrace-own or io_uring"),
+			   "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
 }
 
 static bool lower_listen(struct lower *l, const struct stmt *s)
@@ -433,14 +429,11 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	}
 	if (sv_is(s->object.text, "read-only"))
 		return true;
-	if (!sv_is(s->object.text, "read-write") && !sv_is(s->object.text, "full")) {
-		const char *near = diag_nearest(s->object.text, levels);
-
+	if (!sv_is(s->object.text, "read-write") && !sv_is(s->object.text, "full"))
 		return lower_error(l, s,
-				   near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-					: "none, read-only, read-write or full",
+				   diag_suggest(l->a, s->object.text, levels,
+						"none, read-only, read-write or full"),
 				   "unknown shell level");
-	}
 	part.verb = lang_verb_find(SV("write"));
 	part.object.text = SV(".");
 	if (!lower_files(l, &part))
@@ -517,19 +510,16 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 		name = sv_skip(name, 2);
 	if (!protect_find(name)) {
 		const char *names[128];
-		const char *near;
 		size_t n = 0;
 
 		for (const struct protect_name *p = protect_names;
 		     p->name && n + 1 < ARRAY_LEN(names); p++)
 			names[n++] = p->name;
 		names[n] = NULL;
-		near = diag_nearest(name, names);
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			      : "writ explain --protected lists the names",
-			 "\"" SV_FMT "\" is not a protected name", SV_ARG(name));
-		return false;
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+				diag_suggest(l->a, name, names,
+					     "writ explain --protected lists the names"),
+				"\"" SV_FMT "\" is not a protected name", SV_ARG(name));
 	}
 	o = vec_push(l->a, &l->policy->opens);
 	if (!o)
@@ -542,20 +532,17 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
 		   const char *const *words, unsigned *ret)
 {
-	const char *near = diag_nearest(w->text, words);
-
 	for (unsigned i = 0; words[i]; i++)
 		if (sv_is(w->text, words[i])) {
 			*ret = i;
 			return true;
 		}
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-		      : arena_fmt(l->a, "%s, %s%s%s", words[0], words[1], words[2] ? ", " : "",
-				  words[2] ? words[2] : ""),
-		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
-		 SV_ARG(s->w[0].text));
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+			diag_suggest(l->a, w->text, words,
+				     arena_fmt(l->a, "%s, %s%s%s", words[0], words[1],
+					       words[2] ? ", " : "", words[2] ? words[2] : "")),
+			"\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
+			SV_ARG(s->w[0].text));
 }
 
 static bool lower_setting(struct lower *l, const struct stmt *s)

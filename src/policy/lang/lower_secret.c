@@ -186,18 +186,14 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 	for (unsigned i = 0; i < G_COUNT; i++)
 		names[i] = guarantee_name((enum guarantee)i);
 	names[G_COUNT] = NULL;
-	if (!guarantee_parse(key, ret_g)) {
-		const char *near = diag_nearest(key, names);
-
-		diag_add(
+	if (!guarantee_parse(key, ret_g))
+		return diag_add(
 			l->d, DIAG_ERROR, lang_word_place(s, w),
-			near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			     : "fs.read fs.write fs.metadata net dns ipc proc.see proc.signal exec "
-			       "syscall res.memory res.cpu res.pids res.disk res.time res.output "
-			       "cred audit",
+			diag_suggest(l->a, key, names,
+				     "fs.read fs.write fs.metadata net dns ipc proc.see "
+				     "proc.signal exec syscall res.memory res.cpu res.pids "
+				     "res.disk res.time res.output cred audit"),
 			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
-		return false;
-	}
 	if (value.n == 0) {
 		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
 			 arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),

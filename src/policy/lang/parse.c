@@ -64,16 +64,6 @@ struct place lang_stmt_place(const struct stmt *s)
 			       last->col + (uint32_t)last->raw.n - s->w[0].col };
 }
 
-/* Returns "did you mean X", or @otherwise if no element of @list is similar. */
-static const char *suggest(struct parser *p, struct sv word, const char *const *list,
-			   const char *otherwise)
-{
-	const char *near = diag_nearest(word, list);
-	const char *hint = near ? arena_fmt(p->d->arena, "did you mean \"%s\"?", near) : NULL;
-
-	return hint ? hint : otherwise;
-}
-
 static bool effect_find(struct sv word, enum policy_effect *ret)
 {
 	for (size_t i = 0; effect_names[i]; i++)
@@ -112,7 +102,7 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
 				"nothing behind the last semicolon");
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 suggest(p, key, names,
+		 diag_suggest(p->d->arena, key, names,
 			 n ? "one object per rule; qualifiers are key=value"
 			   : "one object per rule"),
 		 "\"%s\" does not take \"" SV_FMT "\"", s->verb->name, SV_ARG(key));
@@ -130,7 +120,7 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 
 		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]),
 			 token ? "in a file, write the verb and the object as two words"
-			       : suggest(p, w[0].text, policy_verb_names(),
+			       : diag_suggest(p->d->arena, w[0].text, policy_verb_names(),
 					 "verbs: read write put exec net listen unix git device "
 					 "kernel tool agent shell"),
 			 "unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
@@ -170,7 +160,8 @@ static bool parse_rule(struct parser *p, struct stmt *s, size_t from)
 
 	if (!effect_find(w->text, &s->effect))
 		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-				suggest(p, w->text, effect_names, "allow, ask or deny"),
+				diag_suggest(p->d->arena, w->text, effect_names,
+					     "allow, ask or deny"),
 				"expected allow, ask or deny");
 	return parse_rule_words(p, s, w + 1, s->n - from - 1);
 }
@@ -200,7 +191,7 @@ static const struct keyword *find_keyword(struct parser *p, const struct stmt *s
 		if (sv_is(w->text, keywords[i].name))
 			return &keywords[i];
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 suggest(p, w->text, keyword_names,
+		 diag_suggest(p->d->arena, w->text, keyword_names,
 			 lang_verb_find(w->text)
 				 ? "say who decides first: allow, ask or deny"
 				 : "statements begin with version use allow ask deny open "

@@ -142,14 +142,11 @@ bool lower_limit(struct lower *l, const struct stmt *s)
 	if (sv_is(key->text, "time")) {
 		limit = LIMIT_COMMAND;
 	} else if (!cap_limit_parse(key->text, &limit)) {
-		const char *near = diag_nearest(key->text, limit_words);
-
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, key),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			      : "memory cpu pids disk files command session idle output up down "
-				"requests",
-			 "unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
-		return false;
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, key),
+				diag_suggest(l->a, key->text, limit_words,
+					     "memory cpu pids disk files command session idle "
+					     "output up down requests"),
+				"unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
 	}
 	if (!limit_value(limit_units[limit].unit, s->w[2].text, &v))
 		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[2]),

@@ -41,9 +41,7 @@ static const struct node *find_at(const struct service *s, const char *dotted)
 
 static const struct node *child(const struct node *map, struct sv key)
 {
-	if (!map || map->kind != NODE_MAP)
-		return NULL;
-	for (const struct node *i = map->first; i; i = i->next)
+	for (const struct node *i = lint_members(map); i; i = i->next)
 		if (sv_eq(i->key, key))
 			return i;
 	return NULL;

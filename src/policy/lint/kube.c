@@ -164,9 +164,7 @@ static void check_annotations(struct check *c, const struct node *doc, const str
 	const struct node *meta = lint_get(pod->parent, "metadata"), *list;
 
 	list = lint_get(meta ? meta : lint_get(doc, "metadata"), "annotations");
-	if (!list || list->kind != NODE_MAP)
-		return;
-	for (const struct node *i = list->first; i; i = i->next) {
+	for (const struct node *i = lint_members(list); i; i = i->next) {
 		if (!lint_is(i, "unconfined"))
 			continue;
 		if (lint_has(i->key, "apparmor.security"))
@@ -278,9 +276,7 @@ static void check_cilium(struct check *c, const struct node *doc)
 
 static void check_data(struct check *c, const struct node *data)
 {
-	if (!data || data->kind != NODE_MAP)
-		return;
-	for (const struct node *i = data->first; i; i = i->next)
+	for (const struct node *i = lint_members(data); i; i = i->next)
 		if (i->kind == NODE_SCALAR)
 			lint_env(c, i, i->key, i->text);
 }

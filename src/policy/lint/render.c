@@ -208,19 +208,15 @@ static void put_finding(struct buf *b, const struct lint_finding *f)
 
 	buf_ch(b, '{');
 	lint_put_member(b, "rule", f->rule->id);
-	buf_ch(b, ',');
-	lint_put_member(b, "name", f->rule->name);
-	buf_ch(b, ',');
-	lint_put_member(b, "severity", lint_severity_name(f->rule->severity));
+	json_put_member(b, "name", sv_from(f->rule->name));
+	json_put_member(b, "severity", sv_from(lint_severity_name(f->rule->severity)));
 	buf_fmt(b, ",\"line\":%u,\"column\":%u,\"where\":", f->line, f->column);
 	json_put_str(b, f->where);
 	buf_str(b, ",\"message\":");
 	lint_message(f, &message);
 	json_put_str(b, buf_view(&message));
-	buf_ch(b, ',');
-	lint_put_member(b, "why", f->rule->why);
-	buf_ch(b, ',');
-	lint_put_member(b, "fix", f->rule->fix);
+	json_put_member(b, "why", sv_from(f->rule->why));
+	json_put_member(b, "fix", sv_from(f->rule->fix));
 	buf_str(b, ",\"endangers\":");
 	lint_put_guarantees(b, f->rule->endangers);
 	buf_ch(b, '}');
@@ -234,12 +230,9 @@ void lint_print_json(const struct lint_file *files, size_t n, struct buf *b)
 	for (size_t i = 0; i < n; i++) {
 		buf_str(b, i ? ",{\"file\":" : "{\"file\":");
 		json_put_str(b, files[i].name);
-		buf_ch(b, ',');
-		lint_put_member(b, "format", lint_format_name(files[i].format));
-		if (files[i].error) {
-			buf_ch(b, ',');
-			lint_put_member(b, "error", files[i].error);
-		}
+		json_put_member(b, "format", sv_from(lint_format_name(files[i].format)));
+		if (files[i].error)
+			json_put_member(b, "error", sv_from(files[i].error));
 		buf_str(b, ",\"findings\":[");
 		for (size_t j = 0; j < files[i].n; j++) {
 			buf_str(b, j ? ",\n" : "\n");

@@ -55,8 +55,7 @@ static void put_rule(struct buf *b, const struct lint_rule *r)
 {
 	buf_ch(b, '{');
 	lint_put_member(b, "id", r->id);
-	buf_ch(b, ',');
-	lint_put_member(b, "name", r->name);
+	json_put_member(b, "name", sv_from(r->name));
 	buf_str(b, ",\"shortDescription\":{");
 	lint_put_member(b, "text", r->title);
 	buf_str(b, "},\"fullDescription\":{");
@@ -113,8 +112,7 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 
 	buf_ch(b, '{');
 	lint_put_member(b, "ruleId", f->rule->id);
-	buf_ch(b, ',');
-	lint_put_member(b, "level", level(f->rule->severity));
+	json_put_member(b, "level", sv_from(level(f->rule->severity)));
 	buf_str(b, ",\"message\":{\"text\":");
 	lint_message(f, &message);
 	json_put_str(b, buf_view(&message));
