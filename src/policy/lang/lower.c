@@ -60,38 +60,23 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	return true;
 }
 
+/* Adds the capabilities of a read, write or put rule. */
 static bool add_files(struct lower *l, const struct stmt *s, struct sv text)
 {
 	const bool deny = s->effect == EFFECT_DENY;
 
-	switch (s->verb->id) {
-	case VERB_READ:
-		/*
-		 * SECURITY: a denial of reading denies writing too. Otherwise a program could
-		 * rename the file to a readable place.
-		 */
-		return lower_add(l, s, CAP_FS_READ, text, NULL) &&
-		       (!deny || lower_add(l, s, CAP_FS_WRITE, text, NULL));
-	case VERB_WRITE:
+	/* fs.write includes fs.put, so a denial of put must deny fs.write. */
+	if (s->verb->id == VERB_PUT)
+		return lower_add(l, s, deny ? CAP_FS_WRITE : CAP_FS_PUT, text, NULL);
+	if (s->verb->id == VERB_WRITE)
 		return (deny || lower_add(l, s, CAP_FS_READ, text, NULL)) &&
 		       lower_add(l, s, CAP_FS_WRITE, text, NULL);
-	case VERB_PUT:
-		/* fs.write includes fs.put, so a denial of put must deny fs.write. */
-		return lower_add(l, s, deny ? CAP_FS_WRITE : CAP_FS_PUT, text, NULL);
-	case VERB_NONE:
-	case VERB_EXEC:
-	case VERB_NET:
-	case VERB_LISTEN:
-	case VERB_UNIX:
-	case VERB_GIT:
-	case VERB_DEVICE:
-	case VERB_KERNEL:
-	case VERB_TOOL:
-	case VERB_AGENT:
-	case VERB_SHELL:
-		break;
-	}
-	return false;
+	/*
+	 * SECURITY: a denial of reading denies writing too. Otherwise a program could rename the
+	 * file to a readable place.
+	 */
+	return lower_add(l, s, CAP_FS_READ, text, NULL) &&
+	       (!deny || lower_add(l, s, CAP_FS_WRITE, text, NULL));
 }
 
 static bool lower_files(struct lower *l, const struct stmt *s)

@@ -127,7 +127,7 @@ static void add_list(struct check *c, struct container_items *items, const struc
 		const struct node *n = i->kind == NODE_MAP ? lint_get(i, "source") : i;
 
 		if (n && n->kind == NODE_SCALAR)
-			(void)lint_container_add(c, items, n, lint_default(n->text));
+			lint_container_add(c, items, n, lint_default(n->text));
 	}
 }
 

@@ -253,17 +253,15 @@ bool lint_container_is_agent(const struct container *b)
 	       any_agent_name(b->command);
 }
 
-bool lint_container_add(struct check *c, struct container_items *items, const struct node *at,
+void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text)
 {
-	struct container_item *i = vec_push(c->arena, items);
+	struct container_item *slot = vec_push(c->arena, items);
 
-	if (!i) {
+	if (slot)
+		*slot = (struct container_item){ at, text };
+	else
 		lint_fail(c, WRIT_E_NOMEM, "out of memory");
-		return false;
-	}
-	*i = (struct container_item){ at, text };
-	return true;
 }
 
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m)

@@ -48,7 +48,7 @@ static void add_list(struct check *c, struct container_items *items, const struc
 {
 	for (const struct node *i = lint_first(list); i; i = lint_next(list, i))
 		if (i->kind == NODE_SCALAR)
-			(void)lint_container_add(c, items, i, i->text);
+			lint_container_add(c, items, i, i->text);
 }
 
 static void add_run_args(struct check *c, struct container *b, const struct node *args)

@@ -46,55 +46,25 @@ static const struct option {
 	enum option_kind what;
 	enum container_ns ns; /* namespace that an O_NAMESPACE option sets */
 } options[] = {
-	{ "privileged", 0, O_PRIVILEGED },
-	{ "network", 0, O_NAMESPACE, NS_NETWORK },
-	{ "net", 0, O_NAMESPACE, NS_NETWORK },
-	{ "pid", 0, O_NAMESPACE, NS_PID },
-	{ "ipc", 0, O_NAMESPACE, NS_IPC },
-	{ "uts", 0, O_NAMESPACE, NS_UTS },
-	{ "userns", 0, O_NAMESPACE, NS_USER },
-	{ "cgroupns", 0, O_NAMESPACE, NS_CGROUP },
-	{ "cap-add", 0, O_CAP_ADD },
-	{ "cap-drop", 0, O_CAP_DROP },
-	{ "security-opt", 0, O_SECURITY_OPT },
-	{ "volume", 'v', O_VOLUME },
-	{ "mount", 0, O_MOUNT },
-	{ "device", 0, O_DEVICE },
-	{ "env", 'e', O_ENV },
-	{ "env-host", 0, O_ENV_HOST },
-	{ "use-api-socket", 0, O_API_SOCKET },
-	{ "user", 'u', O_USER },
-	{ "memory", 'm', O_MEMORY },
-	{ "cpus", 0, O_CPU },
-	{ "cpu-quota", 0, O_CPU },
-	{ "cpuset-cpus", 0, O_CPU },
-	{ "pids-limit", 0, O_PIDS },
-	{ "ulimit", 0, O_ULIMIT },
-	{ "name", 0, O_NAME },
-	{ "restart", 0, O_RESTART },
-	{ "detach", 'd', O_DETACH },
-	{ "rm", 0, O_RM },
-	{ "read-only", 0, O_READ_ONLY },
-	{ "entrypoint", 0, O_ENTRYPOINT },
-	{ "interactive", 'i', O_FLAG },
-	{ "tty", 't', O_FLAG },
-	{ "init", 0, O_FLAG },
-	{ "help", 0, O_FLAG },
-	{ "quiet", 'q', O_FLAG },
-	{ "publish-all", 'P', O_FLAG },
-	{ "sig-proxy", 0, O_FLAG },
-	{ "oom-kill-disable", 0, O_FLAG },
-	{ "no-healthcheck", 0, O_FLAG },
-	{ "disable-content-trust", 0, O_FLAG },
-	{ "http-proxy", 0, O_FLAG },
-	{ "no-hosts", 0, O_FLAG },
-	{ "no-hostname", 0, O_FLAG },
-	{ "passwd", 0, O_FLAG },
-	{ "replace", 0, O_FLAG },
-	{ "rmi", 0, O_FLAG },
-	{ "rootfs", 0, O_FLAG },
-	{ "read-only-tmpfs", 0, O_FLAG },
-	{ "tls-verify", 0, O_FLAG },
+	{ "privileged", 0, O_PRIVILEGED }, { "network", 0, O_NAMESPACE, NS_NETWORK },
+	{ "net", 0, O_NAMESPACE, NS_NETWORK }, { "pid", 0, O_NAMESPACE, NS_PID },
+	{ "ipc", 0, O_NAMESPACE, NS_IPC }, { "uts", 0, O_NAMESPACE, NS_UTS },
+	{ "userns", 0, O_NAMESPACE, NS_USER }, { "cgroupns", 0, O_NAMESPACE, NS_CGROUP },
+	{ "cap-add", 0, O_CAP_ADD }, { "cap-drop", 0, O_CAP_DROP },
+	{ "security-opt", 0, O_SECURITY_OPT }, { "volume", 'v', O_VOLUME }, { "mount", 0, O_MOUNT },
+	{ "device", 0, O_DEVICE }, { "env", 'e', O_ENV }, { "env-host", 0, O_ENV_HOST },
+	{ "use-api-socket", 0, O_API_SOCKET }, { "user", 'u', O_USER }, { "memory", 'm', O_MEMORY },
+	{ "cpus", 0, O_CPU }, { "cpu-quota", 0, O_CPU }, { "cpuset-cpus", 0, O_CPU },
+	{ "pids-limit", 0, O_PIDS }, { "ulimit", 0, O_ULIMIT }, { "name", 0, O_NAME },
+	{ "restart", 0, O_RESTART }, { "detach", 'd', O_DETACH }, { "rm", 0, O_RM },
+	{ "read-only", 0, O_READ_ONLY }, { "entrypoint", 0, O_ENTRYPOINT },
+	{ "interactive", 'i', O_FLAG }, { "tty", 't', O_FLAG }, { "init", 0, O_FLAG },
+	{ "help", 0, O_FLAG }, { "quiet", 'q', O_FLAG }, { "publish-all", 'P', O_FLAG },
+	{ "sig-proxy", 0, O_FLAG }, { "oom-kill-disable", 0, O_FLAG },
+	{ "no-healthcheck", 0, O_FLAG }, { "disable-content-trust", 0, O_FLAG },
+	{ "http-proxy", 0, O_FLAG }, { "no-hosts", 0, O_FLAG }, { "no-hostname", 0, O_FLAG },
+	{ "passwd", 0, O_FLAG }, { "replace", 0, O_FLAG }, { "rmi", 0, O_FLAG },
+	{ "rootfs", 0, O_FLAG }, { "read-only-tmpfs", 0, O_FLAG }, { "tls-verify", 0, O_FLAG },
 };
 
 static bool takes_value(enum option_kind w)
@@ -180,13 +150,13 @@ static void set_option(struct check *c, struct container *b, const struct option
 		break;
 	case O_CAP_ADD:
 		while (value.n) /* podman accepts a list of values */
-			(void)lint_container_add(c, &b->caps, at, sv_cut(&value, ','));
+			lint_container_add(c, &b->caps, at, sv_cut(&value, ','));
 		break;
 	case O_CAP_DROP:
 		b->caps_dropped = b->caps_dropped || lint_eq(value, "all");
 		break;
 	case O_SECURITY_OPT:
-		(void)lint_container_add(c, &b->secopts, at, value);
+		lint_container_add(c, &b->secopts, at, value);
 		break;
 	case O_VOLUME:
 		lint_container_volume(c, b, at, value);
@@ -195,7 +165,7 @@ static void set_option(struct check *c, struct container *b, const struct option
 		lint_container_mount_spec(c, b, at, value);
 		break;
 	case O_DEVICE:
-		(void)lint_container_add(c, &b->devices, at, value);
+		lint_container_add(c, &b->devices, at, value);
 		break;
 	case O_ENV:
 		lint_container_env_spec(c, b, at, value);

@@ -49,7 +49,7 @@ static void add_secopt(struct check *c, struct container *b, const struct node *
 		       const char *word)
 {
 	if (at && is)
-		(void)lint_container_add(c, &b->secopts, at, sv_from(word));
+		lint_container_add(c, &b->secopts, at, sv_from(word));
 }
 
 /* Translates Kubernetes settings into docker's security options. */
@@ -74,7 +74,7 @@ static void fill_context(struct check *c, struct container *b, const struct node
 	b->privileged = lint_true(n) ? n : NULL;
 	n = lint_at(sc, "capabilities.add");
 	for (const struct node *i = lint_first(n); i; i = lint_next(n, i))
-		(void)lint_container_add(c, &b->caps, i, lint_text(i));
+		lint_container_add(c, &b->caps, i, lint_text(i));
 	n = context(pod, container, "runAsUser");
 	b->user = (struct container_item){ n, lint_text(n) };
 	b->nonroot = lint_true(context(pod, container, "runAsNonRoot"));
