@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "audit/verify.h"
-#include "base/fd.h"
 #include "cli/log.h"
 #include "codec/json.h"
 #include "witness/ask.h"

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "cli/attest.h"
-#include "cli/token.h"
+#include "cli/cli.h"
 
 #include "base/banned.h"
 

@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include "base/fd.h"
 #include "keys/keys.h"
 
 #include "base/banned.h"

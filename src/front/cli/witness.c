@@ -1,6 +1,5 @@
 #include "base/fd.h"
 #include "cli/log.h"
-#include "witness/ask.h"
 #include "witness/http.h"
 #include "witness/serve.h"
 
