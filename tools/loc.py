@@ -3,7 +3,7 @@
 
     tools/loc.py [--modules] [COMMIT]
 
-Counts .c and .h files below src/ and prog/ of the working tree, or of COMMIT.
+Counts .c, .h and .def files below src/ and prog/ of the working tree, or of COMMIT.
 """
 import re
 import subprocess
@@ -31,7 +31,7 @@ def main(argv):
     names = git("ls-tree", "-r", "--name-only", commit) if commit else git("ls-files", "-co", "--exclude-standard")
     lines = Counter()
     for name in names.splitlines():
-        if not re.match(r"(src|prog)/.*\.[ch]$", name):
+        if not re.match(r"(src|prog)/.*\.([ch]|def)$", name):
             continue
         if not commit and not (ROOT / name).exists():
             continue

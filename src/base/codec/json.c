@@ -111,3 +111,9 @@ void json_put_str(struct buf *b, struct sv s)
 	}
 	buf_ch(b, '"');
 }
+
+void json_put_member(struct buf *b, const char *name, struct sv value)
+{
+	buf_fmt(b, ",\"%s\":", name);
+	json_put_str(b, value);
+}

@@ -67,5 +67,7 @@ must_check int json_decode_within(struct sv bytes, size_t max, size_t depth, jso
 
 /* Appends @s as a quoted JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_put_str(struct buf *b, struct sv s);
+/* Appends a further member of an object: a comma, @name and the string @value. */
+void json_put_member(struct buf *b, const char *name, struct sv value);
 
 #endif

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "attest/statement.h"
 #include "audit/entry.h"
@@ -361,12 +359,9 @@ static int verify(struct args *a)
 	enum attest_answer answer;
 	int r;
 
-	if (a->given[OPT_REQUIRE] && !parse_required(sv_from(a->value[OPT_REQUIRE]), &q)) {
-		cli_note("--require wants a list of fs, net, proc, limits, secrets or all, each "
-			 "with a "
-			 "level if you like, as in fs>=E2,net");
-		return EXIT_FAILED;
-	}
+	if (a->given[OPT_REQUIRE] && !parse_required(sv_from(a->value[OPT_REQUIRE]), &q))
+		return cli_end(EXIT_FAILED, "--require wants a list of fs, net, proc, limits, "
+			       "secrets or all, each with a level if you like, as in fs>=E2,net");
 	r = cli_attest_load_init(a, &l, &err);
 	if (r == 0)
 		r = load(a, &l, &err);
@@ -395,6 +390,5 @@ int cmd_attest(struct args *a)
 		return verify(a);
 	if (sv_is(what, "show") && a->operands.n <= 2)
 		return cli_attest_show(a);
-	cli_note("attest verify or show; see writ help attest");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "attest verify or show; see writ help attest");
 }

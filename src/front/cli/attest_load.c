@@ -6,11 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attest/pin.h"
 #include "attest/prove.h"
 #include "base/fd.h"
 #include "cli/attest.h"
-#include "keys/keys.h"
 #include "parts/session.h"
 #include "tlog/proof.h"
 

@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "audit/slog.h"
 #include "audit/verify.h"
@@ -122,16 +120,13 @@ static int audit_redact(const struct args *a, const struct log_place *p, struct 
 	char id[SESSION_ID + 1];
 	scoped_fd fd = -1;
 
-	if (session.n == 0 && !a->given[OPT_LAST]) {
-		cli_note("what is erased is gone: say which session, or --last");
-		return EXIT_FAILED;
-	}
+	if (session.n == 0 && !a->given[OPT_LAST])
+		return cli_end(EXIT_FAILED, "what is erased is gone: say which session, or --last");
 	fd = session_record(p->state, session, id, &err);
 	if (fd < 0 || redact(p, id, fd, &b, &err) < 0)
 		return cli_fail(&err, NULL);
-	cli_note("what was private in the record of session %s is erased; it verifies as before",
-		 id);
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "what was private in the record of session %s is erased; it "
+		       "verifies as before", id);
 }
 
 /* --- prove --- */
@@ -242,14 +237,10 @@ static int prove_in(struct args *a, const struct audit_log *log, struct sv sessi
 	const struct verify_session *at = verify_find(log->v, session);
 	struct writ_err err = { 0 };
 
-	if (log->v->failures_n) {
-		cli_note("the log does not verify: writ audit verify says where");
-		return EXIT_NO;
-	}
-	if (!at || at->start == VERIFY_NONE) {
-		cli_note("the log does not know session " SV_FMT, SV_ARG(session));
-		return EXIT_NO;
-	}
+	if (log->v->failures_n)
+		return cli_end(EXIT_NO, "the log does not verify: writ audit verify says where");
+	if (!at || at->start == VERIFY_NONE)
+		return cli_end(EXIT_NO, "the log does not know session " SV_FMT, SV_ARG(session));
 	if (prove(a, log, at, &err) < 0)
 		return cli_fail(&err, NULL);
 	if (log->view.held)
@@ -281,10 +272,8 @@ static int which(const struct args *a, const struct log_place *p, bool last, str
 	struct writ_err err = { 0 };
 	char name[SESSION_ID + 1] = "";
 
-	if ((a->given[OPT_LAST] && id.n) || a->operands.n > 2) {
-		cli_note("which session: one id, or --last");
-		return EXIT_FAILED;
-	}
+	if ((a->given[OPT_LAST] && id.n) || a->operands.n > 2)
+		return cli_end(EXIT_FAILED, "which session: one id, or --last");
 	*ret = SV("");
 	if (id.n == 0 && !last && !a->given[OPT_LAST])
 		return 0;
@@ -328,6 +317,6 @@ int cmd_audit(struct args *a)
 		return audit_export(a, &p, session);
 	if (sv_is(what, "redact"))
 		return audit_redact(a, &p, session);
-	cli_note("audit show, tail, verify, prove, export, redact or witness; see writ help audit");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "audit show, tail, verify, prove, export, redact or witness; "
+		       "see writ help audit");
 }

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "audit/verify.h"
-#include "base/fd.h"
 #include "cli/log.h"
 #include "codec/json.h"
 #include "witness/ask.h"
@@ -173,8 +172,7 @@ static void put_json_findings(struct buf *b, const char *name, const struct veri
 	for (size_t i = 0; i < n; i++) {
 		buf_fmt(b, "%s{\"place\":", i ? "," : "");
 		json_put_str(b, sv_from(f[i].place));
-		buf_str(b, ",\"what\":");
-		json_put_str(b, sv_from(f[i].what));
+		json_put_member(b, "what", sv_from(f[i].what));
 		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');
@@ -296,10 +294,9 @@ static int report_one(const struct args *a, struct audit_logs *l, struct sv sess
 	const struct verify_session *one = verify_find(log->v, session);
 	struct buf b = BUF_INIT(OUT_MAX);
 
-	if (!one) {
-		cli_note("neither the log nor a file knows session " SV_FMT, SV_ARG(session));
-		return EXIT_NO;
-	}
+	if (!one)
+		return cli_end(EXIT_NO, "neither the log nor a file knows session " SV_FMT,
+			       SV_ARG(session));
 	if (a->given[OPT_JSON]) {
 		put_json(l, log, one, log->v->failures_n == 0, &b);
 		buf_str(&b, "}\n");

@@ -31,8 +31,7 @@ static void diags_json(const struct diags *d, struct buf *b)
 		json_put_str(b, g->at.src ? g->at.src->name : SV(""));
 		buf_fmt(b, ",\"line\":%u,\"column\":%u,\"text\":", g->at.line, g->at.col);
 		json_put_str(b, g->text);
-		buf_str(b, ",\"hint\":");
-		json_put_str(b, g->hint);
+		json_put_member(b, "hint", g->hint);
 		buf_str(b, "}");
 	}
 	buf_str(b, "]");
@@ -47,10 +46,8 @@ static int print_policy(struct args *a, const char *file)
 	struct source src;
 	int r;
 
-	if (!file) {
-		cli_note("check --print needs a FILE");
-		return EXIT_FAILED;
-	}
+	if (!file)
+		return cli_end(EXIT_FAILED, "check --print needs a FILE");
 	if (locate_text_arg(a->arena, file, &src, &err) < 0)
 		return cli_fail(&err, NULL);
 	r = policy_print(&src, &d, &b, &err);

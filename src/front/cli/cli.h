@@ -93,6 +93,8 @@ void cli_show_refused(const struct plan *p);
 /* Writes @b to standard output. Returns @code, or EXIT_FAILED if the write failed. */
 must_check int cli_out(struct buf *b, int code);
 void cli_note(const char *fmt, ...) printf_like(1, 2);
+/* Prints a note about how the verb ends and returns the exit code @code. */
+must_check int cli_end(int code, const char *fmt, ...) printf_like(2, 3);
 /* Prints @err and returns EXIT_FAILED. */
 must_check int cli_fail(const struct writ_err *err, const char *what);
 bool cli_use_colour(int fd);

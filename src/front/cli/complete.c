@@ -237,30 +237,20 @@ static void fish(struct buf *b)
 	}
 }
 
-int cli_complete_print(struct sv shell, struct buf *b, struct writ_err *err)
-{
-	if (sv_is(shell, "bash"))
-		bash(b);
-	else if (sv_is(shell, "zsh"))
-		zsh(b);
-	else if (sv_is(shell, "fish"))
-		fish(b);
-	else
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "bash, zsh or fish, not \"" SV_FMT "\"",
-				 SV_ARG(shell));
-	return 0;
-}
-
 int cmd_completion(struct args *a)
 {
+	const struct sv shell = a->operands.n == 1 ? sv_from(a->operands.v[0]) : SV("");
 	struct buf b = BUF_INIT(1 << 20);
-	struct writ_err err = { 0 };
 
-	if (a->operands.n != 1) {
-		cli_note("writ completion bash, zsh or fish");
-		return EXIT_FAILED;
-	}
-	if (cli_complete_print(sv_from(a->operands.v[0]), &b, &err) < 0)
-		return cli_fail(&err, NULL);
+	if (a->operands.n != 1)
+		return cli_end(EXIT_FAILED, "writ completion bash, zsh or fish");
+	if (sv_is(shell, "bash"))
+		bash(&b);
+	else if (sv_is(shell, "zsh"))
+		zsh(&b);
+	else if (sv_is(shell, "fish"))
+		fish(&b);
+	else
+		return cli_end(EXIT_FAILED, "bash, zsh or fish, not \"%s\"", shell.p);
 	return cli_out(&b, EXIT_DONE);
 }

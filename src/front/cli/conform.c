@@ -19,10 +19,8 @@ static int find_programs(struct arena *a, struct conform_options *opt)
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
-	if (n <= 0) {
-		cli_note("cannot tell where writ lies: is /proc mounted?");
-		return EXIT_FAILED;
-	}
+	if (n <= 0)
+		return cli_end(EXIT_FAILED, "cannot tell where writ lies: is /proc mounted?");
 	self[n] = 0;
 	opt->writ = arena_str(a, sv_from(self));
 	slash = strrchr(self, '/');
@@ -36,8 +34,9 @@ static int find_programs(struct arena *a, struct conform_options *opt)
 		if (access(opt->escape, X_OK) == 0)
 			return 0;
 	}
-	cli_note("writ-escape is missing: it belongs into %s/../libexec/writ or beside writ", self);
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED,
+		       "writ-escape is missing: it belongs into %s/../libexec/writ or beside writ",
+		       self);
 }
 
 static bool wanted(const struct args *a, enum opt_id id, struct sv value)
@@ -64,11 +63,9 @@ static int check_wanted(const struct args *a, const struct conform_rows *rows)
 		for (size_t k = 0; k < rows->rows.n; k++)
 			found |= sv_is(v->id == OPT_ID ? rows->rows.v[k].id : rows->rows.v[k].bound,
 				       v->value);
-		if (!found) {
-			cli_note("no %s \"%s\"; writ conform --list shows them",
-				 v->id == OPT_ID ? "row" : "bound", v->value);
-			return EXIT_FAILED;
-		}
+		if (!found)
+			return cli_end(EXIT_FAILED, "no %s \"%s\"; writ conform --list shows them",
+				       v->id == OPT_ID ? "row" : "bound", v->value);
 	}
 	return 0;
 }
@@ -94,10 +91,8 @@ static int select_rows(struct args *a, struct arena *arena, const char *escape,
 			return EXIT_FAILED;
 		*slot = all.rows.v[i];
 	}
-	if (ret->rows.n == 0) {
-		cli_note("no row is of that bound and has that id");
-		return EXIT_FAILED;
-	}
+	if (ret->rows.n == 0)
+		return cli_end(EXIT_FAILED, "no row is of that bound and has that id");
 	return 0;
 }
 
@@ -107,14 +102,11 @@ static int read_under(struct args *a, struct arena *arena, struct conform_option
 	struct writ_err err = { 0 };
 
 	opt->under = a->given[OPT_UNDER];
-	if (!opt->under && (a->operands.n || a->given[OPT_DECLARE])) {
-		cli_note("%s needs --under", a->operands.n ? "a command" : "--declare");
-		return EXIT_FAILED;
-	}
-	if (opt->under && a->given[OPT_TIER]) {
-		cli_note("--tier is of writ, not of what --under names");
-		return EXIT_FAILED;
-	}
+	if (!opt->under && (a->operands.n || a->given[OPT_DECLARE]))
+		return cli_end(EXIT_FAILED, "%s needs --under",
+			       a->operands.n ? "a command" : "--declare");
+	if (opt->under && a->given[OPT_TIER])
+		return cli_end(EXIT_FAILED, "--tier is of writ, not of what --under names");
 	if (!opt->under)
 		return 0;
 	if (conform_split(sv_from(a->value[OPT_UNDER]), arena, &opt->words, &err) < 0)
@@ -150,14 +142,10 @@ static int read_options(struct args *a, struct arena *arena, struct conform_opti
 	uint64_t jobs = JOBS_DEFAULT;
 
 	if (a->given[OPT_JOBS] &&
-	    (!sv_to_u64(sv_from(a->value[OPT_JOBS]), JOBS_LIMIT, &jobs) || jobs == 0)) {
-		cli_note("--jobs wants a number from 1 to %d", JOBS_LIMIT);
-		return EXIT_FAILED;
-	}
-	if (tier && strcmp(tier, "A") != 0 && strcmp(tier, "B") != 0) {
-		cli_note("--tier wants A or B");
-		return EXIT_FAILED;
-	}
+	    (!sv_to_u64(sv_from(a->value[OPT_JOBS]), JOBS_LIMIT, &jobs) || jobs == 0))
+		return cli_end(EXIT_FAILED, "--jobs wants a number from 1 to %d", JOBS_LIMIT);
+	if (tier && strcmp(tier, "A") != 0 && strcmp(tier, "B") != 0)
+		return cli_end(EXIT_FAILED, "--tier wants A or B");
 	opt->dir = a->given[OPT_DIR] ? a->value[OPT_DIR] : default_dir();
 	opt->user = a->value[OPT_USER];
 	opt->tier = tier;

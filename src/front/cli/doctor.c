@@ -1,7 +1,6 @@
 #include "cli/cli.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "codec/json.h"
 #include "facts/advisory.h"
@@ -26,10 +25,8 @@ static int update(struct args *a, const struct find_where *w)
 	struct source src;
 	struct source old = { .text = SV("") };
 
-	if (!path) {
-		cli_note("no place for it: there is no home directory");
-		return EXIT_FAILED;
-	}
+	if (!path)
+		return cli_end(EXIT_FAILED, "no place for it: there is no home directory");
 	if (locate_text_arg(a->arena, a->value[OPT_UPDATE], &src, &err) < 0)
 		return cli_fail(&err, NULL);
 	if (locate_text_arg(a->arena, path, &old, &ignored) < 0)
@@ -38,8 +35,7 @@ static int update(struct args *a, const struct find_where *w)
 		return cli_fail(&err, a->value[OPT_UPDATE]);
 	if (locate_write_file(a->arena, path, src.text, &err) < 0)
 		return cli_fail(&err, NULL);
-	cli_note("advisory table replaced");
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "advisory table replaced");
 }
 
 /* Plans a policy that asks for every limit, to learn which limits this machine enforces. */
@@ -157,10 +153,8 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 		buf_fmt(b, "%s{\"sure\":%s,\"id\":", first ? "" : ",",
 			v == ADVISORY_OPEN ? "true" : "false");
 		json_put_str(b, db->v[i].id);
-		buf_str(b, ",\"text\":");
-		json_put_str(b, db->v[i].text);
-		buf_str(b, ",\"closes\":");
-		json_put_str(b, db->v[i].closes);
+		json_put_member(b, "text", db->v[i].text);
+		json_put_member(b, "closes", db->v[i].closes);
 		buf_ch(b, '}');
 		first = false;
 	}

@@ -46,10 +46,8 @@ int cmd_explain(struct args *a)
 
 	if (a->given[OPT_PROTECTED])
 		return show_protected(a);
-	if (a->operands.n > 1) {
-		cli_note("explain takes one FILE; see writ help explain");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n > 1)
+		return cli_end(EXIT_FAILED, "explain takes one FILE; see writ help explain");
 	code = cli_load_policy(a, a->operands.n ? a->operands.v[0] : NULL, true, &l);
 	if (code == 0)
 		code = cli_load_facts(a, a->given[OPT_ADAPTER], &f);
@@ -197,8 +195,7 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 		json_put_str(b, q->request.text);
 		buf_str(b, ",\"rule\":null,\"protected\":");
 		json_put_str(b, sv_from(row->name));
-		buf_str(b, ",\"why\":");
-		json_put_str(b, sv_from(row->why));
+		json_put_member(b, "why", sv_from(row->why));
 		buf_fmt(b, ",\"private\":false,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":\"%s\"",
 			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level),
 			by);
@@ -288,10 +285,8 @@ static int why_denied(struct args *a, struct sv id, struct sv number)
 	struct writ_err err = { 0 };
 	struct find_where w;
 
-	if (!sv_to_u64(sv_skip(number, t.hint), UINT32_MAX, &t.number) || t.number == 0) {
-		cli_note("SESSION#N, as in: writ why 7f3a#1");
-		return EXIT_FAILED;
-	}
+	if (!sv_to_u64(sv_skip(number, t.hint), UINT32_MAX, &t.number) || t.number == 0)
+		return cli_end(EXIT_FAILED, "SESSION#N, as in: writ why 7f3a#1");
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
 	    session_denials(w.state, id, tell, &t, &err) < 0) {
 		buf_clear(&b);
@@ -299,8 +294,7 @@ static int why_denied(struct args *a, struct sv id, struct sv number)
 	}
 	if (t.n == 0) {
 		buf_clear(&b);
-		cli_note("there is no such denial");
-		return EXIT_FAILED;
+		return cli_end(EXIT_FAILED, "there is no such denial");
 	}
 	if (t.json)
 		buf_ch(&b, '\n');
@@ -322,10 +316,9 @@ int cmd_why(struct args *a)
 	struct launch_loaded l;
 	int code;
 
-	if (a->operands.n == 0) {
-		cli_note("why needs a question, as in: writ why write /etc/passwd");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n == 0)
+		return cli_end(EXIT_FAILED,
+			       "why needs a question, as in: writ why write /etc/passwd");
 	if (id.n && sv_is_graph(session) && sv_find(session, ':') == SIZE_MAX)
 		return why_denied(a, session, id);
 	code = cli_load_policy(a, NULL, true, &l);
@@ -334,11 +327,9 @@ int cmd_why(struct args *a)
 	if (code)
 		return code;
 	set = set_of(a, &l);
-	if (!set || !question_source(a, &src)) {
-		cli_note("no agent \"%s\" in this policy",
-			 a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
-		return EXIT_FAILED;
-	}
+	if (!set || !question_source(a, &src))
+		return cli_end(EXIT_FAILED, "no agent \"%s\" in this policy",
+			       a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
 	code = ask(a, &l, &src, &q);
 	if (code == 0)
 		code = cli_load_plan(a, &l, set, &f, &plan);

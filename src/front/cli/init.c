@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -226,11 +225,9 @@ int cmd_init(struct args *a)
 
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
-	if (w.workspace.n == 0 || w.config.n == 0) {
-		cli_note("no project here: %s",
-			 w.no_workspace ? w.no_workspace : "there is no home directory");
-		return EXIT_FAILED;
-	}
+	if (w.workspace.n == 0 || w.config.n == 0)
+		return cli_end(EXIT_FAILED, "no project here: %s",
+			       w.no_workspace ? w.no_workspace : "there is no home directory");
 	t = choose(a);
 	if (!t)
 		return EXIT_FAILED;

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <string.h>
 
 #include "audit/logkey.h"
 #include "audit/pin.h"
@@ -81,8 +80,7 @@ static int show_held(struct args *a, const struct log_place *p, const struct sig
 	if (a->given[OPT_JSON]) {
 		buf_fmt(b, "%s{\"role\":\"log\",\"vkey\":", (*n)++ ? ",\n" : "");
 		json_put_str(b, buf_view(&name));
-		buf_str(b, ",\"pem\":");
-		json_put_str(b, buf_view(&pem));
+		json_put_member(b, "pem", buf_view(&pem));
 		buf_fmt(b, ",\"pinned\":true,\"custody\":\"%s\"}",
 			attest_custody_name(CUSTODY_OTHER_UID));
 	} else {
@@ -115,8 +113,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 		buf_fmt(b, "%s{\"role\":\"%s\",\"%s\":", (*n)++ ? ",\n" : "", keys_role_name(role),
 			role == KEY_ISSUE ? "thumbprint" : "vkey");
 		json_put_str(b, buf_view(&name));
-		buf_str(b, ",\"pem\":");
-		json_put_str(b, buf_view(&pem));
+		json_put_member(b, "pem", buf_view(&pem));
 		if (role == KEY_LOG)
 			buf_fmt(b, ",\"pinned\":%s", is_pinned(p, &pair.pub) ? "true" : "false");
 		buf_fmt(b, ",\"custody\":\"same-uid\"}");
@@ -185,15 +182,11 @@ static int init(const struct log_place *p)
 		r = pins_add_log(path, &k.key, &err);
 	if (r < 0)
 		return cli_fail(&err, NULL);
-	if (in.there) {
-		cli_note("the key of the log is writ-signer's, and counts without a pin here; the "
-			 "others "
-			 "are in %s",
-			 dir);
-		return EXIT_DONE;
-	}
-	cli_note("the keys are in %s, the log's is pinned in %s; %s", dir, path, custody);
-	return EXIT_DONE;
+	if (in.there)
+		return cli_end(EXIT_DONE, "the key of the log is writ-signer's, and counts without "
+			       "a pin here; the others are in %s", dir);
+	return cli_end(EXIT_DONE, "the keys are in %s, the log's is pinned in %s; %s", dir, path,
+		       custody);
 }
 
 static int said(struct realm *log, const struct log_place *p, const struct jws_kid *old,
@@ -252,30 +245,25 @@ static int rotate(struct args *a, const struct log_place *p)
 	case KEY_LOG:
 		if (cli_log_signer(&in, &err) < 0)
 			return cli_fail(&err, NULL);
-		if (in.there) {
-			cli_note("the log is writ-signer's, and its key is not yours to change; "
-				 "your "
-				 "own "
-				 "log's: WRIT_SIGNER=none writ key rotate");
-			return EXIT_FAILED;
-		}
+		if (in.there)
+			return cli_end(EXIT_FAILED, "the log is writ-signer's, and its key is not "
+				       "yours to change; your own log's: WRIT_SIGNER=none writ key "
+				       "rotate");
 		if (audit_log_rotate(p, &index, &err) < 0)
 			return cli_fail(&err, NULL);
 		cli_note("entry %llu of the log says so, both keys have signed it; the old one "
 			 "stays "
 			 "pinned for what it signed",
 			 (unsigned long long)index);
-		cli_note("tell your witnesses the new key: writ key show log");
-		return EXIT_DONE;
+		return cli_end(EXIT_DONE, "tell your witnesses the new key: writ key show log");
 	case KEY_ISSUE:
 		if (rotate_issue(p, &err) < 0)
 			return cli_fail(&err, NULL);
-		cli_note("the log says so; the old public key stays in keys/issue.old.pem");
-		return EXIT_DONE;
+		return cli_end(EXIT_DONE,
+			       "the log says so; the old public key stays in keys/issue.old.pem");
 	case KEY_WITNESS:
-		cli_note("logs that know a witness know it by its key: make another one with "
-			 "--key instead");
-		return EXIT_FAILED;
+		return cli_end(EXIT_FAILED, "logs that know a witness know it by its key: make "
+			       "another one with --key instead");
 	case KEY_NONE:
 	case KEY_ROLES:
 		break;
@@ -290,10 +278,9 @@ int cmd_key(struct args *a)
 	struct log_place p;
 
 	if (a->operands.n < 1 || a->operands.n > 2 ||
-	    (!sv_is(what, "init") && !sv_is(what, "show") && !sv_is(what, "rotate"))) {
-		cli_note("key init, show [log|issue|witness], or rotate [log|issue]");
-		return EXIT_FAILED;
-	}
+	    (!sv_is(what, "init") && !sv_is(what, "show") && !sv_is(what, "rotate")))
+		return cli_end(EXIT_FAILED,
+			       "key init, show [log|issue|witness], or rotate [log|issue]");
 	if (cli_log_place_find(a, !sv_is(what, "show"), &p, &err) < 0)
 		return cli_fail(&err, NULL);
 	if (sv_is(what, "init"))

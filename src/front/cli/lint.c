@@ -73,10 +73,9 @@ static int lint_one(struct args *a, const struct find_where *w, const char *path
 
 	if (!file)
 		return writ_nomem(&err);
-	if (want && !writ && !lint_format_parse(sv_from(want), &format)) {
-		cli_note("no format \"%s\"; %s", want, opt_get(OPT_FORMAT)->values);
-		return EXIT_FAILED;
-	}
+	if (want && !writ && !lint_format_parse(sv_from(want), &format))
+		return cli_end(EXIT_FAILED, "no format \"%s\"; %s", want,
+			       opt_get(OPT_FORMAT)->values);
 	r = read_any(a, path, &text, &err);
 	if (r == 0 && !want && !writ)
 		writ = sv_starts(text, SV("version 1\n"));
@@ -108,10 +107,9 @@ int cmd_lint(struct args *a)
 	size_t all = 0;
 	int code;
 
-	if (a->operands.n == 0) {
-		cli_note("lint needs files, as in: writ lint docker-compose.yml .mcp.json");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n == 0)
+		return cli_end(EXIT_FAILED,
+			       "lint needs files, as in: writ lint docker-compose.yml .mcp.json");
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
 	for (size_t i = 0; i < a->operands.n; i++) {

@@ -30,8 +30,7 @@ static bool list_one(void *ctx, const struct session_info *i)
 			l->n ? "," : "", i->id, (long long)i->pid, (unsigned long long)i->started,
 			i->state, i->denials);
 		json_put_str(l->b, sv_from(i->workspace));
-		buf_str(l->b, ",\"command\":");
-		json_put_str(l->b, sv_from(i->command));
+		json_put_member(l->b, "command", sv_from(i->command));
 		buf_ch(l->b, '}');
 	} else {
 		if (l->n == 0)
@@ -86,10 +85,9 @@ int cmd_stop(struct args *a)
 	struct listing l = { 0 };
 	int r;
 
-	if ((a->operands.n == 1) == a->given[OPT_ALL] || a->operands.n > 1) {
-		cli_note("stop which session? writ ps lists them; --all stops every one");
-		return EXIT_FAILED;
-	}
+	if ((a->operands.n == 1) == a->given[OPT_ALL] || a->operands.n > 1)
+		return cli_end(EXIT_FAILED,
+			       "stop which session? writ ps lists them; --all stops every one");
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
 	l.state = w.state;
@@ -314,10 +312,9 @@ int cmd_allow(struct args *a)
 	int r;
 
 	if (a->operands.n < 1 || a->operands.n > 3 ||
-	    (a->operands.n == 1) != (strchr(a->operands.v[0], '#') != NULL)) {
-		cli_note("allow what? as in: writ allow 7f3a#1, or writ allow 7f3a read:./data");
-		return EXIT_FAILED;
-	}
+	    (a->operands.n == 1) != (strchr(a->operands.v[0], '#') != NULL))
+		return cli_end(EXIT_FAILED, "allow what? as in: writ allow 7f3a#1, or writ allow "
+			       "7f3a read:./data");
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
 	r = asked_rule(a, &w, &id, &rule, &err);
@@ -345,16 +342,12 @@ int cmd_revoke(struct args *a)
 	uint64_t n = 0;
 	int r;
 
-	if (a->operands.n != 2) {
-		cli_note("revoke which grant? as in: writ revoke 7f3a 1");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 2)
+		return cli_end(EXIT_FAILED, "revoke which grant? as in: writ revoke 7f3a 1");
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
-	if (!sv_to_u64(sv_from(a->operands.v[1]), INT32_MAX, &n)) {
-		cli_note("there is no grant %s", a->operands.v[1]);
-		return EXIT_FAILED;
-	}
+	if (!sv_to_u64(sv_from(a->operands.v[1]), INT32_MAX, &n))
+		return cli_end(EXIT_FAILED, "there is no grant %s", a->operands.v[1]);
 	r = session_call(w.state, sv_from(a->operands.v[0]), "grant.revoke",
 			 json_pack("{s:i}", "grant", (int)n), NULL, &err);
 	return r < 0 ? cli_fail(&err, NULL) : EXIT_DONE;

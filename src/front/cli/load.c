@@ -203,11 +203,9 @@ int cli_plan_options(struct args *a, struct launch_host *ret)
 
 	if (a->given[OPT_ADAPTER])
 		ret->engine = launch_engine(sv_from(a->value[OPT_ADAPTER]));
-	if (a->given[OPT_ADAPTER] && !ret->engine) {
-		cli_note("no adapter \"%s\"; %s", a->value[OPT_ADAPTER],
-			 opt_get(OPT_ADAPTER)->values);
-		return EXIT_FAILED;
-	}
+	if (a->given[OPT_ADAPTER] && !ret->engine)
+		return cli_end(EXIT_FAILED, "no adapter \"%s\"; %s", a->value[OPT_ADAPTER],
+			       opt_get(OPT_ADAPTER)->values);
 	if (!a->given[OPT_TIER])
 		return 0;
 	ret->tier = sv_is(t, "A") || sv_is(t, "a")   ? TIER_A
@@ -215,8 +213,7 @@ int cli_plan_options(struct args *a, struct launch_host *ret)
 						     : TIER_NONE;
 	if (ret->tier != TIER_NONE)
 		return 0;
-	cli_note("there are the tiers A and B, not \"%s\"", a->value[OPT_TIER]);
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "there are the tiers A and B, not \"%s\"", a->value[OPT_TIER]);
 }
 
 int cli_load_plan(struct args *a, const struct launch_loaded *l, const struct cap_set *set,

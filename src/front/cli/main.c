@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "crypto/crypto.h"
 
@@ -41,10 +40,9 @@ int cmd_help(struct args *a)
 	const struct cli_verb *v = a->operands.n ? cli_verb_get(sv_from(a->operands.v[0])) : NULL;
 	struct buf b = BUF_INIT(65536);
 
-	if (a->operands.n && !v) {
-		cli_note("no verb \"%s\"; writ help lists them", a->operands.v[0]);
-		return EXIT_FAILED;
-	}
+	if (a->operands.n && !v)
+		return cli_end(EXIT_FAILED, "no verb \"%s\"; writ help lists them",
+			       a->operands.v[0]);
 	opts_help(v, &b);
 	return cli_out(&b, EXIT_DONE);
 }
@@ -80,10 +78,9 @@ static int run_verb(const struct cli_verb *v, int argc, char **argv, struct aren
 		opts_help(v, &b);
 		return cli_out(&b, EXIT_DONE);
 	}
-	if (!*v->operands && args.operands.n) {
-		cli_note("%s takes no operand; see writ help %s", v->name, v->name);
-		return EXIT_FAILED;
-	}
+	if (!*v->operands && args.operands.n)
+		return cli_end(EXIT_FAILED, "%s takes no operand; see writ help %s", v->name,
+			       v->name);
 	return v->run(&args);
 }
 

@@ -142,30 +142,19 @@ static void man_writ(struct buf *b)
 		".SH SEE ALSO\n.BR writ\\-policy (5)\n");
 }
 
-int cli_man_print(struct sv page, struct buf *b, struct writ_err *err)
-{
-	scoped_arena a = ARENA_INIT(1 << 20);
-	const struct cli_verb *v = cli_verb_get(page);
-
-	if (sv_is(page, "writ"))
-		man_writ(b);
-	else if (v)
-		man_verb(b, v, &a);
-	else
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "no page \"" SV_FMT "\"", SV_ARG(page));
-	return 0;
-}
-
 int cmd_man(struct args *a)
 {
+	const char *page = a->operands.n == 1 ? a->operands.v[0] : NULL;
+	const struct cli_verb *v = page ? cli_verb_get(sv_from(page)) : NULL;
 	struct buf b = BUF_INIT(1 << 20);
-	struct writ_err err = { 0 };
 
-	if (a->operands.n != 1) {
-		cli_note("writ man PAGE");
-		return EXIT_FAILED;
-	}
-	if (cli_man_print(sv_from(a->operands.v[0]), &b, &err) < 0)
-		return cli_fail(&err, NULL);
+	if (!page)
+		return cli_end(EXIT_FAILED, "writ man PAGE");
+	if (sv_is(sv_from(page), "writ"))
+		man_writ(&b);
+	else if (v)
+		man_verb(&b, v, a->arena);
+	else
+		return cli_end(EXIT_FAILED, "no page \"%s\"", page);
 	return cli_out(&b, EXIT_DONE);
 }

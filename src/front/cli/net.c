@@ -1,7 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "audit/entry.h"
 #include "cli/cli.h"
 #include "codec/json.h"
@@ -184,10 +180,8 @@ int cmd_net(struct args *a)
 	struct buf b = BUF_INIT(OUT_MAX);
 	int r;
 
-	if (a->operands.n != 2 || (!sv_is(what, "tail") && !sv_is(what, "summary"))) {
-		cli_note("as in: writ net summary 7f3a, or writ net tail 7f3a");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 2 || (!sv_is(what, "tail") && !sv_is(what, "summary")))
+		return cli_end(EXIT_FAILED, "as in: writ net summary 7f3a, or writ net tail 7f3a");
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
 	if (sv_is(what, "tail")) {

@@ -4,70 +4,11 @@
 
 #include "base/banned.h"
 
-/* clang-format off */
 static const struct opt opts[] = {
-	{ OPT_HELP,      "help",      'h', NULL,         "show this help", NULL },
-	{ OPT_POLICY,    "policy",    'p', "FILE",       "rules from this policy file; may be repeated", "file" },
-	{ OPT_PROFILE,   "profile",   'P', "NAME",       "rules from a shipped profile; may be repeated", "profiles" },
-	{ OPT_ALLOW,     "allow",     0,   "RULE",       "allow this, as in write:./logs/*", "rules" },
-	{ OPT_ASK,       "ask",       0,   "RULE",       "ask a person before this", "rules" },
-	{ OPT_DENY,      "deny",      0,   "RULE",       "deny this, whatever else allows it", "rules" },
-	{ OPT_LIMIT,     "limit",     0,   "KEY=VALUE",  "a limit, as in memory=2G", "limits" },
-	{ OPT_SECRET,    "secret",    0,   "SPEC",       "NAME from SOURCE to URL as FORM", NULL },
-	{ OPT_ENV,       "env",       'e', "NAME[=VALUE]", "pass or set a variable", NULL },
-	{ OPT_VAR,       "var",       0,   "NAME=VALUE", "what $NAME means in the paths of a policy", NULL },
-	{ OPT_WORKSPACE, "workspace", 0,   "MODE",       "direct or cow", "direct cow" },
-	{ OPT_CWD,       "cwd",       'C', "DIR",        "act as if started in this directory", "dir" },
-	{ OPT_ADAPTER,   "adapter",   0,   "NAME",       "plan for this engine instead of the host", "host crun runc gvisor podman docker qemu firecracker wasm" },
-	{ OPT_TIER,      "tier",      0,   "A|B",        "use this tier instead of the best one", "A B" },
-	{ OPT_FACTS,     "facts",     0,   "FILE",       "use recorded facts instead of this machine's", "file" },
-	{ OPT_ALL,       "all",       'a', NULL,         "built-in rules too", NULL },
-	{ OPT_PROTECTED, "protected", 0,   NULL,         "list the names that stay protected inside any write", NULL },
-	{ OPT_JSON,      "json",      0,   NULL,         "output for machines", NULL },
-	{ OPT_SARIF,     "sarif",     0,   NULL,         "output as SARIF 2.1.0", NULL },
-	{ OPT_FORMAT,    "format",    0,   "NAME",       "read files as this format", "writ docker compose devcontainer dockerfile kube claude srt mcp" },
-	{ OPT_RECORD,    "record",    0,   NULL,         "print the facts as a record that --facts reads", NULL },
-	{ OPT_UPDATE,    "update",    0,   "FILE",       "replace the advisory table by a newer one", "file" },
-	{ OPT_THREAT,    "threat",    0,   "KIND",       "prototype, developer, production or api-only; asks if missing", "prototype developer production api-only" },
-	{ OPT_FORCE,     "force",     0,   NULL,         "replace a policy that is already there", NULL },
-	{ OPT_YES,       "yes",       'y', NULL,         "do not ask", NULL },
-	{ OPT_PRINT,     "print",     0,   NULL,         "write to standard output instead of the policy's place", NULL },
-	{ OPT_AGENT,     "agent",     0,   "NAME",       "ask on behalf of this delegated agent", NULL },
-	{ OPT_VERBOSE,   "verbose",   'v', NULL,         "say more", NULL },
-	{ OPT_QUIET,     "quiet",     'q', NULL,         "say less", NULL },
-	{ OPT_STATUS_FD, "status-fd", 0,   "N",          "write how it ended to this descriptor, as one line of JSON", NULL },
-	{ OPT_NEUTRAL,   "neutral",   0,   NULL,         "make escape sequences harmless when the output is a terminal", NULL },
-	{ OPT_ALWAYS,    "always",    0,   NULL,         "also write the rule into your policy for this project", NULL },
-	{ OPT_DETACH,    "detach",    0,   NULL,         "exec: give it a terminal of its own, print its number, and let it go on", NULL },
-	{ OPT_EXPLAIN_DENIALS, "explain-denials", 0, NULL, "every denial with rule, guarantee, hint and what to type, at the end", NULL },
-	{ OPT_BOUND,     "bound",     0,   "NAME",       "only attempts on this bound, as in net; may be repeated", NULL },
-	{ OPT_ID,        "id",        0,   "ID",         "only this attempt; may be repeated", NULL },
-	{ OPT_USER,      "user",      0,   "NAME",       "run everything as this user; needs root", NULL },
-	{ OPT_UNDER,     "under",     0,   "COMMAND",    "test this sandbox instead of writ; '' for none at all", NULL },
-	{ OPT_DECLARE,   "declare",   0,   "G=LEVEL,...", "what that sandbox does not claim, as in fs.read=none", NULL },
-	{ OPT_BARE,      "bare",      0,   "FILE",       "keep there what works without a sandbox, for further runs", "file" },
-	{ OPT_NO_CONTROLS, "no-controls", 0, NULL,       "do not ask what else the sandbox refuses", NULL },
-	{ OPT_JOBS,      "jobs",      0,   "N",          "sandboxes side by side (2)", NULL },
-	{ OPT_DIR,       "dir",       0,   "DIR",        "where scenes are made ($TMPDIR, or /var/tmp)", "dir" },
-	{ OPT_LIST,      "list",      0,   NULL,         "list the attempts and run none", NULL },
-	{ OPT_OLDER_THAN, "older-than", 0, "TIME",       "prune: records that were last written longer ago, as in 7d", NULL },
-	{ OPT_DURABILITY, "durability", 0, "KIND",      "what the record survives: process (any crash), or power (each line is on the disk first)", "process power" },
-	{ OPT_LAST,      "last",      0,   NULL,         "the session that was written to last", NULL },
-	{ OPT_OUT,       "out",       0,   "DIR",        "write the files there", "dir" },
-	{ OPT_JSONL,     "jsonl",     0,   NULL,         "one line of JSON for each entry (there is no other form)", NULL },
-	{ OPT_PUBLIC,    "public",    0,   NULL,         "without what is private", NULL },
-	{ OPT_KEY,       "key",       0,   "FILE",       "public keys that count instead of those that are pinned", "file" },
-	{ OPT_LISTEN,    "listen",    0,   "ADDRESS:PORT", "where to listen (127.0.0.1:8327)", NULL },
-	{ OPT_ATTEST_OUT, "attest-out", 0, "DIR",        "when it has ended, write a signed statement about it there", "dir" },
-	{ OPT_REQUIRE,   "require",   0,   "LIST",       "what must have held, as in fs>=E2,net>=E1", NULL },
-	{ OPT_TOKEN,     "token",     0,   "FILE",       "what this chain of tokens allows is the policy; - is standard input", "file" },
-	{ OPT_FOR,       "for",       0,   "TIME",       "how long the token is valid, as in 20m (1h; at most 8h)", NULL },
-	{ OPT_DEPTH,     "depth",     0,   "N",          "how many may be derived from it, one behind the other (7)", NULL },
-	{ OPT_SINGLE_USE, "single-use", 0, NULL,         "it opens one session, and nothing is derived from it", NULL },
-	{ OPT_HOLDER,    "holder",    0,   "FILE",       "whose it is: a public key from writ token holder, instead of a new one", "file" },
-	{ OPT_ORG,       "org",       0,   "FILE",       "trust: the public key of the organisation that signs bundles", "file" },
+#define OPTION(id, ...) { OPT_##id, __VA_ARGS__ },
+#include "cli/options.def"
+#undef OPTION
 };
-_Static_assert(ARRAY_LEN(opts) == OPT_COUNT, "every option has a row");
 
 /* struct cli_verb.opts has one bit for each option. */
 _Static_assert(OPT_COUNT <= 64, "options do not fit into the mask of a verb");
@@ -77,6 +18,7 @@ _Static_assert(OPT_COUNT <= 64, "options do not fit into the mask of a verb");
 		   O(ENV) | O(VAR) | O(WORKSPACE) | O(CWD))
 #define PLAN_OPTS (O(ADAPTER) | O(TIER) | O(FACTS))
 
+/* clang-format off */
 const struct cli_verb cli_verbs[] = {
 	{ "run", "[--] COMMAND [ARG...]", "run a command with exactly what the policy grants",
 	  RULE_OPTS | O(TOKEN) | O(TIER) | O(FACTS) | O(STATUS_FD) | O(NEUTRAL) | O(DURABILITY) | O(EXPLAIN_DENIALS) | O(ATTEST_OUT) | O(QUIET) | O(VERBOSE),

@@ -15,66 +15,9 @@
 #include "lang/policy.h"
 
 enum opt_id {
-	OPT_HELP = 0,
-	OPT_POLICY,
-	OPT_PROFILE,
-	OPT_ALLOW,
-	OPT_ASK,
-	OPT_DENY,
-	OPT_LIMIT,
-	OPT_SECRET,
-	OPT_ENV,
-	OPT_VAR,
-	OPT_WORKSPACE,
-	OPT_CWD,
-	OPT_ADAPTER,
-	OPT_TIER,
-	OPT_FACTS,
-	OPT_ALL,
-	OPT_PROTECTED,
-	OPT_JSON,
-	OPT_SARIF,
-	OPT_FORMAT,
-	OPT_RECORD,
-	OPT_UPDATE,
-	OPT_THREAT,
-	OPT_FORCE,
-	OPT_YES,
-	OPT_PRINT,
-	OPT_AGENT,
-	OPT_VERBOSE,
-	OPT_QUIET,
-	OPT_STATUS_FD,
-	OPT_NEUTRAL,
-	OPT_ALWAYS,
-	OPT_DETACH,
-	OPT_EXPLAIN_DENIALS,
-	OPT_BOUND,
-	OPT_ID,
-	OPT_USER,
-	OPT_UNDER,
-	OPT_DECLARE,
-	OPT_BARE,
-	OPT_NO_CONTROLS,
-	OPT_JOBS,
-	OPT_DIR,
-	OPT_LIST,
-	OPT_OLDER_THAN,
-	OPT_DURABILITY,
-	OPT_LAST,
-	OPT_OUT,
-	OPT_JSONL,
-	OPT_PUBLIC,
-	OPT_KEY,
-	OPT_LISTEN,
-	OPT_ATTEST_OUT,
-	OPT_REQUIRE,
-	OPT_TOKEN,
-	OPT_FOR,
-	OPT_DEPTH,
-	OPT_SINGLE_USE,
-	OPT_HOLDER,
-	OPT_ORG,
+#define OPTION(id, ...) OPT_##id,
+#include "cli/options.def"
+#undef OPTION
 	/* keep last */
 	OPT_COUNT
 };
@@ -134,9 +77,5 @@ must_check int opts_parse(const struct cli_verb *verb, int argc, char **argv, st
 
 /* Prints the --help text of one verb, or of writ as a whole if @verb is NULL. */
 void opts_help(const struct cli_verb *verb, struct buf *b);
-
-/* Generate completion scripts and man pages from the tables of verbs and options. */
-must_check int cli_complete_print(struct sv shell, struct buf *b, struct writ_err *err);
-must_check int cli_man_print(struct sv page, struct buf *b, struct writ_err *err);
 
 #endif

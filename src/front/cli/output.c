@@ -1,7 +1,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,16 +28,13 @@ int cli_out(struct buf *b, int code)
 	return code;
 }
 
-void cli_note(const char *fmt, ...)
+printf_like(1, 0) static void note(const char *fmt, va_list ap)
 {
 	struct buf b = BUF_INIT(65536);
 	struct buf safe = BUF_INIT(65536 * 4);
 	struct writ_err err = { 0 };
-	va_list ap;
 
-	va_start(ap, fmt);
 	buf_vfmt(&b, fmt, ap);
-	va_end(ap);
 	buf_str(&safe, "writ: ");
 	diag_put_safe(&safe, buf_view(&b));
 	buf_ch(&safe, '\n');
@@ -48,9 +44,27 @@ void cli_note(const char *fmt, ...)
 	buf_clear(&safe);
 }
 
+void cli_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+}
+
+int cli_end(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+	return code;
+}
+
 int cli_fail(const struct writ_err *err, const char *what)
 {
-	cli_note("%s%s%s%s%s", what ? what : "", what ? ": " : "", err->what, err->sys ? ": " : "",
-		 err->sys ? strerror(err->sys) : "");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "%s%s%s%s%s", what ? what : "", what ? ": " : "", err->what,
+		       err->sys ? ": " : "", err->sys ? strerror(err->sys) : "");
 }

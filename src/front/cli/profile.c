@@ -54,15 +54,12 @@ int cmd_profile(struct args *a)
 
 	if (sv_is(sv_from(what), "list") && a->operands.n <= 1)
 		return list(a);
-	if (!sv_is(sv_from(what), "show") || a->operands.n != 2) {
-		cli_note("writ profile list, or writ profile show NAME");
-		return EXIT_FAILED;
-	}
+	if (!sv_is(sv_from(what), "show") || a->operands.n != 2)
+		return cli_end(EXIT_FAILED, "writ profile list, or writ profile show NAME");
 	p = lang_profile_find(sv_from(a->operands.v[1]));
-	if (!p) {
-		cli_note("no profile \"%s\"; writ profile list shows the names", a->operands.v[1]);
-		return EXIT_FAILED;
-	}
+	if (!p)
+		return cli_end(EXIT_FAILED, "no profile \"%s\"; writ profile list shows the names",
+			       a->operands.v[1]);
 	if (a->given[OPT_JSON]) {
 		buf_fmt(&b, "{\"name\":\"%s\",\"text\":", p->name);
 		json_put_str(&b, (struct sv){ p->text, p->len });

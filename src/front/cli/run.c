@@ -1,15 +1,13 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "cli/attest.h"
-#include "cli/token.h"
+#include "cli/cli.h"
 
 #include "base/banned.h"
 
@@ -21,10 +19,8 @@ static int parse_status_fd(const struct args *a, int *ret)
 	if (!a->given[OPT_STATUS_FD])
 		return 0;
 	if (!sv_to_u64(sv_from(a->value[OPT_STATUS_FD]), 1 << 20, &n) ||
-	    fcntl((int)n, F_GETFD) < 0) {
-		cli_note("--status-fd wants the number of an open descriptor");
-		return EXIT_FAILED;
-	}
+	    fcntl((int)n, F_GETFD) < 0)
+		return cli_end(EXIT_FAILED, "--status-fd wants the number of an open descriptor");
 	*ret = (int)n;
 	(void)fcntl((int)n, F_SETFD, FD_CLOEXEC);
 	return 0;
@@ -35,10 +31,9 @@ static int parse_durability(const struct args *a, bool *ret)
 	const struct sv kind =
 		sv_from(a->given[OPT_DURABILITY] ? a->value[OPT_DURABILITY] : "process");
 
-	if (!sv_eq(kind, SV("process")) && !sv_eq(kind, SV("power"))) {
-		cli_note("--durability is process or power, not \"%s\"", a->value[OPT_DURABILITY]);
-		return EXIT_FAILED;
-	}
+	if (!sv_eq(kind, SV("process")) && !sv_eq(kind, SV("power")))
+		return cli_end(EXIT_FAILED, "--durability is process or power, not \"%s\"",
+			       a->value[OPT_DURABILITY]);
 	*ret = sv_eq(kind, SV("power"));
 	return 0;
 }
@@ -177,10 +172,8 @@ int cmd_run(struct args *a)
 	struct writ_err err = { 0 };
 	int r, code = EXIT_FAILED;
 
-	if (a->operands.n == 0) {
-		cli_note("run what? as in: %s", a->verb->example);
-		return EXIT_FAILED;
-	}
+	if (a->operands.n == 0)
+		return cli_end(EXIT_FAILED, "run what? as in: %s", a->verb->example);
 	r = make_request(a, 0, &req);
 	if (r == 0)
 		r = parse_status_fd(a, &req.opt.status_fd);
@@ -203,10 +196,8 @@ int cmd_spawn(struct args *a)
 	char **argv = command_of(a, dashes ? 2 : 1);
 	int code = EXIT_FAILED;
 
-	if (!argv || !argv[0]) {
-		cli_note("spawn what? as in: %s", a->verb->example);
-		return EXIT_FAILED;
-	}
+	if (!argv || !argv[0])
+		return cli_end(EXIT_FAILED, "spawn what? as in: %s", a->verb->example);
 	if (session_spawn(sv_from(a->operands.v[0]), argv,
 			  sv_from(getcwd(cwd, sizeof(cwd)) ? cwd : "/"), &code, &err) < 0)
 		return cli_fail(&err, NULL);
@@ -256,10 +247,9 @@ static int session_exec_verb(struct args *a)
 	struct buf b = BUF_INIT(64);
 	int code = EXIT_FAILED;
 
-	if (a->operands.n < 3 || !argv) {
-		cli_note("exec what? as in: writ session exec 7f3a -- make test");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n < 3 || !argv)
+		return cli_end(EXIT_FAILED,
+			       "exec what? as in: writ session exec 7f3a -- make test");
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
 	    session_exec(w.state, sv_from(a->operands.v[1]), argv, environ, w.cwd, &look, &code,
 			 &err) < 0)
@@ -284,12 +274,9 @@ static int session_attach_verb(struct args *a)
 	int code = EXIT_FAILED;
 
 	if (a->operands.n < 2 || a->operands.n > 3 ||
-	    (a->operands.n == 3 && !sv_to_u64(sv_from(a->operands.v[2]), UINT32_MAX, &number))) {
-		cli_note("attach to what? as in: writ session attach 7f3a, or writ session attach "
-			 "7f3a "
-			 "2");
-		return EXIT_FAILED;
-	}
+	    (a->operands.n == 3 && !sv_to_u64(sv_from(a->operands.v[2]), UINT32_MAX, &number)))
+		return cli_end(EXIT_FAILED, "attach to what? as in: writ session attach 7f3a, or "
+			       "writ session attach 7f3a 2");
 	look.number = (uint32_t)number;
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0 ||
 	    session_attach(w.state, sv_from(a->operands.v[1]), &look, &code, &err) < 0)
@@ -325,10 +312,9 @@ static int session_denials_verb(struct args *a)
 	struct find_where w;
 	struct writ_err err = { 0 };
 
-	if (a->operands.n != 2) {
-		cli_note("denials of which session? as in: writ session denials 7f3a");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 2)
+		return cli_end(EXIT_FAILED,
+			       "denials of which session? as in: writ session denials 7f3a");
 	if (l.json)
 		buf_ch(&b, '[');
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0 ||
@@ -351,10 +337,9 @@ static int session_prune_verb(struct args *a)
 	size_t n = 0;
 
 	if (a->operands.n != 1 || (a->given[OPT_OLDER_THAN] &&
-				   !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds))) {
-		cli_note("prune what? as in: writ session prune --older-than 7d");
-		return EXIT_FAILED;
-	}
+				   !policy_duration(sv_from(a->value[OPT_OLDER_THAN]), &seconds)))
+		return cli_end(EXIT_FAILED,
+			       "prune what? as in: writ session prune --older-than 7d");
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0 ||
 	    session_prune(w.state, seconds, a->given[OPT_OLDER_THAN] ? SIZE_MAX : SESSION_KEEP, &n,
 			  &err) < 0)
@@ -384,6 +369,6 @@ int cmd_session(struct args *a)
 		stop.operands.n = 1;
 		return cmd_stop(&stop);
 	}
-	cli_note("session start, exec, attach, denials, prune, or stop; see writ help session");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "session start, exec, attach, denials, prune, or stop; see "
+		       "writ help session");
 }

@@ -36,8 +36,7 @@ static int need_root(void)
 {
 	if (geteuid() == 0)
 		return 0;
-	cli_note("only root can do that: sudo writ signer install");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "only root can do that: sudo writ signer install");
 }
 
 /* --- the account --- */
@@ -253,17 +252,13 @@ static int install(struct args *a)
 	if (r)
 		return r;
 	if (dir[0] != '/' || strlen(dir) >= PATH_MAX - 64 || strpbrk(dir, "\n") || !dir[1] ||
-	    dir[strlen(dir) - 1] == '/') {
-		cli_note("--dir wants a whole path");
-		return EXIT_FAILED;
-	}
+	    dir[strlen(dir) - 1] == '/')
+		return cli_end(EXIT_FAILED, "--dir wants a whole path");
 	if (account(name, &uid, &gid, &err) < 0 || make_place(a->arena, dir, uid, gid, &err) < 0 ||
 	    put_conf(dir, &err) < 0)
 		return cli_fail(&err, NULL);
-	cli_note("installed in %s, group %s; every session of this machine is kept there from now "
-		 "on",
-		 dir, name);
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "installed in %s, group %s; every session of this machine is "
+		       "kept there from now on", dir, name);
 }
 
 static int status(struct args *a)
@@ -297,17 +292,12 @@ static int remove_it(struct args *a)
 		return r;
 	if (signer_find(conf_path(), &in, &err) < 0)
 		return cli_fail(&err, NULL);
-	if (!in.there) {
-		cli_note("it is not installed");
-		return EXIT_DONE;
-	}
+	if (!in.there)
+		return cli_end(EXIT_DONE, "it is not installed");
 	program = arena_fmt(a->arena, "%s/bin/writ-signer", in.dir);
-	if (!program || (unlink(program) < 0 && errno != ENOENT) || unlink(conf_path()) < 0) {
-		cli_note("%s: %s", in.dir, strerror(errno));
-		return EXIT_FAILED;
-	}
-	cli_note("removed; its logs and keys stay in %s/data", in.dir);
-	return EXIT_DONE;
+	if (!program || (unlink(program) < 0 && errno != ENOENT) || unlink(conf_path()) < 0)
+		return cli_end(EXIT_FAILED, "%s: %s", in.dir, strerror(errno));
+	return cli_end(EXIT_DONE, "removed; its logs and keys stay in %s/data", in.dir);
 }
 
 int cmd_signer(struct args *a)
@@ -320,6 +310,5 @@ int cmd_signer(struct args *a)
 		return status(a);
 	if (sv_is(what, "remove"))
 		return remove_it(a);
-	cli_note("signer install, status or remove; see writ help signer");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "signer install, status or remove; see writ help signer");
 }

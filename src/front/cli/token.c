@@ -1,13 +1,7 @@
 #include "cli/token.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "keys/keys.h"
 
 #include "base/banned.h"
@@ -113,19 +107,16 @@ static int revoke_verb(struct args *a, const struct find_where *w)
 		buf_ch(&b, '\n');
 		return cli_out(&b, EXIT_DONE);
 	}
-	if (a->operands.n != 2) {
-		cli_note("revoke which one? a token's jti, a file with its chain, or -");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 2)
+		return cli_end(EXIT_FAILED,
+			       "revoke which one? a token's jti, a file with its chain, or -");
 	if (!token_id_parse(sv_from(a->operands.v[1]), &jti)) {
 		code = cli_token_open(a, w, a->operands.v[1], true, &t);
 		if (code)
 			return code;
-		if (!t.wallet.self || t.chain.issuer != t.wallet.self) {
-			cli_note(SV_FMT " issued it: only there can it be revoked",
-				 SV_ARG(t.chain.issuer->iss));
-			return EXIT_NO;
-		}
+		if (!t.wallet.self || t.chain.issuer != t.wallet.self)
+			return cli_end(EXIT_NO, SV_FMT " issued it: only there can it be revoked",
+				       SV_ARG(t.chain.issuer->iss));
 		jti = chain_leaf(&t.chain)->jti;
 		entry.token = chain_leaf(&t.chain)->ath;
 	}
@@ -152,10 +143,9 @@ static int trust_verb(struct args *a, const struct find_where *w)
 	struct wallet wallet;
 	const char *what = "";
 
-	if (a->operands.n != 2) {
-		cli_note("trust what? as in: writ token trust bundle.jws --org org.pem");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 2)
+		return cli_end(EXIT_FAILED,
+			       "trust what? as in: writ token trust bundle.jws --org org.pem");
 	if (wallet_open(a->arena, w->state, w->realm, false, &wallet, &err) < 0 ||
 	    locate_text_arg(a->arena, a->operands.v[1], &text, &err) < 0 ||
 	    (a->given[OPT_ORG] && (locate_text_arg(a->arena, a->value[OPT_ORG], &pem, &err) < 0 ||
@@ -163,13 +153,10 @@ static int trust_verb(struct args *a, const struct find_where *w)
 		return cli_fail(&err, NULL);
 	while (text.text.n && text.text.p[text.text.n - 1] == '\n')
 		text.text.n--;
-	if (text.text.n == 0) {
-		cli_note("there is nothing in %s: expected a bundle of an organisation, or a list "
-			 "that "
-			 "writ token revoke --print printed",
-			 a->operands.v[1]);
-		return EXIT_NO;
-	}
+	if (text.text.n == 0)
+		return cli_end(EXIT_NO, "there is nothing in %s: expected a bundle of an "
+			       "organisation, or a list that writ token revoke --print printed",
+			       a->operands.v[1]);
 	if (wallet_import(&wallet, text.text, a->given[OPT_ORG] ? &org : NULL, &what, &why, &err) <
 	    0)
 		return why.code == TOKEN_E_NONE ? cli_fail(&err, NULL)
@@ -203,8 +190,6 @@ int cmd_token(struct args *a)
 		return revoke_verb(a, &w);
 	if (sv_is(what, "trust"))
 		return trust_verb(a, &w);
-	cli_note(
-		"token mint, attenuate, inspect, verify, revoke, trust, holder or issuer; see writ "
-		"help token");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "token mint, attenuate, inspect, verify, revoke, trust, holder "
+		       "or issuer; see writ help token");
 }

@@ -1,6 +1,5 @@
 #include "cli/token.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "keys/keys.h"
@@ -31,15 +30,12 @@ static int read_wishes(struct args *a, struct wishes *w)
 
 	*w = (struct wishes){ .depth = TOKEN_CHAIN_MAX };
 	if (a->given[OPT_FOR] && (!policy_duration(sv_from(a->value[OPT_FOR]), &w->seconds) ||
-				  w->seconds == 0 || w->seconds > TOKEN_LIFE_MAX)) {
-		cli_note("--for wants a time of at most 8h, as in 20m");
-		return EXIT_FAILED;
-	}
+				  w->seconds == 0 || w->seconds > TOKEN_LIFE_MAX))
+		return cli_end(EXIT_FAILED, "--for wants a time of at most 8h, as in 20m");
 	if (a->given[OPT_DEPTH] &&
-	    !sv_to_u64(sv_from(a->value[OPT_DEPTH]), TOKEN_CHAIN_MAX - 1, &w->depth)) {
-		cli_note("--depth wants a number from 0 to %d", TOKEN_CHAIN_MAX - 1);
-		return EXIT_FAILED;
-	}
+	    !sv_to_u64(sv_from(a->value[OPT_DEPTH]), TOKEN_CHAIN_MAX - 1, &w->depth))
+		return cli_end(EXIT_FAILED, "--depth wants a number from 0 to %d",
+			       TOKEN_CHAIN_MAX - 1);
 	if (a->given[OPT_SINGLE_USE])
 		w->depth = 0;
 	w->has_holder = a->given[OPT_HOLDER];

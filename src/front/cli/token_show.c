@@ -9,10 +9,9 @@ static int open_operand(struct args *a, struct launch_token *t)
 	struct writ_err err = { 0 };
 	struct find_where w;
 
-	if (a->operands.n > 2) {
-		cli_note("%s one chain: a file, or - for standard input", a->operands.v[0]);
-		return EXIT_FAILED;
-	}
+	if (a->operands.n > 2)
+		return cli_end(EXIT_FAILED, "%s one chain: a file, or - for standard input",
+			       a->operands.v[0]);
 	if (cli_where_find(a->arena, a->value[OPT_CWD], true, &w, &err) < 0)
 		return cli_fail(&err, NULL);
 	return cli_token_open(a, &w, a->operands.n > 1 ? a->operands.v[1] : "-", true, t);

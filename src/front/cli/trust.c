@@ -135,17 +135,13 @@ int cmd_trust(struct args *a)
 
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0)
 		return cli_fail(&err, NULL);
-	if (w.workspace.n == 0 || w.config.n == 0) {
-		cli_note("nothing to trust: %s",
-			 w.no_workspace ? w.no_workspace : "there is no home directory");
-		return EXIT_FAILED;
-	}
+	if (w.workspace.n == 0 || w.config.n == 0)
+		return cli_end(EXIT_FAILED, "nothing to trust: %s",
+			       w.no_workspace ? w.no_workspace : "there is no home directory");
 	file = arena_fmt(a->arena, SV_FMT "/agent.writ", SV_ARG(w.workspace));
 	if (a->operands.n && file && strcmp(a->operands.v[0], "agent.writ") != 0 &&
-	    strcmp(a->operands.v[0], file) != 0) {
-		cli_note("a workspace has one policy of its own: %s", file);
-		return EXIT_FAILED;
-	}
+	    strcmp(a->operands.v[0], file) != 0)
+		return cli_end(EXIT_FAILED, "a workspace has one policy of its own: %s", file);
 	pin = locate_project_file(a->arena, &w, "trusted");
 	if (!file || !pin || locate_text(a->arena, file, &src, &err) < 0)
 		return cli_fail(&err, NULL);
@@ -156,16 +152,13 @@ int cmd_trust(struct args *a)
 	if (code)
 		return code;
 	if (!a->given[OPT_YES]) {
-		if (!isatty(STDIN_FILENO)) {
-			cli_note("trust needs a person at a terminal, or --yes");
-			return EXIT_NO;
-		}
+		if (!isatty(STDIN_FILENO))
+			return cli_end(EXIT_NO, "trust needs a person at a terminal, or --yes");
 		cli_note("let %s widen what agents may do here? [y/N]", file);
 		if (!says_yes())
 			return EXIT_NO;
 	}
 	if (locate_write_file(a->arena, pin, src.text, &err) < 0)
 		return cli_fail(&err, NULL);
-	cli_note("trusted; any change to it has to be trusted again");
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "trusted; any change to it has to be trusted again");
 }

@@ -1,8 +1,5 @@
-#include <string.h>
-
 #include "base/fd.h"
 #include "cli/log.h"
-#include "witness/ask.h"
 #include "witness/http.h"
 #include "witness/serve.h"
 
@@ -112,10 +109,9 @@ static int add(struct args *a, const struct log_place *p)
 	bool required = false;
 	int r;
 
-	if (a->operands.n != 3) {
-		cli_note("add which? as in: writ witness add http://10.0.0.7:8327 VKEY");
-		return EXIT_FAILED;
-	}
+	if (a->operands.n != 3)
+		return cli_end(EXIT_FAILED,
+			       "add which? as in: writ witness add http://10.0.0.7:8327 VKEY");
 	r = witness_http_url_parse(sv_from(a->operands.v[1]), &url, &err);
 	if (r == 0)
 		r = note_key_parse(sv_from(a->operands.v[2]), &key, &err);
@@ -128,9 +124,8 @@ static int add(struct args *a, const struct log_place *p)
 	cli_note("%s: it is asked when a session ends%s", path,
 		 required ? ", and without its word nothing verifies"
 			  : "; the quorum that you wrote stays");
-	cli_note(
-		"it must know your log: writ key show log. The first time now: writ audit witness");
-	return EXIT_DONE;
+	return cli_end(EXIT_DONE, "it must know your log: writ key show log. The first time now: "
+		       "writ audit witness");
 }
 
 int cmd_witness(struct args *a)
@@ -145,6 +140,5 @@ int cmd_witness(struct args *a)
 		return serve(a, &p);
 	if (sv_is(what, "add"))
 		return add(a, &p);
-	cli_note("witness serve VKEY..., or add URL VKEY");
-	return EXIT_FAILED;
+	return cli_end(EXIT_FAILED, "witness serve VKEY..., or add URL VKEY");
 }

@@ -134,25 +134,19 @@ void conform_show(const struct conform_report *r, bool all, struct buf *b)
 
 /* --- JSON --- */
 
-static void member(struct buf *b, const char *key, struct sv value)
-{
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
-}
-
 static void put_row(const struct conform_row *row, struct buf *b)
 {
 	const char *sep = "";
 
 	buf_str(b, "{\"id\":");
 	json_put_str(b, row->id);
-	member(b, "bound", row->bound);
-	member(b, "guarantee", row->guarantee);
-	member(b, "what", row->what);
-	member(b, "judged", sv_from(row->outside ? "outside" : "inside"));
+	json_put_member(b, "bound", row->bound);
+	json_put_member(b, "guarantee", row->guarantee);
+	json_put_member(b, "what", row->what);
+	json_put_member(b, "judged", sv_from(row->outside ? "outside" : "inside"));
 	buf_fmt(b, ",\"control\":%s", row->control ? "true" : "false");
-	member(b, "policy", row->policy);
-	member(b, "gap", row->gap);
+	json_put_member(b, "policy", row->policy);
+	json_put_member(b, "gap", row->gap);
 	buf_str(b, ",\"flags\":[");
 	for (unsigned i = 0; conform_flag_name(i); i++) {
 		if (!(row->flags & 1u << i))
@@ -168,11 +162,11 @@ static void put_json_result(const struct conform_result *res, struct buf *b)
 	static const char *const works[CONTROL_COUNT] = { "null", "false", "true" };
 
 	put_row(res->row, b);
-	member(b, "verdict", sv_from(conform_verdict_name(res->verdict)));
-	member(b, "why", sv_from(why_of(&res->inside)));
-	member(b, "said", sv_from(res->inside.said));
-	member(b, "bare", sv_from(conform_seen_name(res->bare.seen)));
-	member(b, "bare_said", sv_from(why_of(&res->bare)));
+	json_put_member(b, "verdict", sv_from(conform_verdict_name(res->verdict)));
+	json_put_member(b, "why", sv_from(why_of(&res->inside)));
+	json_put_member(b, "said", sv_from(res->inside.said));
+	json_put_member(b, "bare", sv_from(conform_seen_name(res->bare.seen)));
+	json_put_member(b, "bare_said", sv_from(why_of(&res->bare)));
 	buf_fmt(b, ",\"control_works\":%s}", works[res->control]);
 }
 
@@ -180,8 +174,8 @@ void conform_json(const struct conform_report *r, struct buf *b)
 {
 	buf_str(b, "{\"version\":1,\"tested\":");
 	json_put_str(b, sv_from(r->tested));
-	member(b, "tier", r->tier);
-	member(b, "user", r->user);
+	json_put_member(b, "tier", r->tier);
+	json_put_member(b, "user", r->user);
 	buf_fmt(b, ",\"passed\":%s,\"counts\":{", conform_report_passes(r) ? "true" : "false");
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
 		buf_fmt(b, "%s\"%s\":%zu", i ? "," : "", conform_verdict_name(order[i]),

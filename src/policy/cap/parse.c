@@ -164,90 +164,34 @@ static int git_check(const struct cap *c)
 
 /* clang-format off */
 static const struct action_rule rules[CAP_ACTION_COUNT] = {
-	[CAP_FS_READ] = {
-		.name = SV_INIT("fs.read"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .wild = WILD, .deny_below = true },
-	},
-	[CAP_FS_WRITE] = {
-		.name = SV_INIT("fs.write"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .wild = WILD, .deny_below = true },
-	},
-	[CAP_FS_PUT] = {
-		.name = SV_INIT("fs.put"), .may = COST,
-		.reached_by = CAP_BIT(CAP_FS_WRITE),
-		.resource = path_resource, .print = path_print,
-		.path = { .wild = WILD, .deny_below = true },
-	},
-	[CAP_PROC_EXEC] = {
-		.name = SV_INIT("proc.exec"), .may = COST | B(ARGS) | B(SHA256),
-		.req_may = B(ARGS) | B(SHA256),
-		.resource = path_resource, .print = path_print,
-		.path = { .wild = WILD, .deny_below = true },
-	},
-	[CAP_NET_CONNECT] = {
-		.name = SV_INIT("net.connect"), .may = NET_COST,
-		.req_may = B(PRIV) | B(TLS), .reached_by = CAP_BIT(CAP_HTTP_REQUEST),
-		.resource = net_resource, .print = net_print, .check = net_check,
-	},
-	[CAP_NET_BIND] = {
-		.name = SV_INIT("net.bind"), .may = COST,
-		.resource = bind_resource, .print = net_print,
-	},
+	[CAP_FS_READ] = { .name = SV_INIT("fs.read"), .may = COST, .resource = path_resource, .print = path_print, .path = { .wild = WILD, .deny_below = true } },
+	[CAP_FS_WRITE] = { .name = SV_INIT("fs.write"), .may = COST, .resource = path_resource, .print = path_print, .path = { .wild = WILD, .deny_below = true } },
+	[CAP_FS_PUT] = { .name = SV_INIT("fs.put"), .may = COST, .reached_by = CAP_BIT(CAP_FS_WRITE),
+		.resource = path_resource, .print = path_print, .path = { .wild = WILD, .deny_below = true } },
+	[CAP_PROC_EXEC] = { .name = SV_INIT("proc.exec"), .may = COST | B(ARGS) | B(SHA256), .req_may = B(ARGS) | B(SHA256),
+		.resource = path_resource, .print = path_print, .path = { .wild = WILD, .deny_below = true } },
+	[CAP_NET_CONNECT] = { .name = SV_INIT("net.connect"), .may = NET_COST, .req_may = B(PRIV) | B(TLS), .reached_by = CAP_BIT(CAP_HTTP_REQUEST),
+		.resource = net_resource, .print = net_print, .check = net_check },
+	[CAP_NET_BIND] = { .name = SV_INIT("net.bind"), .may = COST, .resource = bind_resource, .print = net_print },
 	[CAP_HTTP_REQUEST] = {
 		.name = SV_INIT("http.request"), .must = B(M) | B(Q), .may = NET_COST | B(TLS),
 		.req_must = B(M) | B(Q), .req_may = B(PRIV),
 		.reached_by = CAP_BIT(CAP_NET_CONNECT),
 		.resource = url_resource, .print = url_print, .check = http_check,
 	},
-	[CAP_UNIX_CONNECT] = {
-		.name = SV_INIT("unix.connect"), .may = COST | B(DANGER),
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 1 },
-	},
-	[CAP_ENV_PASS] = {
-		.name = SV_INIT("env.pass"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 1, .max = 1, .wild = SEQ_STAR },
-	},
-	[CAP_SECRET_USE] = {
-		.name = SV_INIT("secret.use"), .must = B(AS) | B(TO), .may = COST,
-		.req_must = B(AS) | B(TO),
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 1, .max = 1 },
-	},
-	[CAP_DEV_USE] = {
-		.name = SV_INIT("dev.use"), .must = B(O), .may = COST,
-		.req_must = B(O),
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 2, .wild = SEQ_STAR, .first = "dev" },
-	},
-	[CAP_GIT_USE] = {
-		.name = SV_INIT("git.use"), .must = B(OP), .may = COST | B(REF),
-		.req_must = B(OP), .req_may = B(REF),
-		.resource = repo_resource, .print = repo_print, .check = git_check,
-	},
-	[CAP_TOOL_CALL] = {
-		.name = SV_INIT("tool.call"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .wild = WILD, .not_root = true },
-	},
-	[CAP_AGENT_SPAWN] = {
-		.name = SV_INIT("agent.spawn"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 1, .max = 1, .wild = SEQ_STAR },
-	},
-	[CAP_KERNEL_USE] = {
-		.name = SV_INIT("kernel.use"), .may = COST,
-		.resource = kernel_resource, .print = path_print,
-		.path = { .min = 1, .max = 1 },
-	},
-	[CAP_STATE_USE] = {
-		.name = SV_INIT("state.use"), .may = COST,
-		.resource = path_resource, .print = path_print,
-		.path = { .min = 1, .max = 1, .wild = SEQ_STAR },
-	},
+	[CAP_UNIX_CONNECT] = { .name = SV_INIT("unix.connect"), .may = COST | B(DANGER), .resource = path_resource, .print = path_print, .path = { .min = 1 } },
+	[CAP_ENV_PASS] = { .name = SV_INIT("env.pass"), .may = COST, .resource = path_resource, .print = path_print, .path = { .min = 1, .max = 1, .wild = SEQ_STAR } },
+	[CAP_SECRET_USE] = { .name = SV_INIT("secret.use"), .must = B(AS) | B(TO), .may = COST, .req_must = B(AS) | B(TO),
+		.resource = path_resource, .print = path_print, .path = { .min = 1, .max = 1 } },
+	[CAP_DEV_USE] = { .name = SV_INIT("dev.use"), .must = B(O), .may = COST, .req_must = B(O),
+		.resource = path_resource, .print = path_print, .path = { .min = 2, .wild = SEQ_STAR, .first = "dev" } },
+	[CAP_GIT_USE] = { .name = SV_INIT("git.use"), .must = B(OP), .may = COST | B(REF), .req_must = B(OP), .req_may = B(REF),
+		.resource = repo_resource, .print = repo_print, .check = git_check },
+	[CAP_TOOL_CALL] = { .name = SV_INIT("tool.call"), .may = COST, .resource = path_resource, .print = path_print, .path = { .wild = WILD, .not_root = true } },
+	[CAP_AGENT_SPAWN] = { .name = SV_INIT("agent.spawn"), .may = COST,
+		.resource = path_resource, .print = path_print, .path = { .min = 1, .max = 1, .wild = SEQ_STAR } },
+	[CAP_KERNEL_USE] = { .name = SV_INIT("kernel.use"), .may = COST, .resource = kernel_resource, .print = path_print, .path = { .min = 1, .max = 1 } },
+	[CAP_STATE_USE] = { .name = SV_INIT("state.use"), .may = COST, .resource = path_resource, .print = path_print, .path = { .min = 1, .max = 1, .wild = SEQ_STAR } },
 };
 /* clang-format on */
 

@@ -102,7 +102,6 @@ struct ast {
 	bool drops_base; /* the file has `use none` */
 };
 
-extern const struct verb policy_verbs[]; /* table of verbs; ends with VERB_NONE */
 const struct verb *lang_verb_find(struct sv name);
 const char *lang_qual_name(enum qual_id id);
 

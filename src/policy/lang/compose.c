@@ -4,6 +4,22 @@
 
 #include "base/banned.h"
 
+/* Returns the text of a capability: @action on the path @name, then @tail. NULL on failure. */
+static const char *path_text(struct lower *l, const char *action, struct sv name, const char *tail)
+{
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
+	const char *text;
+
+	buf_fmt(&b, "%s:" SV_FMT ":", action, SV_ARG(l->env->realm));
+	if (cap_put_path(&b, name, l->err) < 0)
+		return NULL;
+	buf_str(&b, tail);
+	text = b.failed ? NULL : arena_str(l->a, buf_view(&b));
+	if (!text)
+		(void)!writ_nomem(l->err);
+	return text;
+}
+
 /* --- defaults --- */
 
 /* Adds a built-in rule with one entry: a denial if @deny, otherwise a grant. */
@@ -13,7 +29,7 @@ static int add_default_rule(struct lower *l, const char *text, const char *says,
 	struct cap_rule *r = vec_push(l->a, &l->set->rules);
 	struct writ_err err = { 0 };
 
-	if (!text || !r || !e)
+	if (!r || !e)
 		return writ_nomem(l->err);
 	*r = (struct cap_rule){ .file = SV("default"), .text = sv_from(says), .built_in = true };
 	e->rule = (uint32_t)(l->set->rules.n - 1);
@@ -25,11 +41,13 @@ static int add_default_rule(struct lower *l, const char *text, const char *says,
 /* Without an exec line every readable file may be executed. State this default as a capability. */
 int lang_default_exec(struct lower *l)
 {
+	const char *text;
+
 	if (l->exec_seen)
 		return 0;
-	return add_default_rule(l,
-				arena_fmt(l->a, "proc.exec:" SV_FMT ":/**", SV_ARG(l->env->realm)),
-				"no exec line: what is readable may run", false);
+	text = arena_fmt(l->a, "proc.exec:" SV_FMT ":/**", SV_ARG(l->env->realm));
+	return text ? add_default_rule(l, text, "no exec line: what is readable may run", false)
+		    : writ_nomem(l->err);
 }
 
 /*
@@ -38,20 +56,10 @@ int lang_default_exec(struct lower *l)
  */
 static int protect_path(struct lower *l, struct sv path)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	int r = 0;
+	const char *text = path_text(l, "fs.write", path, "/**");
 
-	buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(l->env->realm));
-	if (cap_put_path(&b, path, l->err) < 0)
-		r = l->err->code;
-	buf_str(&b, "/**");
-	if (r == 0 && b.failed)
-		r = writ_nomem(l->err);
-	if (r == 0)
-		r = add_default_rule(l, arena_str(l->a, buf_view(&b)),
-				     "writ's own files stay out of reach", true);
-	buf_clear(&b);
-	return r;
+	return text ? add_default_rule(l, text, "writ's own files stay out of reach", true)
+		    : l->err->code;
 }
 
 /*
@@ -80,22 +88,18 @@ int protect_own_files(struct lower *l)
  */
 static int grant_program(struct lower *l, struct cap_set *set)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct cap_set *const own = l->set;
+	const char *text;
 	int r;
 
 	if (l->env->program.n == 0)
 		return 0;
-	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(l->env->realm));
-	r = cap_put_path(&b, l->env->program, l->err);
-	buf_str(&b, "/**");
+	text = path_text(l, "fs.read", l->env->program, "/**");
+	if (!text)
+		return l->err->code;
 	l->set = set;
-	if (r == 0)
-		r = b.failed ? writ_nomem(l->err)
-			     : add_default_rule(l, arena_str(l->a, buf_view(&b)),
-						"the command's own files", false);
+	r = add_default_rule(l, text, "the command's own files", false);
 	l->set = own;
-	buf_clear(&b);
 	return r;
 }
 
@@ -105,27 +109,21 @@ static int grant_program(struct lower *l, struct cap_set *set)
 static int grant_part(struct lower *l, struct cap_set *set, const char *action, bool deny,
 		      struct sv git, const char *rest)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct cap_entry *e = deny ? vec_push(l->a, &set->nots) : vec_push(l->a, &set->caps);
 	const char *path = arena_fmt(l->a, SV_FMT "%s", SV_ARG(git), rest);
 	struct sv name = sv_from(path);
 	const bool tree = sv_ends(name, SV("/**"));
-	int r;
+	const char *text;
 
 	if (!e || !path)
 		return writ_nomem(l->err);
 	if (tree)
 		name.n -= 3;
-	buf_fmt(&b, "%s:" SV_FMT ":", action, SV_ARG(l->env->realm));
-	r = cap_put_path(&b, name, l->err);
-	buf_str(&b, tree ? "/**" : "");
+	text = path_text(l, action, name, tree ? "/**" : "");
+	if (!text)
+		return l->err->code;
 	e->rule = (uint32_t)(set->rules.n - 1);
-	if (r == 0 && b.failed)
-		r = writ_nomem(l->err);
-	if (r == 0)
-		r = cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &e->cap, l->err);
-	buf_clear(&b);
-	return r;
+	return cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, sv_from(text), &e->cap, l->err);
 }
 
 static bool grants_workspace(const struct cap_set *set, const struct cap *root, bool write)
@@ -202,19 +200,12 @@ static int grant_repository(struct lower *l, struct cap_set *set)
 
 int lang_set_root(struct lower *l, struct cap_set *set)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	int r = 0;
+	const char *text;
 
 	if (l->env->workspace.n == 0)
 		return 0;
-	buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(l->env->realm));
-	if (cap_put_path(&b, l->env->workspace, l->err) < 0)
-		r = l->err->code;
-	buf_str(&b, "/**");
-	if (r == 0)
-		r = cap_parse(l->a, CAP_GRANT, buf_view(&b), &set->root, l->err);
-	buf_clear(&b);
-	return r;
+	text = path_text(l, "fs.write", l->env->workspace, "/**");
+	return text ? cap_parse(l->a, CAP_GRANT, sv_from(text), &set->root, l->err) : l->err->code;
 }
 
 /* --- the base profile --- */

@@ -7,7 +7,7 @@
 
 enum { CLIP = 160, CLIP_BEFORE = 60 };
 
-void diag_add(struct diags *d, enum diag_level level, struct place at, const char *hint,
+bool diag_add(struct diags *d, enum diag_level level, struct place at, const char *hint,
 	      const char *fmt, ...)
 {
 	char text[512];
@@ -26,7 +26,7 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 			d->list.n--;
 		}
 	if (d->list.n >= DIAG_MAX)
-		return;
+		return level != DIAG_ERROR;
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -37,10 +37,11 @@ void diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 			d->list.n--;
 		d->lost = true;
 		d->errors++;
-		return;
+		return level != DIAG_ERROR;
 	}
 	g->level = level;
 	g->at = at;
+	return level != DIAG_ERROR;
 }
 
 static size_t source_rank(const struct diags *d, const struct source *src)
@@ -98,6 +99,15 @@ const char *diag_nearest(struct sv word, const char *const *list)
 		}
 	}
 	return best;
+}
+
+const char *diag_suggest(struct arena *a, struct sv word, const char *const *list,
+			 const char *otherwise)
+{
+	const char *near = diag_nearest(word, list);
+	const char *hint = near ? arena_fmt(a, "did you mean \"%s\"?", near) : NULL;
+
+	return hint ? hint : otherwise;
 }
 
 size_t diag_glyph(struct sv s, bool *ret_plain)

@@ -48,8 +48,11 @@ struct diags {
 	bool lost; /* memory ran out while adding a diagnostic: treat as an error */
 };
 
-/* Adds a diagnostic; @hint may be NULL. Running out of memory sets .lost and counts an error. */
-printf_like(5, 6) void diag_add(struct diags *d, enum diag_level level, struct place at,
+/*
+ * Adds a diagnostic; @hint may be NULL. Running out of memory sets .lost and counts an error.
+ * Returns false for an error, so that a function that reports one can return the result.
+ */
+printf_like(5, 6) bool diag_add(struct diags *d, enum diag_level level, struct place at,
 				const char *hint, const char *fmt, ...);
 
 /*
@@ -60,6 +63,9 @@ void diag_sort_all(struct diags *d);
 
 /* Returns the element of @list (NULL-terminated) most similar to @word, or NULL. */
 const char *diag_nearest(struct sv word, const char *const *list);
+/* Returns the hint "did you mean X?", or @otherwise if no element of @list is similar. */
+const char *diag_suggest(struct arena *a, struct sv word, const char *const *list,
+			 const char *otherwise);
 
 /*
  * Prints diagnostics in the style of a compiler: position, line, caret, hint. Escapes characters

@@ -1,7 +1,5 @@
 #include "lang/lex.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 static struct place at(const struct source *src, uint32_t line, size_t col, size_t len)
@@ -20,30 +18,24 @@ static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no
 	for (size_t i = 0; i < line.n; i++) {
 		const unsigned char c = (unsigned char)line.p[i];
 
-		if ((c < 0x20 && c != '\t') || c == 0x7f) {
-			diag_add(d, DIAG_ERROR, at(src, no, i + 1, 1), NULL,
-				 "control character 0x%02x", c);
-			return false;
-		}
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return diag_add(d, DIAG_ERROR, at(src, no, i + 1, 1), NULL,
+					"control character 0x%02x", c);
 		ascii = ascii && c < 0x80;
 	}
 	if (ascii)
 		return true;
-	if (!sv_is_utf8(line)) {
-		diag_add(d, DIAG_ERROR, at(src, no, 1, 1),
-			 "inside double quotes, write other bytes as \\xHH",
-			 "this line is not valid UTF-8");
-		return false;
-	}
+	if (!sv_is_utf8(line))
+		return diag_add(d, DIAG_ERROR, at(src, no, 1, 1),
+				"inside double quotes, write other bytes as \\xHH",
+				"this line is not valid UTF-8");
 	for (size_t i = 0, n; i < line.n; i += n) {
 		bool plain;
 
 		n = diag_glyph(sv_skip(line, i), &plain);
-		if (!plain) {
-			diag_add(d, DIAG_ERROR, at(src, no, i + 1, n), NULL,
-				 "invisible or direction-changing character");
-			return false;
-		}
+		if (!plain)
+			return diag_add(d, DIAG_ERROR, at(src, no, i + 1, n), NULL,
+					"invisible or direction-changing character");
 	}
 	return true;
 }
@@ -136,11 +128,9 @@ static bool lex_quoted(struct lexer *l, size_t from, struct word *ret_w, bool *r
 			text[n++] = c;
 		}
 	}
-	if (quoted) {
-		diag_add(l->d, DIAG_ERROR, at(l->src, l->no, from + 1, i - from), NULL,
-			 "this quote is never closed");
-		return false;
-	}
+	if (quoted)
+		return diag_add(l->d, DIAG_ERROR, at(l->src, l->no, from + 1, i - from), NULL,
+				"this quote is never closed");
 	ret_w->raw = sv_sub(l->line, from, i - from);
 	ret_w->text = (struct sv){ text, n };
 	ret_w->col = (uint32_t)from + 1;

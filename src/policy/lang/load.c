@@ -121,11 +121,9 @@ static bool seen_before(struct loader *o, const struct stmt *s, const struct loa
 			struct sv id, bool *ret_skip)
 {
 	for (const struct loading *up = in; up; up = up->up)
-		if (sv_eq(up->id, id)) {
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-				 "\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
-			return false;
-		}
+		if (sv_eq(up->id, id))
+			return diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
+					"\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
 	*ret_skip = false;
 	for (size_t i = 0; i < o->seen.n; i++)
 		*ret_skip = *ret_skip || sv_eq(o->seen.v[i], id);
@@ -135,17 +133,15 @@ static bool seen_before(struct loader *o, const struct stmt *s, const struct loa
 static void unknown_profile(struct loader *o, const struct stmt *s)
 {
 	const char *names[64];
-	const char *near;
 	size_t n = 0;
 
 	for (const struct policy_profile *p = policy_profiles; p->name && n + 1 < ARRAY_LEN(names);
 	     p++)
 		names[n++] = p->name;
 	names[n] = NULL;
-	near = diag_nearest(s->w[1].text, names);
 	diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-		 near ? arena_fmt(o->l.a, "did you mean \"%s\"?", near)
-		      : "writ profile list shows the names; a file is written ./FILE",
+		 diag_suggest(o->l.a, s->w[1].text, names,
+			      "writ profile list shows the names; a file is written ./FILE"),
 		 "no profile \"" SV_FMT "\"", SV_ARG(s->w[1].text));
 }
 

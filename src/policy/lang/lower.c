@@ -1,7 +1,6 @@
 #include "lang/lower_priv.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lang/protect.h"
 
@@ -16,8 +15,7 @@ bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -62,38 +60,23 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	return true;
 }
 
+/* Adds the capabilities of a read, write or put rule. */
 static bool add_files(struct lower *l, const struct stmt *s, struct sv text)
 {
 	const bool deny = s->effect == EFFECT_DENY;
 
-	switch (s->verb->id) {
-	case VERB_READ:
-		/*
-		 * SECURITY: a denial of reading denies writing too. Otherwise a program could
-		 * rename the file to a readable place.
-		 */
-		return lower_add(l, s, CAP_FS_READ, text, NULL) &&
-		       (!deny || lower_add(l, s, CAP_FS_WRITE, text, NULL));
-	case VERB_WRITE:
+	/* fs.write includes fs.put, so a denial of put must deny fs.write. */
+	if (s->verb->id == VERB_PUT)
+		return lower_add(l, s, deny ? CAP_FS_WRITE : CAP_FS_PUT, text, NULL);
+	if (s->verb->id == VERB_WRITE)
 		return (deny || lower_add(l, s, CAP_FS_READ, text, NULL)) &&
 		       lower_add(l, s, CAP_FS_WRITE, text, NULL);
-	case VERB_PUT:
-		/* fs.write includes fs.put, so a denial of put must deny fs.write. */
-		return lower_add(l, s, deny ? CAP_FS_WRITE : CAP_FS_PUT, text, NULL);
-	case VERB_NONE:
-	case VERB_EXEC:
-	case VERB_NET:
-	case VERB_LISTEN:
-	case VERB_UNIX:
-	case VERB_GIT:
-	case VERB_DEVICE:
-	case VERB_KERNEL:
-	case VERB_TOOL:
-	case VERB_AGENT:
-	case VERB_SHELL:
-		break;
-	}
-	return false;
+	/*
+	 * SECURITY: a denial of reading denies writing too. Otherwise a program could rename the
+	 * file to a readable place.
+	 */
+	return lower_add(l, s, CAP_FS_READ, text, NULL) &&
+	       (!deny || lower_add(l, s, CAP_FS_WRITE, text, NULL));
 }
 
 static bool lower_files(struct lower *l, const struct stmt *s)
@@ -340,11 +323,9 @@ static bool lower_device(struct lower *l, const struct stmt *s)
 
 	p.v[P_O] = SV("r");
 	if (mode) {
-		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw")) {
-			diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
-				 "mode=r or mode=rw", "unknown mode");
-			return false;
-		}
+		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw"))
+			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
+					"mode=r or mode=rw", "unknown mode");
 		p.v[P_O] = mode->value;
 	}
 	if (!plain_text(l, s, &raw, &text))
@@ -397,14 +378,10 @@ static bool lower_kernel(struct lower *l, const struct stmt *s)
 	for (size_t i = 0; switches[i]; i++)
 		if (sv_is(s->object.text, switches[i]))
 			return lower_name(l, s, CAP_KERNEL_USE, "");
-	{
-		const char *near = diag_nearest(s->object.text, switches);
-
-		return lower_error(l, s,
-				   near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-					: "nested-userns, ptrace-own or io_uring",
-				   "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
-	}
+	return lower_error(l, s,
+			   diag_suggest(l->a, s->object.text, switches,
+					"nested-userns, ptrace-own or io_uring"),
+			   "unknown kernel switch \"" SV_FMT "\"", SV_ARG(s->object.text));
 }
 
 static bool lower_listen(struct lower *l, const struct stmt *s)
@@ -437,14 +414,11 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	}
 	if (sv_is(s->object.text, "read-only"))
 		return true;
-	if (!sv_is(s->object.text, "read-write") && !sv_is(s->object.text, "full")) {
-		const char *near = diag_nearest(s->object.text, levels);
-
+	if (!sv_is(s->object.text, "read-write") && !sv_is(s->object.text, "full"))
 		return lower_error(l, s,
-				   near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-					: "none, read-only, read-write or full",
+				   diag_suggest(l->a, s->object.text, levels,
+						"none, read-only, read-write or full"),
 				   "unknown shell level");
-	}
 	part.verb = lang_verb_find(SV("write"));
 	part.object.text = SV(".");
 	if (!lower_files(l, &part))
@@ -458,11 +432,9 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 
 static bool lower_rule(struct lower *l, const struct stmt *s)
 {
-	if (s->effect == EFFECT_DENY && s->quals_n) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->quals[0].word),
-			 "deny the whole object, or allow less", "deny takes no qualifiers");
-		return false;
-	}
+	if (s->effect == EFFECT_DENY && s->quals_n)
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->quals[0].word),
+				"deny the whole object, or allow less", "deny takes no qualifiers");
 	if (s->optional && s->verb->id != VERB_READ && s->verb->id != VERB_WRITE &&
 	    s->verb->id != VERB_PUT && s->verb->id != VERB_EXEC)
 		return lower_error(l, s, NULL, "only paths and programs can be optional");
@@ -504,11 +476,9 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 {
 	struct stmt as_rule = *s;
 
-	if (!sv_is(s->w[1].text, "unix")) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
-			 "only sockets can be dangerous this way");
-		return false;
-	}
+	if (!sv_is(s->w[1].text, "unix"))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
+				"only sockets can be dangerous this way");
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
@@ -525,19 +495,16 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 		name = sv_skip(name, 2);
 	if (!protect_find(name)) {
 		const char *names[128];
-		const char *near;
 		size_t n = 0;
 
 		for (const struct protect_name *p = protect_names;
 		     p->name && n + 1 < ARRAY_LEN(names); p++)
 			names[n++] = p->name;
 		names[n] = NULL;
-		near = diag_nearest(name, names);
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			      : "writ explain --protected lists the names",
-			 "\"" SV_FMT "\" is not a protected name", SV_ARG(name));
-		return false;
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+				diag_suggest(l->a, name, names,
+					     "writ explain --protected lists the names"),
+				"\"" SV_FMT "\" is not a protected name", SV_ARG(name));
 	}
 	o = vec_push(l->a, &l->policy->opens);
 	if (!o)
@@ -550,20 +517,17 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
 		   const char *const *words, unsigned *ret)
 {
-	const char *near = diag_nearest(w->text, words);
-
 	for (unsigned i = 0; words[i]; i++)
 		if (sv_is(w->text, words[i])) {
 			*ret = i;
 			return true;
 		}
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-		 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-		      : arena_fmt(l->a, "%s, %s%s%s", words[0], words[1], words[2] ? ", " : "",
-				  words[2] ? words[2] : ""),
-		 "\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
-		 SV_ARG(s->w[0].text));
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+			diag_suggest(l->a, w->text, words,
+				     arena_fmt(l->a, "%s, %s%s%s", words[0], words[1],
+					       words[2] ? ", " : "", words[2] ? words[2] : "")),
+			"\"" SV_FMT "\" is not a value for " SV_FMT, SV_ARG(w->text),
+			SV_ARG(s->w[0].text));
 }
 
 static bool lower_setting(struct lower *l, const struct stmt *s)
@@ -584,11 +548,9 @@ static bool lower_setting(struct lower *l, const struct stmt *s)
 		return true;
 	}
 	if (s->kind == STMT_ISOLATION) {
-		if (!sv_is(s->w[1].text, ">=")) {
-			diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "isolation >= vm",
-				 "expected >=");
-			return false;
-		}
+		if (!sv_is(s->w[1].text, ">="))
+			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
+					"isolation >= vm", "expected >=");
 		if (!choose(l, s, &s->w[2], isolations, &v))
 			return false;
 		if (v >= set->isolation) {

@@ -1,7 +1,6 @@
 #include "lang/lower_priv.h"
 
 #include <idn2.h>
-#include <string.h>
 
 #include "base/banned.h"
 
@@ -17,9 +16,9 @@ const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id)
 
 static bool bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint)
 {
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word), hint,
-		 "\"" SV_FMT "\" is not a value for %s", SV_ARG(q->value), lang_qual_name(q->id));
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word), hint,
+			"\"" SV_FMT "\" is not a value for %s", SV_ARG(q->value),
+			lang_qual_name(q->id));
 }
 
 /* Converts a host name to lower case: users may write host names in capitals. */

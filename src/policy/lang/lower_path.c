@@ -1,7 +1,5 @@
 #include "lang/lower_priv.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 enum { SEGS_MAX = CAP_SEGS_MAX };

@@ -36,12 +36,10 @@ bool lower_env(struct lower *l, const struct stmt *s)
 	const bool pass = name.n == s->w[1].text.n;
 	struct policy_setenv *e;
 
-	if (!is_env_name(name, pass)) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-			 "env NAME, env NAME=VALUE or env LC_*",
-			 "\"" SV_FMT "\" is not a variable's name", SV_ARG(name));
-		return false;
-	}
+	if (!is_env_name(name, pass))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
+				"env NAME, env NAME=VALUE or env LC_*",
+				"\"" SV_FMT "\" is not a variable's name", SV_ARG(name));
 	for (size_t i = 0; i < l->policy->envs.n; i++) {
 		struct policy_setenv *old = &l->policy->envs.v[i];
 
@@ -57,9 +55,8 @@ bool lower_env(struct lower *l, const struct stmt *s)
 			*old = (struct policy_setenv){ name, value, pass, false, l->rule };
 			return !pass || pass_variable(l, s, name);
 		}
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "keep one of them",
-			 SV_FMT " already has another value", SV_ARG(name));
-		return false;
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "keep one of them",
+				SV_FMT " already has another value", SV_ARG(name));
 	}
 	e = vec_push(l->a, &l->policy->envs);
 	if (!e)
@@ -73,9 +70,8 @@ static bool expect(struct lower *l, const struct stmt *s, size_t at, const char 
 {
 	if (sv_is(s->w[at].text, want))
 		return true;
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[at]),
-		 "secret NAME from SOURCE to URL as FORM", "expected \"%s\"", want);
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[at]),
+			"secret NAME from SOURCE to URL as FORM", "expected \"%s\"", want);
 }
 
 static bool secret_source(struct lower *l, const struct stmt *s, struct policy_secret *out)
@@ -94,10 +90,9 @@ static bool secret_source(struct lower *l, const struct stmt *s, struct policy_s
 				break;
 			return true;
 		}
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-		 "env:NAME, file:PATH, \"cmd:PROGRAM ARGS\" or keyring:NAME",
-		 "\"" SV_FMT "\" is not a source", SV_ARG(w->text));
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+			"env:NAME, file:PATH, \"cmd:PROGRAM ARGS\" or keyring:NAME",
+			"\"" SV_FMT "\" is not a source", SV_ARG(w->text));
 }
 
 /* Does @s have 1 to 64 bytes, each a letter, a digit or a byte of @more? */
@@ -133,10 +128,9 @@ static bool secret_form(struct lower *l, const struct stmt *s, struct policy_sec
 	    (sv_starts(out->form, SV("header:")) && is_plain(sv_skip(out->form, 7), "-")) ||
 	    (sv_starts(out->form, SV("query:")) && is_plain(sv_skip(out->form, 6), "-._")))
 		return true;
-	diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-		 "bearer, basic, header:NAME, query:NAME or env", "\"" SV_FMT "\" is not a form",
-		 SV_ARG(w->text));
-	return false;
+	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+			"bearer, basic, header:NAME, query:NAME or env",
+			"\"" SV_FMT "\" is not a form", SV_ARG(w->text));
 }
 
 bool lower_secret(struct lower *l, const struct stmt *s)
@@ -150,11 +144,10 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 	as_rule.object = s->w[5];
 	if (!expect(l, s, 2, "from") || !expect(l, s, 4, "to") || !expect(l, s, 6, "as"))
 		return false;
-	if (!is_env_name(out.name, false)) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "as in GITHUB_TOKEN",
-			 "\"" SV_FMT "\" is not a name", SV_ARG(out.name));
-		return false;
-	}
+	if (!is_env_name(out.name, false))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
+				"as in GITHUB_TOKEN", "\"" SV_FMT "\" is not a name",
+				SV_ARG(out.name));
 	if (!secret_source(l, s, &out) || !secret_form(l, s, &out) ||
 	    !lang_net_parse(l, &as_rule, s->w[5].text, &o))
 		return false;
@@ -193,30 +186,24 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 	for (unsigned i = 0; i < G_COUNT; i++)
 		names[i] = guarantee_name((enum guarantee)i);
 	names[G_COUNT] = NULL;
-	if (!guarantee_parse(key, ret_g)) {
-		const char *near = diag_nearest(key, names);
-
-		diag_add(
+	if (!guarantee_parse(key, ret_g))
+		return diag_add(
 			l->d, DIAG_ERROR, lang_word_place(s, w),
-			near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			     : "fs.read fs.write fs.metadata net dns ipc proc.see proc.signal exec "
-			       "syscall res.memory res.cpu res.pids res.disk res.time res.output "
-			       "cred audit",
+			diag_suggest(l->a, key, names,
+				     "fs.read fs.write fs.metadata net dns ipc proc.see "
+				     "proc.signal exec syscall res.memory res.cpu res.pids "
+				     "res.disk res.time res.output cred audit"),
 			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
-		return false;
-	}
 	if (value.n == 0) {
 		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
 			 arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
 			 "\"" SV_FMT "\" needs a level", SV_ARG(key));
 		return false;
 	}
-	if (!level_parse(value, ret_l)) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			 "exact, stricter, partial or none", "unknown level \"" SV_FMT "\"",
-			 SV_ARG(value));
-		return false;
-	}
+	if (!level_parse(value, ret_l))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
+				"exact, stricter, partial or none", "unknown level \"" SV_FMT "\"",
+				SV_ARG(value));
 	return true;
 }
 

@@ -64,16 +64,6 @@ struct place lang_stmt_place(const struct stmt *s)
 			       last->col + (uint32_t)last->raw.n - s->w[0].col };
 }
 
-/* Returns "did you mean X", or @otherwise if no element of @list is similar. */
-static const char *suggest(struct parser *p, struct sv word, const char *const *list,
-			   const char *otherwise)
-{
-	const char *near = diag_nearest(word, list);
-	const char *hint = near ? arena_fmt(p->d->arena, "did you mean \"%s\"?", near) : NULL;
-
-	return hint ? hint : otherwise;
-}
-
 static bool effect_find(struct sv word, enum policy_effect *ret)
 {
 	for (size_t i = 0; effect_names[i]; i++)
@@ -108,13 +98,11 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		return true;
 	}
 	names[n] = NULL;
-	if (w->text.n == 0) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
-			 "nothing behind the last semicolon");
-		return false;
-	}
+	if (w->text.n == 0)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
+				"nothing behind the last semicolon");
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 suggest(p, key, names,
+		 diag_suggest(p->d->arena, key, names,
 			 n ? "one object per rule; qualifiers are key=value"
 			   : "one object per rule"),
 		 "\"%s\" does not take \"" SV_FMT "\"", s->verb->name, SV_ARG(key));
@@ -132,27 +120,23 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 
 		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]),
 			 token ? "in a file, write the verb and the object as two words"
-			       : suggest(p, w[0].text, policy_verb_names(),
+			       : diag_suggest(p->d->arena, w[0].text, policy_verb_names(),
 					 "verbs: read write put exec net listen unix git device "
 					 "kernel tool agent shell"),
 			 "unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
 		return false;
 	}
-	if (n < 2) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]), NULL, "\"%s\" needs %s",
-			 s->verb->name, s->verb->object);
-		return false;
-	}
+	if (n < 2)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]), NULL,
+				"\"%s\" needs %s", s->verb->name, s->verb->object);
 	s->object = w[1];
 	if (sv_starts(s->object.text, SV("?"))) {
 		s->optional = true;
 		s->object.text = sv_skip(s->object.text, 1);
 	}
-	if (s->object.text.n == 0) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[1]), NULL, "\"%s\" needs %s",
-			 s->verb->name, s->verb->object);
-		return false;
-	}
+	if (s->object.text.n == 0)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[1]), NULL,
+				"\"%s\" needs %s", s->verb->name, s->verb->object);
 	quals = arena_array(p->d->arena, struct qual, n);
 	if (!quals)
 		return false;
@@ -160,11 +144,10 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 		if (!parse_qual(p, s, &w[i], &quals[i - 2]))
 			return false;
 		for (size_t j = 0; j + 2 < i; j++)
-			if (quals[j].id == quals[i - 2].id) {
-				diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[i]), NULL,
-					 "\"%s\" is given twice", lang_qual_name(quals[j].id));
-				return false;
-			}
+			if (quals[j].id == quals[i - 2].id)
+				return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[i]), NULL,
+						"\"%s\" is given twice",
+						lang_qual_name(quals[j].id));
 	}
 	s->quals = quals;
 	s->quals_n = n - 2;
@@ -175,12 +158,11 @@ static bool parse_rule(struct parser *p, struct stmt *s, size_t from)
 {
 	const struct word *w = &s->w[from];
 
-	if (!effect_find(w->text, &s->effect)) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-			 suggest(p, w->text, effect_names, "allow, ask or deny"),
-			 "expected allow, ask or deny");
-		return false;
-	}
+	if (!effect_find(w->text, &s->effect))
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
+				diag_suggest(p->d->arena, w->text, effect_names,
+					     "allow, ask or deny"),
+				"expected allow, ask or deny");
 	return parse_rule_words(p, s, w + 1, s->n - from - 1);
 }
 
@@ -190,17 +172,13 @@ static bool check_place(struct parser *p, const struct keyword *k, struct stmt *
 		p->in_agent = k->kind == STMT_AGENT;
 		return true;
 	}
-	if (!p->in_agent) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
-			 "only what belongs to an agent block is indented",
-			 "unexpected indentation");
-		return false;
-	}
-	if (!k->in_agent) {
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]), NULL,
-			 "\"%s\" cannot stand in an agent block", k->name);
-		return false;
-	}
+	if (!p->in_agent)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
+				"only what belongs to an agent block is indented",
+				"unexpected indentation");
+	if (!k->in_agent)
+		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]), NULL,
+				"\"%s\" cannot stand in an agent block", k->name);
 	s->inner = true;
 	return true;
 }
@@ -213,7 +191,7 @@ static const struct keyword *find_keyword(struct parser *p, const struct stmt *s
 		if (sv_is(w->text, keywords[i].name))
 			return &keywords[i];
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 suggest(p, w->text, keyword_names,
+		 diag_suggest(p->d->arena, w->text, keyword_names,
 			 lang_verb_find(w->text)
 				 ? "say who decides first: allow, ask or deny"
 				 : "statements begin with version use allow ask deny open "
@@ -232,11 +210,9 @@ static bool check_escapes(struct parser *p, const struct stmt *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (sv_find(s->w[i].text, 0) != SIZE_MAX && s->kind != STMT_USE &&
-		    !(path && s->w[i].col == s->object.col)) {
-			diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[i]), NULL,
-				 "\\* stands for a star in a path, not here");
-			return false;
-		}
+		    !(path && s->w[i].col == s->object.col))
+			return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[i]), NULL,
+					"\\* stands for a star in a path, not here");
 	return true;
 }
 

@@ -180,9 +180,6 @@ const struct protect_name *policy_protects(const struct policy *p, struct sv wor
 					   const struct policy_question *q,
 					   const struct cap_verdict *v);
 
-/* Directories that each session gets empty and private; NULL-terminated. */
-extern const char *const policy_private_dirs[];
-
 /* --- profiles shipped with writ --- */
 
 struct policy_profile {

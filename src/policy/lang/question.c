@@ -3,12 +3,13 @@
 
 #include "base/banned.h"
 
-const char *const policy_private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
+/* Directories that each session gets empty and private. */
+static const char *const private_dirs[] = { "/tmp", "/var/tmp", "/dev/shm", NULL };
 
 static bool in_private_dir(struct sv path)
 {
-	for (size_t i = 0; policy_private_dirs[i]; i++)
-		if (sv_below(path, sv_from(policy_private_dirs[i])))
+	for (size_t i = 0; private_dirs[i]; i++)
+		if (sv_below(path, sv_from(private_dirs[i])))
 			return true;
 	return false;
 }

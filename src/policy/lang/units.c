@@ -142,22 +142,17 @@ bool lower_limit(struct lower *l, const struct stmt *s)
 	if (sv_is(key->text, "time")) {
 		limit = LIMIT_COMMAND;
 	} else if (!cap_limit_parse(key->text, &limit)) {
-		const char *near = diag_nearest(key->text, limit_words);
-
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, key),
-			 near ? arena_fmt(l->a, "did you mean \"%s\"?", near)
-			      : "memory cpu pids disk files command session idle output up down "
-				"requests",
-			 "unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
-		return false;
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, key),
+				diag_suggest(l->a, key->text, limit_words,
+					     "memory cpu pids disk files command session idle "
+					     "output up down requests"),
+				"unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
 	}
-	if (!limit_value(limit_units[limit].unit, s->w[2].text, &v)) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[2]),
-			 arena_fmt(l->a, "for example: %s", limit_units[limit].example),
-			 "\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
-			 cap_limit_name(limit));
-		return false;
-	}
+	if (!limit_value(limit_units[limit].unit, s->w[2].text, &v))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[2]),
+				arena_fmt(l->a, "for example: %s", limit_units[limit].example),
+				"\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
+				cap_limit_name(limit));
 	/*
 	 * If several files set the same limit, the smallest value applies, in any order of the
 	 * files.

@@ -6,7 +6,7 @@
 
 /* The parser, the test of docs/language.md and shell completion read this table. */
 /* clang-format off */
-const struct verb policy_verbs[] = {
+static const struct verb verbs[] = {
 	{ "read",   VERB_READ,   0, "a path" },
 	{ "write",  VERB_WRITE,  0, "a path" },
 	{ "put",    VERB_PUT,    0, "a path" },
@@ -36,7 +36,7 @@ _Static_assert(ARRAY_LEN(qual_names) == QUAL_COUNT_ALL, "every qualifier has a n
 
 const struct verb *lang_verb_find(struct sv name)
 {
-	for (const struct verb *v = policy_verbs; v->name; v++)
+	for (const struct verb *v = verbs; v->name; v++)
 		if (sv_is(name, v->name))
 			return v;
 	return NULL;
@@ -53,6 +53,6 @@ const char *const *policy_verb_names(void)
 					     "listen", "unix",	"git",	 "device", "kernel",
 					     "tool",   "agent", "shell", NULL };
 
-	_Static_assert(ARRAY_LEN(names) == ARRAY_LEN(policy_verbs), "one list of verbs");
+	_Static_assert(ARRAY_LEN(names) == ARRAY_LEN(verbs), "one list of verbs");
 	return names;
 }

@@ -99,6 +99,9 @@ printf_like(4, 5) void lint_report(struct check *c, enum rule_id r, const struct
 
 /* Prints the message of a finding as "Title: detail". */
 void lint_message(const struct lint_finding *f, struct buf *b);
+/* Print a member of a JSON object, and the names of guarantees, bits of @set, as a JSON array. */
+void lint_put_member(struct buf *b, const char *key, const char *value);
+void lint_put_guarantees(struct buf *b, uint32_t set);
 
 /* Entry points of the formats. Each entry point walks the whole file. */
 void lint_docker(struct check *c);
@@ -141,12 +144,9 @@ bool lint_host_path_check(struct check *c, const struct node *at, struct sv path
 
 /* Checks an entry of an egress allowlist, or the address of a server (hosts.c). */
 void lint_host_check(struct check *c, const struct node *at, struct sv entry);
-/* returns the host of @url, without scheme, user, port and path */
-struct sv lint_host_of(struct sv url);
 
 /* --- secret.c --- */
 bool lint_secret_name(struct sv name);	 /* OPENAI_API_KEY, but not MAX_TOKENS */
-bool lint_secret_value(struct sv value); /* is @value in a known key format, or of high entropy? */
 /* Appends @line to @b with possible secrets replaced by stars. */
 void lint_secret_mask(struct sv line, struct buf *b);
 /* Checks an environment variable and its value. */

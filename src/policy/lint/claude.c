@@ -140,9 +140,7 @@ static bool is_confined(const struct node *command)
 /* Checks the hooks of Claude Code: { EVENT: [ { matcher, hooks: [ { type, command } ] } ] }. */
 static void check_hooks(struct check *c, const struct node *hooks, bool sandboxed)
 {
-	if (!hooks || hooks->kind != NODE_MAP)
-		return;
-	for (const struct node *event = hooks->first; event; event = event->next)
+	for (const struct node *event = lint_members(hooks); event; event = event->next)
 		for (const struct node *m = lint_first(event); m; m = lint_next(event, m)) {
 			const struct node *list = lint_get(m, "hooks");
 
@@ -215,7 +213,6 @@ void lint_claude(struct check *c, const struct node *root)
 	check_hooks(c, lint_get(root, "hooks"), on);
 	lint_command(c, lint_at(root, "statusLine.command"));
 	lint_command(c, lint_get(root, "apiKeyHelper"));
-	if (env && env->kind == NODE_MAP)
-		for (const struct node *i = env->first; i; i = i->next)
-			lint_env(c, i, i->key, lint_text(i));
+	for (const struct node *i = lint_members(env); i; i = i->next)
+		lint_env(c, i, i->key, lint_text(i));
 }

@@ -19,16 +19,10 @@ static const char *const wrappers[] = { "sudo",	   "env",  "exec",  "nohup", "ti
 					"!",	   "{",	   "xargs", "doas",  NULL };
 
 static const char *const bypass[] = {
-	"--dangerously-skip-permissions",
-	"--allow-dangerously-skip-permissions",
-	"--dangerously-bypass-approvals-and-sandbox",
-	"--yolo",
-	"--allow-all-tools",
-	"--trust-all-tools",
-	"--yes-always",
-	"--approval-mode=yolo",
-	"--permission-mode=bypassPermissions",
-	NULL,
+	"--dangerously-skip-permissions", "--allow-dangerously-skip-permissions",
+	"--dangerously-bypass-approvals-and-sandbox", "--yolo", "--allow-all-tools",
+	"--trust-all-tools", "--yes-always", "--approval-mode=yolo",
+	"--permission-mode=bypassPermissions", NULL,
 };
 
 static void check_simples(struct check *c, const struct simples *all, unsigned depth);

@@ -41,9 +41,7 @@ static const struct node *find_at(const struct service *s, const char *dotted)
 
 static const struct node *child(const struct node *map, struct sv key)
 {
-	if (!map || map->kind != NODE_MAP)
-		return NULL;
-	for (const struct node *i = map->first; i; i = i->next)
+	for (const struct node *i = lint_members(map); i; i = i->next)
 		if (sv_eq(i->key, key))
 			return i;
 	return NULL;
@@ -129,7 +127,7 @@ static void add_list(struct check *c, struct container_items *items, const struc
 		const struct node *n = i->kind == NODE_MAP ? lint_get(i, "source") : i;
 
 		if (n && n->kind == NODE_SCALAR)
-			(void)lint_container_add(c, items, n, lint_default(n->text));
+			lint_container_add(c, items, n, lint_default(n->text));
 	}
 }
 

@@ -8,28 +8,10 @@ static const char *const escape_caps[] = {
 };
 
 static const char *const risky_caps[] = {
-	"net_admin",
-	"net_raw",
-	"net_broadcast",
-	"mknod",
-	"syslog",
-	"sys_time",
-	"sys_resource",
-	"sys_nice",
-	"sys_pacct",
-	"sys_tty_config",
-	"linux_immutable",
-	"audit_control",
-	"audit_read",
-	"block_suspend",
-	"wake_alarm",
-	"ipc_owner",
-	"ipc_lock",
-	"lease",
-	"checkpoint_restore",
-	"dac_override",
-	"setfcap",
-	NULL,
+	"net_admin", "net_raw", "net_broadcast", "mknod", "syslog", "sys_time", "sys_resource",
+	"sys_nice", "sys_pacct", "sys_tty_config", "linux_immutable", "audit_control", "audit_read",
+	"block_suspend", "wake_alarm", "ipc_owner", "ipc_lock", "lease", "checkpoint_restore",
+	"dac_override", "setfcap", NULL,
 };
 
 static const char *const device_prefixes[] = {
@@ -271,17 +253,15 @@ bool lint_container_is_agent(const struct container *b)
 	       any_agent_name(b->command);
 }
 
-bool lint_container_add(struct check *c, struct container_items *items, const struct node *at,
+void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text)
 {
-	struct container_item *i = vec_push(c->arena, items);
+	struct container_item *slot = vec_push(c->arena, items);
 
-	if (!i) {
+	if (slot)
+		*slot = (struct container_item){ at, text };
+	else
 		lint_fail(c, WRIT_E_NOMEM, "out of memory");
-		return false;
-	}
-	*i = (struct container_item){ at, text };
-	return true;
 }
 
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m)

@@ -79,7 +79,7 @@ bool lint_container_controls_host(const struct container *b);
 bool lint_container_is_agent(const struct container *b);
 bool lint_container_no_new_privs(const struct container *b);
 
-bool lint_container_add(struct check *c, struct container_items *items, const struct node *at,
+void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text);
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m);
 void lint_container_env(struct check *c, struct container *b, struct container_env e);

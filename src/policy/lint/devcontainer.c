@@ -17,9 +17,7 @@ static const char *const auto_approve[] = {
 
 static void add_envs(struct check *c, struct container *b, const struct node *env)
 {
-	if (!env || env->kind != NODE_MAP)
-		return;
-	for (const struct node *i = env->first; i; i = i->next)
+	for (const struct node *i = lint_members(env); i; i = i->next)
 		if (i->kind == NODE_SCALAR)
 			lint_container_env(c, b,
 					   (struct container_env){
@@ -50,7 +48,7 @@ static void add_list(struct check *c, struct container_items *items, const struc
 {
 	for (const struct node *i = lint_first(list); i; i = lint_next(list, i))
 		if (i->kind == NODE_SCALAR)
-			(void)lint_container_add(c, items, i, i->text);
+			lint_container_add(c, items, i, i->text);
 }
 
 static void add_run_args(struct check *c, struct container *b, const struct node *args)
@@ -72,9 +70,7 @@ static void add_run_args(struct check *c, struct container *b, const struct node
 /* Checks features, which can bring the engine's socket or require privileges. */
 static void check_features(struct check *c, const struct node *features)
 {
-	if (!features || features->kind != NODE_MAP)
-		return;
-	for (const struct node *f = features->first; f; f = f->next) {
+	for (const struct node *f = lint_members(features); f; f = f->next) {
 		if (lint_has(f->key, "docker-outside-of-docker") ||
 		    lint_has(f->key, "docker-from-docker"))
 			lint_found(c, R_DOCKER_SOCKET, lint_key(c, f), f->key);
@@ -115,9 +111,7 @@ static void check_editor(struct check *c, const struct node *root)
 
 static void check_build(struct check *c, const struct node *args)
 {
-	if (!args || args->kind != NODE_MAP)
-		return;
-	for (const struct node *i = args->first; i; i = i->next) {
+	for (const struct node *i = lint_members(args); i; i = i->next) {
 		if (lint_secret_name(i->key) && lint_is_reference(lint_text(i)))
 			lint_found(c, R_SECRET_BUILD_ARG, i, i->key);
 		else

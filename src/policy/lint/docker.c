@@ -8,10 +8,9 @@
 /* Length limit of a docker command: a longer text is not a command line that a user typed. */
 enum { COMMAND_BYTES = 16 * 1024 };
 
+/* Kinds below O_FLAG take a value. */
 enum option_kind {
 	O_OTHER = 0, /* the option takes a value that no rule uses */
-	O_FLAG,	     /* the option takes no value */
-	O_PRIVILEGED,
 	O_NAMESPACE,
 	O_CAP_ADD,
 	O_CAP_DROP,
@@ -20,8 +19,6 @@ enum option_kind {
 	O_MOUNT,
 	O_DEVICE,
 	O_ENV,
-	O_ENV_HOST,
-	O_API_SOCKET,
 	O_USER,
 	O_MEMORY,
 	O_CPU,
@@ -29,10 +26,14 @@ enum option_kind {
 	O_ULIMIT,
 	O_NAME,
 	O_RESTART,
+	O_ENTRYPOINT,
+	O_FLAG, /* the option takes no value, and no rule uses it */
+	O_PRIVILEGED,
+	O_ENV_HOST,
+	O_API_SOCKET,
 	O_DETACH,
 	O_RM,
 	O_READ_ONLY,
-	O_ENTRYPOINT,
 };
 
 /*
@@ -45,88 +46,30 @@ static const struct option {
 	enum option_kind what;
 	enum container_ns ns; /* namespace that an O_NAMESPACE option sets */
 } options[] = {
-	{ "privileged", 0, O_PRIVILEGED },
-	{ "network", 0, O_NAMESPACE, NS_NETWORK },
-	{ "net", 0, O_NAMESPACE, NS_NETWORK },
-	{ "pid", 0, O_NAMESPACE, NS_PID },
-	{ "ipc", 0, O_NAMESPACE, NS_IPC },
-	{ "uts", 0, O_NAMESPACE, NS_UTS },
-	{ "userns", 0, O_NAMESPACE, NS_USER },
-	{ "cgroupns", 0, O_NAMESPACE, NS_CGROUP },
-	{ "cap-add", 0, O_CAP_ADD },
-	{ "cap-drop", 0, O_CAP_DROP },
-	{ "security-opt", 0, O_SECURITY_OPT },
-	{ "volume", 'v', O_VOLUME },
-	{ "mount", 0, O_MOUNT },
-	{ "device", 0, O_DEVICE },
-	{ "env", 'e', O_ENV },
-	{ "env-host", 0, O_ENV_HOST },
-	{ "use-api-socket", 0, O_API_SOCKET },
-	{ "user", 'u', O_USER },
-	{ "memory", 'm', O_MEMORY },
-	{ "cpus", 0, O_CPU },
-	{ "cpu-quota", 0, O_CPU },
-	{ "cpuset-cpus", 0, O_CPU },
-	{ "pids-limit", 0, O_PIDS },
-	{ "ulimit", 0, O_ULIMIT },
-	{ "name", 0, O_NAME },
-	{ "restart", 0, O_RESTART },
-	{ "detach", 'd', O_DETACH },
-	{ "rm", 0, O_RM },
-	{ "read-only", 0, O_READ_ONLY },
-	{ "entrypoint", 0, O_ENTRYPOINT },
-	{ "interactive", 'i', O_FLAG },
-	{ "tty", 't', O_FLAG },
-	{ "init", 0, O_FLAG },
-	{ "help", 0, O_FLAG },
-	{ "quiet", 'q', O_FLAG },
-	{ "publish-all", 'P', O_FLAG },
-	{ "sig-proxy", 0, O_FLAG },
-	{ "oom-kill-disable", 0, O_FLAG },
-	{ "no-healthcheck", 0, O_FLAG },
-	{ "disable-content-trust", 0, O_FLAG },
-	{ "http-proxy", 0, O_FLAG },
-	{ "no-hosts", 0, O_FLAG },
-	{ "no-hostname", 0, O_FLAG },
-	{ "passwd", 0, O_FLAG },
-	{ "replace", 0, O_FLAG },
-	{ "rmi", 0, O_FLAG },
-	{ "rootfs", 0, O_FLAG },
-	{ "read-only-tmpfs", 0, O_FLAG },
-	{ "tls-verify", 0, O_FLAG },
+	{ "privileged", 0, O_PRIVILEGED }, { "network", 0, O_NAMESPACE, NS_NETWORK },
+	{ "net", 0, O_NAMESPACE, NS_NETWORK }, { "pid", 0, O_NAMESPACE, NS_PID },
+	{ "ipc", 0, O_NAMESPACE, NS_IPC }, { "uts", 0, O_NAMESPACE, NS_UTS },
+	{ "userns", 0, O_NAMESPACE, NS_USER }, { "cgroupns", 0, O_NAMESPACE, NS_CGROUP },
+	{ "cap-add", 0, O_CAP_ADD }, { "cap-drop", 0, O_CAP_DROP },
+	{ "security-opt", 0, O_SECURITY_OPT }, { "volume", 'v', O_VOLUME }, { "mount", 0, O_MOUNT },
+	{ "device", 0, O_DEVICE }, { "env", 'e', O_ENV }, { "env-host", 0, O_ENV_HOST },
+	{ "use-api-socket", 0, O_API_SOCKET }, { "user", 'u', O_USER }, { "memory", 'm', O_MEMORY },
+	{ "cpus", 0, O_CPU }, { "cpu-quota", 0, O_CPU }, { "cpuset-cpus", 0, O_CPU },
+	{ "pids-limit", 0, O_PIDS }, { "ulimit", 0, O_ULIMIT }, { "name", 0, O_NAME },
+	{ "restart", 0, O_RESTART }, { "detach", 'd', O_DETACH }, { "rm", 0, O_RM },
+	{ "read-only", 0, O_READ_ONLY }, { "entrypoint", 0, O_ENTRYPOINT },
+	{ "interactive", 'i', O_FLAG }, { "tty", 't', O_FLAG }, { "init", 0, O_FLAG },
+	{ "help", 0, O_FLAG }, { "quiet", 'q', O_FLAG }, { "publish-all", 'P', O_FLAG },
+	{ "sig-proxy", 0, O_FLAG }, { "oom-kill-disable", 0, O_FLAG },
+	{ "no-healthcheck", 0, O_FLAG }, { "disable-content-trust", 0, O_FLAG },
+	{ "http-proxy", 0, O_FLAG }, { "no-hosts", 0, O_FLAG }, { "no-hostname", 0, O_FLAG },
+	{ "passwd", 0, O_FLAG }, { "replace", 0, O_FLAG }, { "rmi", 0, O_FLAG },
+	{ "rootfs", 0, O_FLAG }, { "read-only-tmpfs", 0, O_FLAG }, { "tls-verify", 0, O_FLAG },
 };
 
 static bool takes_value(enum option_kind w)
 {
-	switch (w) {
-	case O_FLAG:
-	case O_PRIVILEGED:
-	case O_ENV_HOST:
-	case O_API_SOCKET:
-	case O_DETACH:
-	case O_RM:
-	case O_READ_ONLY:
-		return false;
-	case O_OTHER:
-	case O_NAMESPACE:
-	case O_CAP_ADD:
-	case O_CAP_DROP:
-	case O_SECURITY_OPT:
-	case O_VOLUME:
-	case O_MOUNT:
-	case O_DEVICE:
-	case O_ENV:
-	case O_USER:
-	case O_MEMORY:
-	case O_CPU:
-	case O_PIDS:
-	case O_ULIMIT:
-	case O_NAME:
-	case O_RESTART:
-	case O_ENTRYPOINT:
-		return true;
-	}
-	return true;
+	return w < O_FLAG;
 }
 
 static const struct option unknown = { .what = O_OTHER };
@@ -207,13 +150,13 @@ static void set_option(struct check *c, struct container *b, const struct option
 		break;
 	case O_CAP_ADD:
 		while (value.n) /* podman accepts a list of values */
-			(void)lint_container_add(c, &b->caps, at, sv_cut(&value, ','));
+			lint_container_add(c, &b->caps, at, sv_cut(&value, ','));
 		break;
 	case O_CAP_DROP:
 		b->caps_dropped = b->caps_dropped || lint_eq(value, "all");
 		break;
 	case O_SECURITY_OPT:
-		(void)lint_container_add(c, &b->secopts, at, value);
+		lint_container_add(c, &b->secopts, at, value);
 		break;
 	case O_VOLUME:
 		lint_container_volume(c, b, at, value);
@@ -222,7 +165,7 @@ static void set_option(struct check *c, struct container *b, const struct option
 		lint_container_mount_spec(c, b, at, value);
 		break;
 	case O_DEVICE:
-		(void)lint_container_add(c, &b->devices, at, value);
+		lint_container_add(c, &b->devices, at, value);
 		break;
 	case O_ENV:
 		lint_container_env_spec(c, b, at, value);

@@ -19,20 +19,13 @@ static const struct host {
 	enum reach reach;
 	const char *what;
 } hosts[] = {
-	{ "pastebin.com", WHOLE, "paste site" },
-	{ "hastebin.com", WHOLE, "paste site" },
-	{ "paste.ee", WHOLE, "paste site" },
-	{ "dpaste.com", WHOLE, "paste site" },
-	{ "dpaste.org", WHOLE, "paste site" },
-	{ "rentry.co", WHOLE, "paste site" },
-	{ "ix.io", WHOLE, "paste site" },
-	{ "sprunge.us", WHOLE, "paste site" },
-	{ "termbin.com", WHOLE, "paste site" },
-	{ "paste.rs", WHOLE, "paste site" },
-	{ "0x0.st", WHOLE, "paste site" },
-	{ "controlc.com", WHOLE, "paste site" },
-	{ "ghostbin.com", WHOLE, "paste site" },
-	{ "gist.github.com", EXACT, "paste site" },
+	{ "pastebin.com", WHOLE, "paste site" }, { "hastebin.com", WHOLE, "paste site" },
+	{ "paste.ee", WHOLE, "paste site" }, { "dpaste.com", WHOLE, "paste site" },
+	{ "dpaste.org", WHOLE, "paste site" }, { "rentry.co", WHOLE, "paste site" },
+	{ "ix.io", WHOLE, "paste site" }, { "sprunge.us", WHOLE, "paste site" },
+	{ "termbin.com", WHOLE, "paste site" }, { "paste.rs", WHOLE, "paste site" },
+	{ "0x0.st", WHOLE, "paste site" }, { "controlc.com", WHOLE, "paste site" },
+	{ "ghostbin.com", WHOLE, "paste site" }, { "gist.github.com", EXACT, "paste site" },
 	{ "gist.githubusercontent.com", EXACT, "paste site" },
 	{ "webhook.site", WHOLE, "request collector" },
 	{ "requestbin.com", WHOLE, "request collector" },
@@ -45,38 +38,22 @@ static const struct host {
 	{ "interact.sh", WHOLE, "request collector" },
 	{ "oast.fun", WHOLE, "request collector" },
 	{ "canarytokens.com", WHOLE, "request collector" },
-	{ "httpbin.org", WHOLE, "request collector" },
-	{ "ngrok.io", WHOLE, "tunnel" },
-	{ "ngrok.app", WHOLE, "tunnel" },
-	{ "ngrok.dev", WHOLE, "tunnel" },
-	{ "ngrok-free.app", WHOLE, "tunnel" },
-	{ "ngrok-free.dev", WHOLE, "tunnel" },
-	{ "trycloudflare.com", WHOLE, "tunnel" },
-	{ "loca.lt", WHOLE, "tunnel" },
-	{ "localtunnel.me", WHOLE, "tunnel" },
-	{ "serveo.net", WHOLE, "tunnel" },
-	{ "localhost.run", WHOLE, "tunnel" },
-	{ "lhr.life", WHOLE, "tunnel" },
-	{ "bore.pub", WHOLE, "tunnel" },
-	{ "devtunnels.ms", WHOLE, "tunnel" },
-	{ "transfer.sh", WHOLE, "file drop" },
-	{ "file.io", WHOLE, "file drop" },
-	{ "gofile.io", WHOLE, "file drop" },
-	{ "catbox.moe", WHOLE, "file drop" },
-	{ "tmpfiles.org", WHOLE, "file drop" },
-	{ "wetransfer.com", WHOLE, "file drop" },
-	{ "anonfiles.com", WHOLE, "file drop" },
-	{ "mega.nz", WHOLE, "file drop" },
-	{ "dropbox.com", WHOLE, "file drop" },
-	{ "dropboxapi.com", WHOLE, "file drop" },
-	{ "drive.google.com", EXACT, "file drop" },
-	{ "discord.com", WHOLE, "chat webhook" },
-	{ "discordapp.com", WHOLE, "chat webhook" },
-	{ "hooks.slack.com", EXACT, "chat webhook" },
-	{ "api.telegram.org", EXACT, "chat bot" },
-	{ "t.me", EXACT, "chat bot" },
-	{ "ntfy.sh", WHOLE, "message relay" },
-	{ "pushover.net", WHOLE, "message relay" },
+	{ "httpbin.org", WHOLE, "request collector" }, { "ngrok.io", WHOLE, "tunnel" },
+	{ "ngrok.app", WHOLE, "tunnel" }, { "ngrok.dev", WHOLE, "tunnel" },
+	{ "ngrok-free.app", WHOLE, "tunnel" }, { "ngrok-free.dev", WHOLE, "tunnel" },
+	{ "trycloudflare.com", WHOLE, "tunnel" }, { "loca.lt", WHOLE, "tunnel" },
+	{ "localtunnel.me", WHOLE, "tunnel" }, { "serveo.net", WHOLE, "tunnel" },
+	{ "localhost.run", WHOLE, "tunnel" }, { "lhr.life", WHOLE, "tunnel" },
+	{ "bore.pub", WHOLE, "tunnel" }, { "devtunnels.ms", WHOLE, "tunnel" },
+	{ "transfer.sh", WHOLE, "file drop" }, { "file.io", WHOLE, "file drop" },
+	{ "gofile.io", WHOLE, "file drop" }, { "catbox.moe", WHOLE, "file drop" },
+	{ "tmpfiles.org", WHOLE, "file drop" }, { "wetransfer.com", WHOLE, "file drop" },
+	{ "anonfiles.com", WHOLE, "file drop" }, { "mega.nz", WHOLE, "file drop" },
+	{ "dropbox.com", WHOLE, "file drop" }, { "dropboxapi.com", WHOLE, "file drop" },
+	{ "drive.google.com", EXACT, "file drop" }, { "discord.com", WHOLE, "chat webhook" },
+	{ "discordapp.com", WHOLE, "chat webhook" }, { "hooks.slack.com", EXACT, "chat webhook" },
+	{ "api.telegram.org", EXACT, "chat bot" }, { "t.me", EXACT, "chat bot" },
+	{ "ntfy.sh", WHOLE, "message relay" }, { "pushover.net", WHOLE, "message relay" },
 	{ "hooks.zapier.com", EXACT, "webhook relay" },
 	{ "maker.ifttt.com", EXACT, "webhook relay" },
 	{ "wikipedia.org", WHOLE, "wiki anyone can edit" },
@@ -106,16 +83,11 @@ static const struct host {
 	{ "backblazeb2.com", SHARED, "shared object storage" },
 	{ "supabase.co", SHARED, "shared hosting" },
 	{ "firebaseio.com", SHARED, "shared hosting" },
-	{ "web.app", SHARED, "shared hosting" },
-	{ "workers.dev", SHARED, "shared hosting" },
-	{ "pages.dev", SHARED, "shared hosting" },
-	{ "vercel.app", SHARED, "shared hosting" },
-	{ "netlify.app", SHARED, "shared hosting" },
-	{ "herokuapp.com", SHARED, "shared hosting" },
-	{ "onrender.com", SHARED, "shared hosting" },
-	{ "fly.dev", SHARED, "shared hosting" },
-	{ "railway.app", SHARED, "shared hosting" },
-	{ "replit.app", SHARED, "shared hosting" },
+	{ "web.app", SHARED, "shared hosting" }, { "workers.dev", SHARED, "shared hosting" },
+	{ "pages.dev", SHARED, "shared hosting" }, { "vercel.app", SHARED, "shared hosting" },
+	{ "netlify.app", SHARED, "shared hosting" }, { "herokuapp.com", SHARED, "shared hosting" },
+	{ "onrender.com", SHARED, "shared hosting" }, { "fly.dev", SHARED, "shared hosting" },
+	{ "railway.app", SHARED, "shared hosting" }, { "replit.app", SHARED, "shared hosting" },
 	{ "azurewebsites.net", SHARED, "shared hosting" },
 	{ "run.app", SHARED, "shared hosting" },
 	{ "github.io", SHARED, "shared hosting" },
@@ -132,7 +104,8 @@ static const char *const suffixes[] = {
 	"co.nz", "com.mx", "co.za",  "com.tr", "com.tw", "com.sg", NULL,
 };
 
-struct sv lint_host_of(struct sv url)
+/* Returns the host of @url, without scheme, user, port and path. */
+static struct sv host_of(struct sv url)
 {
 	size_t i;
 
@@ -218,7 +191,7 @@ const char *lint_exfiltration_host(struct sv name, bool wildcard)
 
 void lint_host_check(struct check *c, const struct node *at, struct sv entry)
 {
-	const struct sv host = lint_host_of(sv_trim(entry));
+	const struct sv host = host_of(sv_trim(entry));
 	struct sv base = host;
 	const struct host *hit;
 	bool wildcard = false;

@@ -5,26 +5,9 @@
 bool lint_agent_name(struct sv s)
 {
 	static const char *const words[] = {
-		"agent",
-		"claude",
-		"codex",
-		"gemini",
-		"aider",
-		"opencode",
-		"goose",
-		"openhands",
-		"copilot",
-		"cursor",
-		"devin",
-		"swe-",
-		"gpt",
-		"langchain",
-		"crewai",
-		"assistant",
-		"code-interpreter",
-		"sandbox",
-		"llm",
-		"mcp",
+		"agent", "claude", "codex", "gemini", "aider", "opencode", "goose", "openhands",
+		"copilot", "cursor", "devin", "swe-", "gpt", "langchain", "crewai", "assistant",
+		"code-interpreter", "sandbox", "llm", "mcp",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)

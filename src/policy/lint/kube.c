@@ -49,7 +49,7 @@ static void add_secopt(struct check *c, struct container *b, const struct node *
 		       const char *word)
 {
 	if (at && is)
-		(void)lint_container_add(c, &b->secopts, at, sv_from(word));
+		lint_container_add(c, &b->secopts, at, sv_from(word));
 }
 
 /* Translates Kubernetes settings into docker's security options. */
@@ -74,7 +74,7 @@ static void fill_context(struct check *c, struct container *b, const struct node
 	b->privileged = lint_true(n) ? n : NULL;
 	n = lint_at(sc, "capabilities.add");
 	for (const struct node *i = lint_first(n); i; i = lint_next(n, i))
-		(void)lint_container_add(c, &b->caps, i, lint_text(i));
+		lint_container_add(c, &b->caps, i, lint_text(i));
 	n = context(pod, container, "runAsUser");
 	b->user = (struct container_item){ n, lint_text(n) };
 	b->nonroot = lint_true(context(pod, container, "runAsNonRoot"));
@@ -164,9 +164,7 @@ static void check_annotations(struct check *c, const struct node *doc, const str
 	const struct node *meta = lint_get(pod->parent, "metadata"), *list;
 
 	list = lint_get(meta ? meta : lint_get(doc, "metadata"), "annotations");
-	if (!list || list->kind != NODE_MAP)
-		return;
-	for (const struct node *i = list->first; i; i = i->next) {
+	for (const struct node *i = lint_members(list); i; i = i->next) {
 		if (!lint_is(i, "unconfined"))
 			continue;
 		if (lint_has(i->key, "apparmor.security"))
@@ -278,9 +276,7 @@ static void check_cilium(struct check *c, const struct node *doc)
 
 static void check_data(struct check *c, const struct node *data)
 {
-	if (!data || data->kind != NODE_MAP)
-		return;
-	for (const struct node *i = data->first; i; i = i->next)
+	for (const struct node *i = lint_members(data); i; i = i->next)
 		if (i->kind == NODE_SCALAR)
 			lint_env(c, i, i->key, i->text);
 }

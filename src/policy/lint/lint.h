@@ -26,8 +26,8 @@
  *   - Rule ids are never reused: users suppress findings by id.
  *
  * Common mistakes
- *   - A new rule needs an entry in the enum, in the table of rules, and a row in the table of
- *     formats; lint_found() ignores rules that the format's column does not list.
+ *   - A new rule needs an entry in the enum and a row in the table of rules; lint_found() ignores
+ *     rules whose row does not mark the format.
  *   - Values may be references such as ${X:-v}. Use lint_default() before comparing.
  *
  * Reads:  the text of one file

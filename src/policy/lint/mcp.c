@@ -4,26 +4,10 @@
 
 /* MCP servers whose tool executes arbitrary commands. */
 static const char *const exec_servers[] = {
-	"desktop-commander",
-	"mcp-shell",
-	"shell-mcp",
-	"mcp-server-shell",
-	"server-commands",
-	"mcp-server-commands",
-	"terminal-controller",
-	"iterm-mcp",
-	"super-shell",
-	"code-runner",
-	"mcp-terminal",
-	"terminal-mcp",
-	"ssh-mcp",
-	"mcp-ssh",
-	"cli-mcp",
-	"execute-command",
-	"shell-exec",
-	"shell-server",
-	"mcp-run-command",
-	"windows-cli",
+	"desktop-commander", "mcp-shell", "shell-mcp", "mcp-server-shell", "server-commands",
+	"mcp-server-commands", "terminal-controller", "iterm-mcp", "super-shell", "code-runner",
+	"mcp-terminal", "terminal-mcp", "ssh-mcp", "mcp-ssh", "cli-mcp", "execute-command",
+	"shell-exec", "shell-server", "mcp-run-command", "windows-cli",
 };
 
 static const char *const exec_names[] = { "shell",    "bash",	     "terminal", "exec",
@@ -73,9 +57,7 @@ static void check_exec(struct check *c, const struct server *s)
 			}
 	if (lint_in(s->node->key, exec_names) && s->argv.n)
 		lint_found(c, R_UNRESTRICTED_EXEC, lint_key(c, s->node), s->node->key);
-	if (!env || env->kind != NODE_MAP)
-		return;
-	for (const struct node *i = env->first; i; i = i->next)
+	for (const struct node *i = lint_members(env); i; i = i->next)
 		if (lint_has(i->key, "allow") && lint_has(i->key, "command") &&
 		    (lint_is(i, "*") || lint_is(i, "all") || lint_is(i, ".*")))
 			lint_found(c, R_UNRESTRICTED_EXEC, i, i->key);
@@ -178,9 +160,7 @@ static void check_remote(struct check *c, const struct node *server)
 		lint_secret_word(c, url, SV(""), lint_text(url));
 		check_query(c, url, lint_text(url));
 	}
-	if (!headers || headers->kind != NODE_MAP)
-		return;
-	for (const struct node *h = headers->first; h; h = h->next) {
+	for (const struct node *h = lint_members(headers); h; h = h->next) {
 		struct sv value = lint_text(h);
 
 		if (lint_eq(sv_sub(value, 0, 7), "bearer "))
@@ -225,9 +205,8 @@ static void check_servers(struct check *c, const struct node *servers)
 		check_argv(c, &s);
 		check_remote(c, n);
 		check_approvals(c, n);
-		if (env && env->kind == NODE_MAP)
-			for (const struct node *e = env->first; e; e = e->next)
-				lint_env(c, e, e->key, lint_text(e));
+		for (const struct node *e = lint_members(env); e; e = e->next)
+			lint_env(c, e, e->key, lint_text(e));
 	}
 }
 
@@ -239,7 +218,6 @@ void lint_mcp(struct check *c, const struct node *root)
 	check_servers(c, lint_get(root, "servers"));
 	check_servers(c, lint_at(root, "mcp.servers"));
 	check_servers(c, lint_get(root, "context_servers"));
-	if (projects && projects->kind == NODE_MAP)
-		for (const struct node *p = projects->first; p && !c->failed; p = p->next)
-			check_servers(c, lint_get(p, "mcpServers"));
+	for (const struct node *p = lint_members(projects); p && !c->failed; p = p->next)
+		check_servers(c, lint_get(p, "mcpServers"));
 }

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "codec/json.h"
 #include "lint/check_priv.h"
 
@@ -183,13 +181,13 @@ void lint_print_text(const struct lint_file *file, struct buf *b)
 	buf_clear(&src.shown);
 }
 
-static void put_member(struct buf *b, const char *key, const char *value)
+void lint_put_member(struct buf *b, const char *key, const char *value)
 {
 	buf_fmt(b, "\"%s\":", key);
 	json_put_str(b, sv_from(value));
 }
 
-static void put_guarantees(struct buf *b, uint32_t set)
+void lint_put_guarantees(struct buf *b, uint32_t set)
 {
 	bool first = true;
 
@@ -209,22 +207,18 @@ static void put_finding(struct buf *b, const struct lint_finding *f)
 	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
 
 	buf_ch(b, '{');
-	put_member(b, "rule", f->rule->id);
-	buf_ch(b, ',');
-	put_member(b, "name", f->rule->name);
-	buf_ch(b, ',');
-	put_member(b, "severity", lint_severity_name(f->rule->severity));
+	lint_put_member(b, "rule", f->rule->id);
+	json_put_member(b, "name", sv_from(f->rule->name));
+	json_put_member(b, "severity", sv_from(lint_severity_name(f->rule->severity)));
 	buf_fmt(b, ",\"line\":%u,\"column\":%u,\"where\":", f->line, f->column);
 	json_put_str(b, f->where);
 	buf_str(b, ",\"message\":");
 	lint_message(f, &message);
 	json_put_str(b, buf_view(&message));
-	buf_ch(b, ',');
-	put_member(b, "why", f->rule->why);
-	buf_ch(b, ',');
-	put_member(b, "fix", f->rule->fix);
+	json_put_member(b, "why", sv_from(f->rule->why));
+	json_put_member(b, "fix", sv_from(f->rule->fix));
 	buf_str(b, ",\"endangers\":");
-	put_guarantees(b, f->rule->endangers);
+	lint_put_guarantees(b, f->rule->endangers);
 	buf_ch(b, '}');
 }
 
@@ -236,12 +230,9 @@ void lint_print_json(const struct lint_file *files, size_t n, struct buf *b)
 	for (size_t i = 0; i < n; i++) {
 		buf_str(b, i ? ",{\"file\":" : "{\"file\":");
 		json_put_str(b, files[i].name);
-		buf_ch(b, ',');
-		put_member(b, "format", lint_format_name(files[i].format));
-		if (files[i].error) {
-			buf_ch(b, ',');
-			put_member(b, "error", files[i].error);
-		}
+		json_put_member(b, "format", sv_from(lint_format_name(files[i].format)));
+		if (files[i].error)
+			json_put_member(b, "error", sv_from(files[i].error));
 		buf_str(b, ",\"findings\":[");
 		for (size_t j = 0; j < files[i].n; j++) {
 			buf_str(b, j ? ",\n" : "\n");

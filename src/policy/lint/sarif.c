@@ -27,12 +27,6 @@ static const char *level(enum lint_severity s)
 	return "note";
 }
 
-static void put_member(struct buf *b, const char *key, const char *value)
-{
-	buf_fmt(b, "\"%s\":", key);
-	json_put_str(b, sv_from(value));
-}
-
 /* Writes a file name as a URI reference and escapes reserved characters. */
 static void put_uri(struct buf *b, struct sv name)
 {
@@ -59,29 +53,20 @@ static void put_uri(struct buf *b, struct sv name)
 
 static void put_rule(struct buf *b, const struct lint_rule *r)
 {
-	bool first = true;
-
 	buf_ch(b, '{');
-	put_member(b, "id", r->id);
-	buf_ch(b, ',');
-	put_member(b, "name", r->name);
+	lint_put_member(b, "id", r->id);
+	json_put_member(b, "name", sv_from(r->name));
 	buf_str(b, ",\"shortDescription\":{");
-	put_member(b, "text", r->title);
+	lint_put_member(b, "text", r->title);
 	buf_str(b, "},\"fullDescription\":{");
-	put_member(b, "text", r->why);
+	lint_put_member(b, "text", r->why);
 	buf_str(b, "},\"help\":{");
-	put_member(b, "text", r->fix);
+	lint_put_member(b, "text", r->fix);
 	buf_str(b, "},\"defaultConfiguration\":{");
-	put_member(b, "level", level(r->severity));
-	buf_str(b, "},\"properties\":{\"endangers\":[");
-	for (unsigned g = 0; g < G_COUNT; g++) {
-		if (!(r->endangers & (1u << g)))
-			continue;
-		buf_str(b, first ? "" : ",");
-		json_put_str(b, sv_from(guarantee_name((enum guarantee)g)));
-		first = false;
-	}
-	buf_str(b, "]}}");
+	lint_put_member(b, "level", level(r->severity));
+	buf_str(b, "},\"properties\":{\"endangers\":");
+	lint_put_guarantees(b, r->endangers);
+	buf_str(b, "}}");
 }
 
 static bool is_ours(const struct lint_rule *r)
@@ -126,9 +111,8 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 	scoped_buf message = BUF_INIT(4096);
 
 	buf_ch(b, '{');
-	put_member(b, "ruleId", f->rule->id);
-	buf_ch(b, ',');
-	put_member(b, "level", level(f->rule->severity));
+	lint_put_member(b, "ruleId", f->rule->id);
+	json_put_member(b, "level", sv_from(level(f->rule->severity)));
 	buf_str(b, ",\"message\":{\"text\":");
 	lint_message(f, &message);
 	json_put_str(b, buf_view(&message));
@@ -157,7 +141,7 @@ static void put_notifications(struct buf *b, const struct lint_file *files, size
 		buf_str(b, first ? "" : ",");
 		first = false;
 		buf_str(b, "{\"level\":\"error\",\"message\":{");
-		put_member(b, "text", files[i].error);
+		lint_put_member(b, "text", files[i].error);
 		buf_str(b,
 			"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
 		put_uri(b, files[i].name);

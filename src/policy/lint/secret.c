@@ -11,46 +11,15 @@ static const struct {
 	const char *prefix;
 	size_t min;
 } issued[] = {
-	{ "sk-ant-", 20 },
-	{ "sk-proj-", 20 },
-	{ "sk-or-", 20 },
-	{ "sk-", 24 },
-	{ "sk_live_", 20 },
-	{ "rk_live_", 20 },
-	{ "sk_test_", 20 },
-	{ "ghp_", 20 },
-	{ "gho_", 20 },
-	{ "ghu_", 20 },
-	{ "ghs_", 20 },
-	{ "ghr_", 20 },
-	{ "github_pat_", 24 },
-	{ "glpat-", 20 },
-	{ "xoxb-", 20 },
-	{ "xoxp-", 20 },
-	{ "xoxa-", 20 },
-	{ "xapp-", 20 },
-	{ "AKIA", 20 },
-	{ "ASIA", 20 },
-	{ "AIza", 30 },
-	{ "ya29.", 24 },
-	{ "npm_", 24 },
-	{ "hf_", 20 },
-	{ "dckr_pat_", 20 },
-	{ "SG.", 30 },
-	{ "shpat_", 20 },
-	{ "dop_v1_", 24 },
-	{ "tvly-", 20 },
-	{ "gsk_", 24 },
-	{ "r8_", 24 },
-	{ "xai-", 24 },
-	{ "pplx-", 24 },
-	{ "lin_api_", 20 },
-	{ "AGE-SECRET-KEY-1", 30 },
-	{ "hvs.", 20 },
-	{ "whsec_", 20 },
-	{ "e2b_", 24 },
-	{ "nvapi-", 24 },
-	{ "fc-", 30 },
+	{ "sk-ant-", 20 }, { "sk-proj-", 20 }, { "sk-or-", 20 }, { "sk-", 24 }, { "sk_live_", 20 },
+	{ "rk_live_", 20 }, { "sk_test_", 20 }, { "ghp_", 20 }, { "gho_", 20 }, { "ghu_", 20 },
+	{ "ghs_", 20 }, { "ghr_", 20 }, { "github_pat_", 24 }, { "glpat-", 20 }, { "xoxb-", 20 },
+	{ "xoxp-", 20 }, { "xoxa-", 20 }, { "xapp-", 20 }, { "AKIA", 20 }, { "ASIA", 20 },
+	{ "AIza", 30 }, { "ya29.", 24 }, { "npm_", 24 }, { "hf_", 20 }, { "dckr_pat_", 20 },
+	{ "SG.", 30 }, { "shpat_", 20 }, { "dop_v1_", 24 }, { "tvly-", 20 }, { "gsk_", 24 },
+	{ "r8_", 24 }, { "xai-", 24 }, { "pplx-", 24 }, { "lin_api_", 20 },
+	{ "AGE-SECRET-KEY-1", 30 }, { "hvs.", 20 }, { "whsec_", 20 }, { "e2b_", 24 },
+	{ "nvapi-", 24 }, { "fc-", 30 },
 };
 
 static const char *const placeholders[] = {
@@ -214,7 +183,8 @@ static struct sv url_password(struct sv v)
 	return sv_sub(v, colon + 1, at - colon - 1);
 }
 
-bool lint_secret_value(struct sv value)
+/* Is @value in a known key format, or of high entropy? */
+static bool is_secret_value(struct sv value)
 {
 	struct sv v = sv_trim(value);
 
@@ -278,7 +248,7 @@ void lint_env(struct check *c, const struct node *at, struct sv name, struct sv 
 		lint_env_passed(c, at, name);
 		return;
 	}
-	if ((lint_secret_name(name) && is_literal(v)) || lint_secret_value(v))
+	if ((lint_secret_name(name) && is_literal(v)) || is_secret_value(v))
 		lint_report(c, R_SECRET_LITERAL, at, SV_FMT ", %zu bytes", SV_ARG(name), v.n);
 }
 
@@ -302,7 +272,7 @@ void lint_secret_word(struct check *c, const struct node *at, struct sv before, 
 	}
 	if (lint_has(word, "bearer "))
 		value = sv_trim(sv_skip(word, sv_rfind(word, ' ')));
-	if (lint_secret_value(value) || lint_secret_value(word))
+	if (is_secret_value(value) || is_secret_value(word))
 		lint_found(c, R_SECRET_LITERAL, at, SV("in an argument"));
 	else if (lint_starts(name, "--") && lint_secret_name(name) && is_literal(value))
 		lint_found(c, R_SECRET_LITERAL, at, name);
@@ -363,7 +333,7 @@ static size_t mask_run(struct sv line, size_t i, bool env_line, struct buf *b)
 	run.n = n;
 	eq = sv_find(run, '=');
 	value = eq == SIZE_MAX ? run : sv_skip(run, eq + 1);
-	if (lint_secret_value(value)) {
+	if (is_secret_value(value)) {
 		buf_sv(b, sv_sub(run, 0, run.n - value.n));
 		stars(b, value);
 		return n;

@@ -99,9 +99,7 @@ int lint_unique(struct check *c, const struct node *map)
 
 const struct node *lint_get(const struct node *map, const char *key)
 {
-	if (!map || map->kind != NODE_MAP)
-		return NULL;
-	for (const struct node *i = map->first; i; i = i->next)
+	for (const struct node *i = lint_members(map); i; i = i->next)
 		if (sv_is(i->key, key))
 			return i;
 	return NULL;
@@ -147,6 +145,11 @@ bool lint_false(const struct node *n)
 	const struct sv s = lint_default(lint_text(n));
 
 	return lint_eq(s, "false") || lint_eq(s, "no") || lint_eq(s, "off") || lint_eq(s, "n");
+}
+
+const struct node *lint_members(const struct node *n)
+{
+	return n && n->kind == NODE_MAP ? n->first : NULL;
 }
 
 const struct node *lint_first(const struct node *n)

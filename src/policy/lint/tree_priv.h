@@ -63,6 +63,9 @@ bool lint_false(const struct node *n);
 /* is the text of @n equal to @text, ignoring case? */
 bool lint_is(const struct node *n, const char *text);
 
+/* Returns the first member of a map, and NULL for other nodes; .next is the next member. */
+const struct node *lint_members(const struct node *n);
+
 /*
  * Iterates over a setting that takes one value or a list of values:
  *   for (i = lint_first(n); i; i = lint_next(n, i))

@@ -1,4 +1,3 @@
-#include <string.h>
 #include <yaml.h>
 
 #include "lint/check_priv.h"
