@@ -10,7 +10,7 @@
 enum { OUTPUT_BYTES = 64 << 20, STDERR_TAIL = 1500 };
 
 /*
- * One answer of `writ explain`: the enforcement level of each guarantee under the test policy plus
+ * The enforcement level of each guarantee as `writ explain` printed it, under the test policy plus
  * one line.
  */
 struct declaration {

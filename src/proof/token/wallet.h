@@ -159,7 +159,7 @@ struct wallet_level wallet_level_of(const struct token *t);
 
 /*
  * Maps the counters of the groups @v. @set contains all capabilities of the groups and gives the
- * cost of each use. The descriptor refers to the counter file. *@ret and *@ret_fd are untouched if no
+ * cost of each use. *@ret_fd refers to the counter file. *@ret and *@ret_fd are untouched if no
  * group counts anything.
  */
 must_check int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,

@@ -59,6 +59,15 @@ static int prepare(struct launching *g, struct writ_err *err)
 			: 0;
 }
 
+static void discard(struct launching *g)
+{
+	if (!g->early)
+		return;
+	g->engine->close(g->early);
+	g->engine->release(g->early);
+	g->early = NULL;
+}
+
 /* Steps 5 and 6 of launch.h: read the policy and plan it. */
 static int decide(struct launching *g, struct writ_err *err)
 {
@@ -67,16 +76,19 @@ static int decide(struct launching *g, struct writ_err *err)
 	int r = launch_load_with(g->a, req, &g->where, argv ? argv[0] : NULL, SV(SPAWN_SOCKET),
 				 &g->loaded, g->ret, err);
 
-	if (r == 0)
-		r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &g->plan,
-				err);
-	if (r < 0)
+	if (r != 0)
+		return r;
+	r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &g->plan, err);
+	if (r != 0)
 		return r;
 	if (req->events.planned)
 		req->events.planned(req->events.ctx, &g->loaded, g->plan);
 	r = plan_check(g->plan, err);
 	if (r < 0)
 		g->ret->end = LAUNCH_PLAN_REFUSED;
+	/* Tier B has no namespaces: the session itself starts writ-init. */
+	else if (g->plan->tier != TIER_A)
+		discard(g);
 	return r;
 }
 
@@ -158,15 +170,6 @@ static int run(struct launching *g, struct writ_err *err)
 	return r;
 }
 
-static void discard(struct launching *g)
-{
-	if (!g->early)
-		return;
-	g->engine->close(g->early);
-	g->engine->release(g->early);
-	g->early = NULL;
-}
-
 int launch_run(struct arena *a, const struct launch_request *req, struct launch_result *ret,
 	       struct writ_err *err)
 {
@@ -179,9 +182,6 @@ int launch_run(struct arena *a, const struct launch_request *req, struct launch_
 		r = decide(&g, err);
 	if (r < 0)
 		ret->id[0] = 0;
-	/* Tier B has no namespaces: the session itself starts writ-init. */
-	if (r == 0 && g.plan->tier != TIER_A)
-		discard(&g);
 	if (r == 0)
 		r = run(&g, err);
 	if (r < 0)
