@@ -73,21 +73,23 @@ static int decide(struct launching *g, struct writ_err *err)
 {
 	const struct launch_request *req = g->req;
 	char *const *argv = req->command.argv;
+	struct plan *plan = NULL;
 	int r = launch_load_with(g->a, req, &g->where, argv ? argv[0] : NULL, SV(SPAWN_SOCKET),
 				 &g->loaded, g->ret, err);
 
 	if (r != 0)
 		return r;
-	r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &g->plan, err);
+	r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &plan, err);
 	if (r != 0)
 		return r;
+	g->plan = plan;
 	if (req->events.planned)
 		req->events.planned(req->events.ctx, &g->loaded, g->plan);
 	r = plan_check(g->plan, err);
 	if (r < 0)
 		g->ret->end = LAUNCH_PLAN_REFUSED;
 	/* Tier B has no namespaces: the session itself starts writ-init. */
-	else if (g->plan->tier != TIER_A)
+	else if (plan->tier != TIER_A)
 		discard(g);
 	return r;
 }
