@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "crypto/crypto.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
@@ -28,9 +30,10 @@ static int prepare(struct launching *g, struct writ_err *err)
 
 	/*
 	 * Creating namespaces takes as long as reading the policy: do both at once. Under a token
-	 * the session's id comes from the token, so the session's cgroup cannot exist yet.
+	 * the session's id comes from the token, so the session's cgroup cannot exist yet. The
+	 * policy of an agent need not be read.
 	 */
-	if (host->tier != TIER_B && !req->policy.token && !g->engine->absent) {
+	if (host->tier != TIER_B && !req->policy.token && !req->agent && !g->engine->absent) {
 		const struct engine_prepare how = { .own_namespaces = true };
 
 		r = g->engine->open(g->a, &g->early, err);
@@ -74,9 +77,14 @@ static int decide(struct launching *g, struct writ_err *err)
 	const struct launch_request *req = g->req;
 	char *const *argv = req->command.argv;
 	struct plan *plan = NULL;
-	int r = launch_load_with(g->a, req, &g->where, argv ? argv[0] : NULL, SV(SPAWN_SOCKET),
-				 &g->loaded, g->ret, err);
+	int r = 0;
 
+	if (req->agent)
+		g->loaded = (struct launch_loaded){ .in = *req->policy.checked,
+						    .policy = req->agent->policy };
+	else
+		r = launch_load_with(g->a, req, &g->where, argv ? argv[0] : NULL,
+				     SV(SPAWN_SOCKET), &g->loaded, g->ret, err);
 	if (r != 0)
 		return r;
 	r = launch_plan(g->a, req, &g->where, &g->loaded.policy->set, &g->facts, &plan, err);
@@ -120,6 +128,40 @@ static int await(void *ctx, struct session_options *opt, struct writ_err *err)
 	return r;
 }
 
+/* Called by the session in a new process: runs the session of an agent. */
+static int start_agent(void *ctx, const struct session_agent *who, int *ret_exit,
+		       struct writ_err *err)
+{
+	const struct launching *g = ctx;
+	struct find_input in = g->loaded.in;
+	struct launch_request req = { .where = g->req->where,
+				      .policy = { .checked = &in },
+				      .host = g->req->host,
+				      .command = { .argv = who->argv,
+						   .environ = who->environ,
+						   .cwd = who->cwd,
+						   .stdio = who->stdio,
+						   .neutral = who->neutral },
+				      .opt = { .status_fd = -1,
+					       .quiet = true,
+					       .verbose = g->req->opt.verbose,
+					       .durable = g->req->opt.durable },
+				      .agent = who };
+	struct launch_result ret;
+	int r;
+
+	in.program = in.agent = SV("");
+	req.host.facts = &g->facts;
+	r = launch_run(g->a, &req, &ret, err);
+	*ret_exit = ret.exit;
+	if (ret.end != LAUNCH_PLAN_REFUSED)
+		return r;
+	/* An agent whose plan is refused ends with a code of its own and without a message. */
+	*err = (struct writ_err){ 0 };
+	*ret_exit = SESSION_REFUSED;
+	return 0;
+}
+
 /* Step 7 of launch.h: run the session. */
 static int run(struct launching *g, struct writ_err *err)
 {
@@ -151,7 +193,10 @@ static int run(struct launching *g, struct writ_err *err)
 				       .explain = o->explain,
 				       .leaves = true,
 				       .await = g->req->events.await ? await : NULL,
-				       .await_ctx = g };
+				       .token = g->req->agent ? g->req->agent->token : NULL,
+				       .agent = g->req->agent,
+				       .start_agent = start_agent,
+				       .ctx = g };
 	int r;
 
 	set_command(g, &g->req->command, &opt);
@@ -179,6 +224,8 @@ int launch_run(struct arena *a, const struct launch_request *req, struct launch_
 	int r;
 
 	*ret = (struct launch_result){ .exit = SESSION_FAILED, .why = { .hop = TOKEN_HOP_NONE } };
+	if (req->agent)
+		memcpy(ret->id, req->agent->id, sizeof(ret->id));
 	r = prepare(&g, err);
 	if (r == 0)
 		r = decide(&g, err);

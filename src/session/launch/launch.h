@@ -8,10 +8,12 @@
  * Theory of operation
  *
  * Every front end (`writ run`, `writ session start`, the library's supervisor) fills one struct
- * launch_request and calls launch_run(), which returns after the session has ended. The steps:
+ * launch_request and calls launch_run(), which returns after the session has ended. A session that
+ * starts an agent (`writ spawn`) comes back to launch_run() through session_options.start_agent;
+ * the agent's policy exists by then, so that step 5 does nothing. The steps:
  *
  *   1. Start writ-init. writ-init creates its namespaces while this process goes on; the two take
- *      about as long. A request with a token, or for tier B, starts writ-init later.
+ *      about as long. A request with a token, for an agent or for tier B starts writ-init later.
  *   2. Locate the directories (state, configuration, working directory, workspace).
  *   3. Get the facts about this machine: kept from an earlier start, or probed.
  *   4. Send writ-init the mounts that every session has (session_early()).
@@ -136,6 +138,11 @@ struct launch_request {
 	struct launch_command command;
 	struct launch_options opt;
 	struct launch_events events;
+	/*
+	 * Set by launch itself for an agent that a session starts: the policy comes from @agent,
+	 * and the directories from @policy.checked.
+	 */
+	const struct session_agent *agent;
 };
 
 /* --- the result --- */

@@ -156,7 +156,7 @@ void session_await(struct session *s, struct writ_err *err)
 	struct session_options *late = &s->core->late;
 
 	*late = *s->opt;
-	if (s->opt->await(s->opt->await_ctx, late, err) < 0)
+	if (s->opt->await(s->opt->ctx, late, err) < 0)
 		session_fail(s, err, ENGINE_STAGE_NONE, "start");
 	s->opt = late;
 }

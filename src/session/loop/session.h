@@ -39,15 +39,6 @@ struct session_token {
 	struct token_why *why;
 };
 
-/*
- * Counters of the parent session: what an agent consumes counts against the limits of the agent and
- * against those of its parent session.
- */
-struct session_above {
-	const struct wallet_level *level;
-	int fd; /* descriptor of the counters' shared memory; not used under tokens */
-};
-
 enum { SESSION_ID = 8 }; /* length of a session id, in letters and digits */
 
 /* Kinds of requests that the starter of a session keeps pending in the owner's connection. */
@@ -65,6 +56,25 @@ struct session_report {
 	/* The limit or the person that ended the session; empty: its command ended by itself. */
 	char ended_by[64];
 	char why[128]; /* why the command could not be run; empty: the command ran */
+};
+
+/* A session that another session starts for one of its agents. */
+struct session_agent {
+	struct sv name;	    /* name of the agent */
+	struct sv parent;   /* id of the session that starts the agent */
+	const char *id;	    /* id of the agent's session */
+	struct policy *policy;
+	const struct session_token *token; /* NULL: no token */
+	/*
+	 * Counters of the parent session: what an agent consumes counts against the limits of the
+	 * agent and against those of its parent session.
+	 */
+	const struct wallet_level *level;
+	int counters; /* descriptor of the counters' shared memory; not used under tokens */
+	char *const *argv, *const *environ;
+	struct sv cwd;
+	const int *stdio;
+	bool neutral;
 };
 
 struct rpc_conn;
@@ -88,10 +98,7 @@ struct session_options {
 	 */
 	struct engine_run *run;
 	const struct session_token *token; /* NULL: no token */
-	/* Counters of the parent session, set for an agent; NULL: none. */
-	const struct session_above *above;
-	/* Id of the parent session and name of the agent; empty: not an agent. */
-	struct sv parent, agent;
+	const struct session_agent *agent; /* NULL: no other session started this one */
 	/* Three descriptors instead of 0, 1 and 2, never used as terminals; or NULL. */
 	const int *stdio;
 	int status_fd; /* -1, or a descriptor that receives one line of JSON about the end */
@@ -120,7 +127,13 @@ struct session_options {
 	 * only then. await() may block as long as necessary, and may be NULL.
 	 */
 	int (*await)(void *ctx, struct session_options *opt, struct writ_err *err);
-	void *await_ctx;
+	/*
+	 * Starts the session of an agent, in a process of its own, and returns after its end. NULL:
+	 * agents cannot be started.
+	 */
+	int (*start_agent)(void *ctx, const struct session_agent *who, int *ret_exit,
+			   struct writ_err *err);
+	void *ctx; /* for await() and start_agent() */
 };
 
 #endif

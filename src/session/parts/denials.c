@@ -256,7 +256,7 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_str(&b, ",\"why\":");
 	json_put_str(&b, sv_from(d->why));
 	buf_str(&b, ",\"hint\":");
-	if (s->opt->parent.n && !s->opt->token && !no_rule)
+	if (s->opt->agent && !s->opt->token && !no_rule)
 		json_put_str(&b, SV("an agent cannot be widened: work without it, or ask for "
 				    "another block in the policy"));
 	else if (s->opt->token && !no_rule)
@@ -390,7 +390,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 	if (ret->reason == CAP_REASON_PROTECTED)
 		ret->protect = protect_at(e->protect);
 	/* The decider knows hops only; without a token they are blocks of agents. */
-	if (ret->reason == CAP_REASON_TOKEN && s->opt->parent.n && !s->opt->token)
+	if (ret->reason == CAP_REASON_TOKEN && s->opt->agent && !s->opt->token)
 		ret->reason = CAP_REASON_AGENT;
 	memcpy(ret->comm, e->comm, sizeof(ret->comm));
 	memcpy(ret->object, e->object, sizeof(ret->object));

@@ -155,7 +155,7 @@ static const char *tier_dir(const struct session *s, const char *a, const char *
  */
 static bool own_home(const struct session *s)
 {
-	return s->opt->token || s->opt->parent.n;
+	return s->opt->token || s->opt->agent;
 }
 
 static const char *home_gate(struct session *s, struct sv workspace)

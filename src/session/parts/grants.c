@@ -280,7 +280,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 
 void grants_allow(struct session *s, const struct caller *who, const struct grant_request *req)
 {
-	if (s->opt->parent.n)
+	if (s->opt->agent)
 		control_refuse(who, RPC_E_DENIED,
 			       "its block is its policy: change that, and start it again");
 	else if (s->opt->token)

@@ -19,7 +19,7 @@
  * session counts in memory that its agents map, too.
  */
 
-static struct wallet_level own_level(const struct session *s)
+struct wallet_level meter_level(const struct session *s)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	const struct sv parts[] = { SV("session"), sv_from(s->id) };
@@ -35,7 +35,7 @@ static struct wallet_level own_level(const struct session *s)
 static int count_in_memory(struct session *s, const struct wallet_level *level,
 			   struct writ_err *err)
 {
-	scoped_fd fd = s->opt->above ? fcntl(s->opt->above->fd, F_DUPFD_CLOEXEC, 3)
+	scoped_fd fd = s->opt->agent ? fcntl(s->opt->agent->counters, F_DUPFD_CLOEXEC, 3)
 				     : memfd_create("writ-counters", MFD_CLOEXEC);
 	const int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create")
 			     : wallet_count_in(s->a, fd, level, 1, &s->opt->policy->set,
@@ -58,21 +58,15 @@ int meter_start(struct session *s, struct writ_err *err)
 	 * The session of an agent counts in the counters of its parent session, and has none of its
 	 * own.
 	 */
-	if (s->opt->above)
-		levels[n++] = *s->opt->above->level;
+	if (s->opt->agent)
+		levels[n++] = *s->opt->agent->level;
 	else if (spawn_allowed(s->opt->policy))
-		levels[n++] = own_level(s);
+		levels[n++] = meter_level(s);
 	if (n == 0)
 		return 0;
 	return t ? wallet_count(t->wallet, levels, n, &s->opt->policy->set, &tokens_of(s)->shared,
 				&tokens_of(s)->shared_fd, err)
 		 : count_in_memory(s, &levels[0], err);
-}
-
-void meter_above(const struct session *s, struct wallet_level *room, struct session_above *ret)
-{
-	*room = own_level(s);
-	*ret = (struct session_above){ .level = room, .fd = tokens_of(s)->shared_fd };
 }
 
 const struct quota_shared *meter_shared(const struct session *s)

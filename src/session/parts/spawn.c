@@ -215,63 +215,41 @@ _Noreturn static void give_up(const struct writ_err *err, const struct session_t
 	_exit(refused ? SESSION_POLICY : code);
 }
 
-_Noreturn static void run_agent(struct session *s, const struct policy_agent *agent,
-				const struct request *q, const char *id)
+_Noreturn static void become_agent(struct session *s, const struct policy_agent *agent,
+				   const struct request *q, const char *id, pid_t parent)
 {
 	static const int stdio[3] = { 3, 4, 5 };
-	char own_id[SESSION_ID + 1];
-	struct session_options opt = *s->opt;
+	const struct session_token *from = s->opt->token;
+	const struct wallet_level level = meter_level(s);
 	struct session_token token = { 0 };
-	struct session_above above;
-	struct wallet_level level;
-	struct plan *plan = NULL;
-	struct writ_err err = { 0 };
 	struct policy p;
+	const struct session_agent who = { .name = agent->name,
+					   .parent = sv_from(s->id),
+					   .id = id,
+					   .policy = &p,
+					   .token = from ? &token : NULL,
+					   .level = &level,
+					   .counters = COUNTERS_FD,
+					   .argv = q->ask.argv,
+					   .environ = s->opt->environ,
+					   .cwd = q->ask.cwd,
+					   .stdio = stdio,
+					   .neutral = s->opt->neutral };
+	struct writ_err err = { 0 };
 	int code = SESSION_FAILED;
 
-	memcpy(own_id, id, sizeof(own_id));
-	if (s->opt->token && delegate_token(s, agent, &q->sid, &token, &err) < 0)
+	helper_begin(parent);
+	take_descriptors(q, from ? -1 : meter_fd(s));
+	if (from && delegate_token(s, agent, &q->sid, &token, &err) < 0)
 		give_up(&err, &token, SESSION_FAILED);
-	if (delegate_policy(s, agent, &p, &err) < 0 ||
-	    plan_new(s->a, &p.set, s->opt->plan->facts, &s->opt->plan->opt, &plan, &err) < 0)
+	if (delegate_policy(s, agent, &p, &err) < 0)
 		give_up(&err, NULL, SESSION_FAILED);
-	if (!plan_runs(plan))
-		_exit(SESSION_REFUSED);
-	meter_above(s, &level, &above);
-	above.fd = COUNTERS_FD;
-	opt.policy = &p;
-	opt.plan = plan;
-	opt.argv = q->ask.argv;
-	opt.cwd = q->ask.cwd;
-	opt.program = opt.profile = SV("");
-	opt.run = NULL;
-	opt.id = own_id;
-	opt.stdio = stdio;
-	opt.status_fd = -1;
-	opt.ready_fd = opt.job = 0;
-	opt.owner = NULL;
-	opt.report = NULL;
-	opt.detach = opt.named = opt.explain = false;
-	opt.quiet = opt.leaves = true;
-	opt.await = NULL;
-	opt.parent = sv_from(s->id);
-	opt.agent = agent->name;
-	opt.token = s->opt->token ? &token : NULL;
-	opt.above = &above;
-	if (session_run(s->a, &opt, &code, &err) < 0)
-		give_up(&err, opt.token,
+	if (s->opt->start_agent(s->opt->ctx, &who, &code, &err) < 0)
+		give_up(&err, who.token,
 			err.code == WRIT_E_UNENFORCEABLE ? SESSION_REFUSED : SESSION_FAILED);
 	if (err.what[0])
 		give_up(&err, NULL, code);
 	_exit(code);
-}
-
-_Noreturn static void become_agent(struct session *s, const struct policy_agent *agent,
-				   const struct request *q, const char *id, pid_t parent)
-{
-	helper_begin(parent);
-	take_descriptors(q, s->opt->token ? -1 : meter_fd(s));
-	run_agent(s, agent, q, id);
 }
 
 static void record(struct session *s, const char *event, struct sv agent, const char *id, int exit)
@@ -524,10 +502,10 @@ void spawn_record(struct session *s)
 {
 	struct entry entry = { 0 };
 
-	if (s->opt->parent.n == 0)
+	if (!s->opt->agent)
 		return;
 	record_begin(s, &entry, "parent");
-	record_str(&entry, "agent", s->opt->agent);
-	record_str(&entry, "session", s->opt->parent);
+	record_str(&entry, "agent", s->opt->agent->name);
+	record_str(&entry, "session", s->opt->agent->parent);
 	record_end(s, &entry);
 }

@@ -173,7 +173,7 @@ int tokens_start(struct session *s, struct writ_err *err)
 	 * The holder's key of an agent's token was made for this proof only, and no token can be
 	 * derived with it: remove the key.
 	 */
-	if (s->opt->parent.n)
+	if (s->opt->agent)
 		wallet_holder_remove(t->wallet, &chain_leaf(t->chain)->cnf_kid);
 	if (r == 0)
 		r = wallet_claim(t->wallet, t->chain, t->why);
