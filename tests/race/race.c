@@ -339,7 +339,16 @@ static void race_ancestors(void)
 
 /* --- The naive one --- */
 
-/* Looks at the path and lets the kernel read it again. */
+/* Waits until the path has changed a few times, so that a busy machine cannot hide the race. */
+static void wait_for_flips(void)
+{
+	const long start = atomic_load(&score->flips);
+
+	for (int i = 0; i < 1000 && atomic_load(&score->flips) < start + 3; i++)
+		usleep(10);
+}
+
+/* Reads the path, checks it, and lets the kernel read it again. */
 static void naive(int listener, pid_t pid)
 {
 	for (;;) {
@@ -365,6 +374,7 @@ static void naive(int listener, pid_t pid)
 			resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 		else
 			resp.error = -EACCES;
+		wait_for_flips();
 		(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 	}
 }

@@ -30,7 +30,7 @@ void tokens_session_name(const struct token_id *sid, char ret_id[static SESSION_
 
 /* meter.c: opens the counters that several sessions share. */
 must_check int meter_start(struct session *s, struct writ_err *err);
-/* Returns the counters that agents of @s share with @s; *@ret points to *@room. */
+/* Returns the counters that agents of @s share with @s. */
 struct wallet_level meter_level(const struct session *s);
 const struct quota_shared *meter_shared(const struct session *s);
 int meter_fd(const struct session *s); /* descriptor of the shared counters; -1: none are shared */
