@@ -104,8 +104,9 @@ static void check_messages(struct scene *s)
 			must(m.text_n == sizeof(ev));
 			memcpy(&ev, m.text, sizeof(ev));
 			must(memchr(ev.host, 0, sizeof(ev.host)) &&
-			     memchr(ev.why, 0, sizeof(ev.why)));
-			must(ev.answer == CAP_DENY || ev.what == EGRESS_CLOSE || ev.why[0]);
+			     cap_why_receive(&ev.why));
+			must(ev.answer == CAP_DENY || ev.what == EGRESS_CLOSE ||
+			     ev.why.cause != CAUSE_NONE);
 			must(!ev.address[0]);
 		} else {
 			must(m.type == EGRESS_WANT_RESOLVER || m.type == EGRESS_WANT_READER);

@@ -112,7 +112,7 @@ def row_N058_bad_server(ok, pki):
         ok.equal(f"{name}: nothing was asked", o.seen, [])
     w = World(API, pki)
     ok("nobody there", refused(w))
-    ok.equal("and why", w.event(CLOSE)["why"], "no route")
+    ok.equal("and why", w.event(CLOSE)["why"], "it could not be reached")
     # Verified once, another one later: the answer says so.
     w = World(API, pki)
     good = w.origin("api.test", plain(lambda *_: None))

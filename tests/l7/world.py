@@ -38,11 +38,21 @@ ANSWER, GRANT, REVOKE, ASK, EVENT, READY = (number("EGRESS_" + n) for n in
 CLOSE, REQUEST = (number("EGRESS_" + n, "egress_what") for n in ("CLOSE", "REQUEST"))
 TAKE, DIAL, DIALLED = 1, 2, 3
 # struct egress_event, with the padding in front of its 64-bit members and at its end
-EVENT_FORM = "<5I H BBB 7x 5Q 256s 64s 256s 96s 20s 512s 64s 4x"
+EVENT_FORM = "<5I H BBB 7x 5Q 256s 64s 256s H254s 20s 512s 64s 4x"
 EVENT_NAMES = ("what answer rule flow status port way proxy reason up down asked dialled lasted host "
-               "address dropped why method path credential").split()
-READER_FORM = "<IIHBBI256s96s"
+               "address dropped cause detail method path credential").split()
+READER_FORM = "<IIHBBI256sH254s"
 PLACEHOLDER_ID = "00112233445566778899aabbccddeeff"
+
+
+def causes():
+    """The texts of enum cap_cause, by number."""
+    table = (Path(__file__).resolve().parents[2] / "src/policy/cap/cause.def").read_text()
+    rows = re.findall(r'^CAUSE\((\w+),\s*"(.*?)"\)$', table, re.M)
+    return ["NONE"] + [name for name, _ in rows], [""] + [text for _, text in rows]
+
+
+CAUSES, CAUSE_TEXTS = causes()
 
 
 def placeholder(name):
@@ -261,6 +271,7 @@ class World:
             event = dict(zip(EVENT_NAMES, (text(v) if isinstance(v, bytes) else v
                                            for v in struct.unpack_from(EVENT_FORM, got, 16))))
             event["id"] = ident
+            event["why"] = CAUSE_TEXTS[event["cause"]].replace("%s", event["detail"])
             self.all.append(event)
             (self.asks if kind == ASK else self.events).put(event)
 
@@ -275,7 +286,7 @@ class World:
                 return
             if not got:
                 return
-            _, ident, port, _, _, _, host, _ = struct.unpack_from(READER_FORM, got)
+            _, ident, port, _, _, _, host, _, _ = struct.unpack_from(READER_FORM, got)
             threading.Thread(target=self.dial, args=(ident, text(host), port), daemon=True).start()
 
     def dial(self, ident, host, port):
@@ -285,7 +296,7 @@ class World:
         except OSError:
             sock = None
         m = struct.pack(READER_FORM, DIALLED, ident, 0, 0, 0, 0, b"203.0.113.7" if sock else b"",
-                        b"" if sock else b"no route")
+                        CAUSES.index("NONE" if sock else "UNREACHED"), b"")
         if sock:
             socket.send_fds(self.egress, [m], [sock.fileno()])
             sock.close()
@@ -306,7 +317,7 @@ class World:
         near.settimeout(20)
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.flow += 1
-        m = struct.pack(READER_FORM, TAKE, self.flow, port, proxy, tls, len(first), host.encode(), b"")
+        m = struct.pack(READER_FORM, TAKE, self.flow, port, proxy, tls, len(first), host.encode(), 0, b"")
         socket.send_fds(self.egress, [m + first], [far.fileno()])
         far.close()
         return near

@@ -1,5 +1,6 @@
 #include "tap.h"
 
+#include "cap/cause.h"
 #include "cap/set.h"
 #include "crypto/crypto.h"
 
@@ -353,8 +354,34 @@ static void test_index(void)
 	   "what was added later counts, and the rest still does");
 }
 
+static void test_causes(void)
+{
+	struct cap_why w = cap_why(CAUSE_CONFIG, "core.fsmonitor");
+	char text[CAP_WHY_TEXT], cut[8];
+	size_t named = 0;
+
+	for (int i = CAUSE_NONE + 1; i < CAUSES; i++)
+		named += cap_why_print((enum cap_cause)i, "x", text, sizeof(text))[0] != 0;
+	ok(named == CAUSES - 1, "each cause has a text");
+	is_str(cap_why_print(w.cause, w.detail, text, sizeof(text)),
+	       "git configuration: core.fsmonitor", "a detail has its place");
+	is_str(cap_why_print(CAUSE_RULE, "x", text, sizeof(text)), "a rule denies it",
+	       "and none where the text has no place for it");
+	is_str(cap_why_print(CAUSE_CONFIG, "%n%s", text, sizeof(text)), "git configuration: %n%s",
+	       "a detail is not a format");
+	is_str(cap_why_print(CAUSE_RULE, NULL, cut, sizeof(cut)), "a rule ", "a text is cut");
+	memset(w.detail, 'x', sizeof(w.detail));
+	ok(cap_why_receive(&w) && strlen(w.detail) == sizeof(w.detail) - 1,
+	   "a received detail ends in its room");
+	w.cause = CAUSES;
+	ok(!cap_why_receive(&w), "an unknown cause is refused");
+	is_str(cap_why_print((enum cap_cause)w.cause, NULL, text, sizeof(text)), "",
+	       "and has no text");
+}
+
 int main(void)
 {
+	test_causes();
 	test_decide();
 	test_index();
 	test_hops();

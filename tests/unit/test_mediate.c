@@ -704,7 +704,7 @@ static void test_fine(void)
 	ok(results[12] == EACCES && box_denied(&b, "/fixed") &&
 		   box_denied(&b, "/fixed")->rule != RULE_NONE,
 	   "a denial names its rule");
-	ok(results[13] == EACCES && strstr(box_denied(&b, "/asked/x")->extra, "approval"),
+	ok(results[13] == EACCES && box_denied(&b, "/asked/x")->cause == CAUSE_APPROVAL,
 	   "who would ask is not there");
 	ok(results[14] == EACCES && results[15] == 0 && results[16] == 0 && results[17] == 0 &&
 		   results[20] == ENOENT,

@@ -124,7 +124,7 @@ static void put_text(struct args *a, const struct plan *p, const struct host_fac
 		buf_fmt(b, "ready: tier %s as uid %llu (kernel %s, Landlock ABI %llu)\n",
 			plan_tier_name(p->tier), (unsigned long long)f->uid, f->kernel,
 			(unsigned long long)f->landlock_abi);
-	if (p->tier == TIER_B && !(p->gaps.n && sv_is(sv_from(p->gaps.v[0].what), "tier A")))
+	if (p->tier == TIER_B && !(p->gaps.n && p->gaps.v[0].tier))
 		put_row(b, "gap", "tier A", p->tier_why, NULL);
 	for (size_t i = 0; i < p->gaps.n; i++)
 		put_row(b, "gap", p->gaps.v[i].what, p->gaps.v[i].why, p->gaps.v[i].fix);

@@ -1,6 +1,5 @@
 #include "cli/token.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,16 +72,14 @@ void cli_request(struct args *a, struct launch_request *ret)
  * Prints the error. Adds a hint for the commonest failure of a first start: the state directory
  * cannot be created or written.
  */
-static int fail_start(const struct writ_err *err, const char *what)
+static int fail_start(const struct launch_result *result, const struct writ_err *err,
+		      const char *what)
 {
 	const int code = cli_fail(err, what);
-	const bool closed = err->sys == EACCES || err->sys == EPERM || err->sys == EROFS;
 
-	if ((err->sys && sv_starts(sv_from(err->what), SV("mkdir "))) ||
-	    (closed && strstr(err->what, "/writ")))
+	if (result->no_state)
 		cli_note("writ keeps records and private homes there; set XDG_STATE_HOME to a "
-			 "directory "
-			 "that you can write");
+			 "directory that you can write");
 	return code;
 }
 
@@ -91,7 +88,7 @@ int cli_launch_failed(const struct launch_result *result, const struct writ_err 
 	switch (result->end) {
 	case LAUNCH_RAN:
 	case LAUNCH_NOT_STARTED:
-		return fail_start(err, NULL);
+		return fail_start(result, err, NULL);
 	case LAUNCH_NO_FACTS:
 		return cli_fail(err, "cannot look at this machine");
 	case LAUNCH_BAD_POLICY:
@@ -105,7 +102,7 @@ int cli_launch_failed(const struct launch_result *result, const struct writ_err 
 		return EXIT_GUARANTEE;
 	case LAUNCH_SESSION_FAILED:
 		if (err->code != WRIT_E_UNENFORCEABLE)
-			return fail_start(err, "cannot start");
+			return fail_start(result, err, "cannot start");
 		(void)!cli_fail(err, NULL);
 		return EXIT_GUARANTEE;
 	}

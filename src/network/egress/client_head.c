@@ -42,10 +42,12 @@ static void send_client(const struct flow *f, const void *bytes, size_t n)
 /* --- replies to a client of the proxy port --- */
 
 static void send_forbidden(const struct egress *e, const struct flow *f, enum cap_answer answer,
-			   const char *why)
+			   const struct cap_why *w)
 {
+	char why[CAP_WHY_TEXT];
 	struct buf body = BUF_INIT(2048), b = BUF_INIT(4096);
 
+	(void)cap_why_print(w->cause, w->detail, why, sizeof(why));
 	if (answer == CAP_DENY) {
 		buf_fmt(&body, "writ: denied net " SV_FMT ":%u: %s\n", SV_ARG(f->host), f->port,
 			why);
@@ -67,7 +69,8 @@ static void send_forbidden(const struct egress *e, const struct flow *f, enum ca
 	buf_clear(&b);
 }
 
-void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why)
+void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer,
+			const struct cap_why *why)
 {
 	uint8_t out[SOCKS5_REPLY_SIZE];
 
@@ -154,13 +157,13 @@ static void route_to(struct egress *e, struct flow *f, const struct wire_host *h
 	if (f->way != REACH_CLOSED) {
 		kept = egress_head_intern(e, f->host);
 		if (kept.n == 0) {
-			flow_refuse(e, f, CAP_DENY, RULE_NONE, "too many names");
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NAMES);
 			return;
 		}
 		f->host = kept;
 	}
 	if (f->setup->stage == HEAD_TLS && f->way == REACH_SNI) {
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "the rule is for TLS, and this is not");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NOT_TLS);
 		return;
 	}
 	if (f->way == REACH_SNI || (f->way == REACH_READ && f->setup->stage != HEAD_TLS)) {
@@ -190,13 +193,13 @@ static void on_hello(struct egress *e, struct flow *f)
 	if (state == HELLO_MORE)
 		return;
 	if (state == HELLO_NOT_TLS)
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "the rule is for TLS, and this is not");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NOT_TLS);
 	else if (state == HELLO_BAD)
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello is not acceptable");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_HELLO);
 	else if (h.name.kind == WIRE_HOST_NONE && !cap_addr_parse(f->host, &addr))
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello names no server");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_HELLO_NAMELESS);
 	else if (h.name.kind != WIRE_HOST_NONE && !sv_eq(wire_host_name(&h.name), f->host))
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its TLS hello names another server");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_HELLO_OTHER);
 	else
 		flow_decide(e, f);
 }
@@ -211,7 +214,7 @@ static void on_socks_request(struct egress *e, struct flow *f, enum wire_state s
 	if (s == WIRE_MORE)
 		return;
 	if (s == WIRE_BAD) {
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "not a SOCKS request");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_SOCKS);
 		return;
 	}
 	head_consume(f->setup, n);
@@ -220,7 +223,7 @@ static void on_socks_request(struct egress *e, struct flow *f, enum wire_state s
 		if (f->setup->protocol == WIRE_SOCKS5)
 			send_client(f, out, SOCKS5_REPLY_SIZE);
 		f->setup->replied = true;
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "SOCKS can only connect here");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_SOCKS_CONNECT);
 		return;
 	}
 	route_to(e, f, &req->host, req->port);
@@ -244,7 +247,7 @@ static void on_socks5(struct egress *e, struct flow *f)
 		socks5_greeting_reply(none && state == WIRE_DONE, out);
 		send_client(f, out, SOCKS_GREETING_SIZE);
 		if (state == WIRE_BAD || !none) {
-			flow_refuse(e, f, CAP_DENY, RULE_NONE, "SOCKS without authentication only");
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_SOCKS_OPEN);
 			return;
 		}
 		head_consume(s, n);
@@ -272,7 +275,7 @@ static void bad_request(struct egress *e, struct flow *f)
 
 	send_client(f, text, sizeof(text) - 1);
 	f->setup->replied = true;
-	flow_refuse(e, f, CAP_DENY, RULE_NONE, "not a request that a proxy can take");
+	flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_PROXY_REQUEST);
 }
 
 static void on_http(struct egress *e, struct flow *f)
@@ -350,7 +353,7 @@ void egress_head_read(struct egress *e, struct flow *f)
 		break;
 	case WIRE_UNKNOWN:
 	case WIRE_TLS:
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "not what a proxy is asked");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_PROXY_PROTOCOL);
 		break;
 	}
 }

@@ -174,17 +174,18 @@ static bool is_trying(const struct setup *s)
 static void try_or_fail(struct egress *e, struct flow *f)
 {
 	const struct setup *s = f->setup;
-	char why[64];
+	char status[16];
 
 	if (try_next(e, f) || is_trying(s)) {
 		flow_set_due(e, f, e->now_ms + (s->by_proxy ? STAGGER_VIA_MS : STAGGER_MS));
 		return;
 	}
-	(void)snprintf(why, sizeof(why), "the upstream proxy said %u", s->proxy_status);
-	flow_refuse(e, f, CAP_ALLOW, RULE_NONE,
-		    !s->by_proxy      ? "it could not be reached"
-		    : s->proxy_status ? why
-				      : "the upstream proxy could not be reached");
+	(void)snprintf(status, sizeof(status), "%u", s->proxy_status);
+	flow_refuse_detail(e, f, CAP_ALLOW, RULE_NONE,
+			   !s->by_proxy	     ? CAUSE_UNREACHED
+			   : s->proxy_status ? CAUSE_UPSTREAM_STATUS
+					     : CAUSE_UPSTREAM_UNREACHED,
+			   status);
 }
 
 /*
@@ -229,7 +230,7 @@ void dial_event(struct egress *e, struct attempt *a, uint32_t events)
 void dial_timer(struct egress *e, struct flow *f)
 {
 	if (e->now_ms >= f->setup->limit_ms)
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "it took too long to reach");
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_REACH_TIME);
 	else
 		try_or_fail(e, f);
 }
@@ -286,7 +287,7 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 	s->limit_ms = e->now_ms + DIAL_MS;
 	s->by_proxy = egress_upstream_applies(e, s);
 	if (s->addrs_n == 0)
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "its addresses are not public ones");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NOT_PUBLIC);
 	else if (s->by_proxy)
 		find_proxy(e, f);
 	else
@@ -346,7 +347,7 @@ static void ask(struct egress *e, struct flow *f)
 	}
 	f->setup->sent = q ? q->askers++ < ASKERS_MAX : put_question(e, f);
 	if (!f->setup->sent)
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "too many names at once");
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NAMES_AT_ONCE);
 }
 
 void dial_ask_all(struct egress *e)
@@ -376,7 +377,7 @@ void dial_ask_again(struct egress *e)
 			continue;
 		f->setup->sent = false;
 		if (++f->setup->resolvers_lost > LOST_MAX)
-			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_UNANSWERED);
 		else
 			ask(e, f);
 	}
@@ -437,7 +438,7 @@ static void proxy_found(struct egress *e, struct flow *f, const struct resolve_a
 	for (size_t i = 0; i < a->n && i < VIA_MAX; i++)
 		s->via[s->via_n++] = a->addr[i];
 	if (s->via_n == 0)
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "the upstream proxy has no address");
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_UPSTREAM_ADDRESS);
 	else
 		dial_now(e, f);
 }
@@ -447,7 +448,7 @@ static void resolved(struct egress *e, struct flow *f, const struct resolve_answ
 	if (f->setup->resolving_proxy)
 		proxy_found(e, f, a);
 	else if (a->n == 0)
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name has no address");
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NO_ADDRESS);
 	else
 		dial_these(e, f, a->addr, a->n < RESOLVE_MAX ? a->n : RESOLVE_MAX, false);
 }

@@ -85,9 +85,9 @@ static void refuse_name(struct egress *e, struct sv name)
 	struct egress_event ev = { .what = EGRESS_LOOKUP, .answer = CAP_DENY, .rule = v.rule };
 
 	/* A name without an open port is closed, whatever a rule allows at port 443. */
-	ev.reason = v.why ? (uint8_t)v.reason : CAP_REASON_NO_RULE;
+	ev.reason = v.cause != CAUSE_NONE ? (uint8_t)v.reason : CAP_REASON_NO_RULE;
 	egress_copy_text(ev.host, sizeof(ev.host), name);
-	egress_copy_text(ev.why, sizeof(ev.why), sv_from(v.why ? v.why : "no rule allows it"));
+	ev.why = cap_why(v.cause != CAUSE_NONE ? v.cause : CAUSE_NO_RULE, v.detail);
 	egress_event(e, &ev);
 }
 

@@ -130,7 +130,7 @@ struct egress_event {
 	char host[256];
 	char address[64];  /* the address that egress dialled */
 	char dropped[256]; /* text of the addresses that the address check refused */
-	char why[96];
+	struct cap_why why; /* reason of a denial or failure */
 	char method[20], path[512], credential[64];
 };
 

@@ -16,7 +16,6 @@
  * that the peer cannot mistake a truncated stream for a complete one.
  */
 
-static const char too_late[] = "the session ended before all was sent";
 
 /*
  * Closes all listeners. With @take, first accepts the connections that programs made before the
@@ -66,7 +65,7 @@ static void refuse_waiting(struct egress *e, bool all)
 		next = f->next;
 		if (!f->for_reader && (all || is_stuck(f)))
 			flow_refuse(e, f, f->state == FLOW_ASKED ? CAP_DENY : CAP_ALLOW, RULE_NONE,
-				    too_late);
+				    CAUSE_ENDED);
 	}
 }
 
@@ -127,9 +126,9 @@ static void give_up(struct egress *e)
 
 		next = f->next;
 		if (is_delivered(f, &acked))
-			flow_close(e, f, false, NULL);
+			flow_close(e, f, false, CAUSE_NONE);
 		else
-			flow_cut(e, f, too_late);
+			flow_cut(e, f, CAUSE_ENDED);
 	}
 }
 
@@ -143,7 +142,7 @@ void egress_finish_check(struct egress *e)
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
 		if (is_delivered(f, &acked))
-			flow_close(e, f, false, NULL);
+			flow_close(e, f, false, CAUSE_NONE);
 	}
 	if (acked != e->finish.acked)
 		e->finish.moved_ms = e->now_ms;

@@ -162,24 +162,24 @@ struct flow *flow_for_reader(struct egress *e, uint32_t reader_id)
 }
 
 static void end(struct egress *e, struct flow *f, bool reset, enum cap_answer answer,
-		const char *why)
+		enum cap_cause cause)
 {
 	struct egress_event ev = { .what = EGRESS_CLOSE, .answer = answer };
 
 	fill_event(e, f, &ev);
-	egress_copy_text(ev.why, sizeof(ev.why), sv_from(why));
+	ev.why = cap_why(cause, NULL);
 	egress_event(e, &ev);
 	retire(e, f, reset);
 }
 
-void flow_close(struct egress *e, struct flow *f, bool reset, const char *why)
+void flow_close(struct egress *e, struct flow *f, bool reset, enum cap_cause cause)
 {
-	end(e, f, reset, why ? CAP_DENY : CAP_ALLOW, why);
+	end(e, f, reset, cause != CAUSE_NONE ? CAP_DENY : CAP_ALLOW, cause);
 }
 
-void flow_cut(struct egress *e, struct flow *f, const char *why)
+void flow_cut(struct egress *e, struct flow *f, enum cap_cause cause)
 {
-	end(e, f, true, CAP_ALLOW, why);
+	end(e, f, true, CAP_ALLOW, cause);
 }
 
 /*
@@ -187,23 +187,30 @@ void flow_cut(struct egress *e, struct flow *f, const char *why)
  * destination could not be reached. The client sees a reset; a client of the proxy port gets an
  * answer in the proxy protocol.
  */
-void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
-		 const char *why)
+void flow_refuse_detail(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+			enum cap_cause cause, const char *detail)
 {
-	struct egress_event ev = { .what = EGRESS_OPEN, .answer = answer };
+	struct egress_event ev = { .what = EGRESS_OPEN,
+				   .answer = answer,
+				   .why = cap_why(cause, detail) };
 
 	if (f->for_reader) {
-		reader_dialled(e, f, -1, NULL, why);
+		reader_dialled(e, f, -1, NULL, &ev.why);
 		return;
 	}
 	fill_event(e, f, &ev);
 	if (rule != RULE_NONE)
 		ev.rule = rule;
 	ev.reason = f->reason;
-	egress_copy_text(ev.why, sizeof(ev.why), sv_from(why));
 	egress_event(e, &ev);
-	egress_head_refuse(e, f, answer, why);
+	egress_head_refuse(e, f, answer, &ev.why);
 	retire(e, f, !f->proxy);
+}
+
+void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+		 enum cap_cause cause)
+{
+	flow_refuse_detail(e, f, answer, rule, cause, NULL);
 }
 
 /* --- decisions --- */
@@ -218,11 +225,12 @@ static struct answer *answer_for(struct egress *e, const struct flow *f)
 
 static void charge_and_dial(struct egress *e, struct flow *f, const struct reach_verdict *v)
 {
-	const char *spent;
+	enum cap_cause spent = CAUSE_NONE;
 
 	f->bill = v->bill;
-	spent = f->way == REACH_READ ? NULL : quota_use(&e->quota, &f->bill, e->now_ms);
-	if (spent) {
+	if (f->way != REACH_READ)
+		spent = quota_use(&e->quota, &f->bill, e->now_ms);
+	if (spent != CAUSE_NONE) {
 		flow_refuse(e, f, CAP_DENY, v->rule, spent);
 		return;
 	}
@@ -254,7 +262,7 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 		return;
 	a = vec_push(&e->arena, &e->answers);
 	if (!a || !arena_sv(&e->arena, f->host, &a->host)) {
-		flow_refuse(e, f, CAP_DENY, v->rule, "memory");
+		flow_refuse(e, f, CAP_DENY, v->rule, CAUSE_MEMORY);
 		return;
 	}
 	a->port = f->port;
@@ -281,7 +289,9 @@ void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
 		if (answer != 2)
 			*a = e->answers.v[--e->answers.n];
 		for (struct flow *f = e->waiting; f; f = next) {
-			const struct reach_verdict v = { CAP_ASK, RULE_NONE, f->bill, NULL };
+			const struct reach_verdict v = { .answer = CAP_ASK,
+							 .rule = RULE_NONE,
+							 .bill = f->bill };
 
 			next = f->next;
 			if (f->state != FLOW_ASKED || f->port != key.port ||
@@ -290,7 +300,7 @@ void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
 			if (answer)
 				charge_and_dial(e, f, &v);
 			else
-				flow_refuse(e, f, CAP_DENY, RULE_NONE, "a person said no");
+				flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_PERSON);
 		}
 		return;
 	}
@@ -306,8 +316,8 @@ void flow_decide(struct egress *e, struct flow *f)
 	if (f->way == REACH_CLOSED) {
 		v = reach_decide(&e->reach, &key);
 		f->reason = (uint8_t)v.reason;
-		flow_refuse(e, f, CAP_DENY, v.rule,
-			    v.why ? v.why : "nothing passes unread at this net level");
+		flow_refuse_detail(e, f, CAP_DENY, v.rule,
+				   v.cause != CAUSE_NONE ? v.cause : CAUSE_UNREAD, v.detail);
 		return;
 	}
 	if (f->way == REACH_READ) {
@@ -317,7 +327,7 @@ void flow_decide(struct egress *e, struct flow *f)
 	v = reach_decide(&e->reach, &key);
 	f->reason = (uint8_t)v.reason;
 	if (v.answer == CAP_DENY)
-		flow_refuse(e, f, CAP_DENY, v.rule, v.why);
+		flow_refuse_detail(e, f, CAP_DENY, v.rule, v.cause, v.detail);
 	else if (v.answer == CAP_ASK)
 		ask_person(e, f, &v);
 	else
@@ -434,25 +444,25 @@ void flow_accept(struct egress *e, struct listener *l)
  * Queues the bytes that egress has already read from the client, so that they reach the server
  * first.
  */
-static const char *send_head(struct egress *e, struct flow *f)
+static enum cap_cause send_head(struct egress *e, struct flow *f)
 {
 	struct setup *s = f->setup;
 	struct transfer *t;
 
 	if (s->head_n == 0)
-		return NULL;
+		return CAUSE_NONE;
 	if (f->bill.entry != SIZE_MAX && quota_left(&e->quota, &f->bill, true) < s->head_n)
-		return "the limit of bytes is used up";
+		return CAUSE_USED_BYTES;
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return "memory";
+		return CAUSE_MEMORY;
 	*t = (struct transfer){ .bytes = s->head, .n = s->head_n, .pipe = { -1, -1 } };
 	f->moving[0] = t;
 	f->bytes[0] += s->head_n;
 	if (f->bill.entry != SIZE_MAX)
 		quota_pass(&e->quota, &f->bill, true, s->head_n);
 	s->head = NULL;
-	return NULL;
+	return CAUSE_NONE;
 }
 
 void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
@@ -460,7 +470,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	struct egress_event ev = { .what = f->publish ? EGRESS_PUBLISH : EGRESS_OPEN,
 				   .answer = CAP_ALLOW };
 	struct buf b = BUF_INIT(64);
-	const char *spent;
+	enum cap_cause spent;
 
 	if (f->for_reader) {
 		reader_dialled(e, f, fd, to, NULL);
@@ -476,7 +486,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	f->fd[1] = fd;
 	egress_head_accepted(f);
 	spent = send_head(e, f);
-	if (spent) {
+	if (spent != CAUSE_NONE) {
 		flow_close(e, f, true, spent);
 		return;
 	}
@@ -502,7 +512,7 @@ void flow_inside(struct egress *e, uint32_t id, int fd)
 		if (fd >= 0)
 			close(fd);
 		if (f && f->state == FLOW_INSIDE)
-			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "the session is not there");
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NO_SESSION);
 		return;
 	}
 	f->state = FLOW_DIAL;
@@ -512,7 +522,7 @@ void flow_inside(struct egress *e, uint32_t id, int fd)
 	f->setup->limit_ms = e->now_ms + DIAL_MS;
 	flow_set_due(e, f, f->setup->limit_ms);
 	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)
-		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "nobody listens there");
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NO_LISTENER);
 	else
 		egress_watch(e, fd, EPOLLOUT, a);
 }
@@ -558,11 +568,10 @@ void flow_timers(struct egress *e)
 		if (f->state == FLOW_DIAL)
 			dial_timer(e, f);
 		else if (f->state == FLOW_HEAD)
-			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it did not say where to in time");
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_HEAD_TIME);
 		else if (f->state == FLOW_UNREAD)
-			flow_refuse(e, f, CAP_ALLOW, RULE_NONE,
-				    "nobody is there to read its requests");
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NO_READER);
 		else if (f->state != FLOW_ASKED)
-			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, "its name was not answered for");
+			flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_UNANSWERED);
 	}
 }

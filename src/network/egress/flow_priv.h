@@ -118,13 +118,15 @@ void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events
 /* decides about a flow whose host, port and way are known */
 void flow_decide(struct egress *e, struct flow *f);
 void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
-		 const char *why);
+		 enum cap_cause cause);
+void flow_refuse_detail(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
+			enum cap_cause cause, const char *detail);
 void flow_answered(struct egress *e, uint32_t id, uint32_t answer);
 void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to);
-/* Ends a flow. @why is the reason of a denial; NULL: the flow ended regularly. */
-void flow_close(struct egress *e, struct flow *f, bool reset, const char *why);
+/* Ends a flow. @cause is the reason of a denial; CAUSE_NONE: the flow ended regularly. */
+void flow_close(struct egress *e, struct flow *f, bool reset, enum cap_cause cause);
 /* Resets a flow for a reason that is not a denial. */
-void flow_cut(struct egress *e, struct flow *f, const char *why);
+void flow_cut(struct egress *e, struct flow *f, enum cap_cause cause);
 void flow_timers(struct egress *e);
 void flow_inside(struct egress *e, uint32_t id, int fd);
 void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
@@ -154,7 +156,8 @@ must_check enum upstream_state egress_upstream_receive(struct egress *e, struct 
 
 /* client_head.c: the client's first bytes, which name the destination */
 void egress_head_read(struct egress *e, struct flow *f);
-void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer, const char *why);
+void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer,
+			const struct cap_why *why);
 void egress_head_accepted(struct flow *f);
 /* Returns a permanent copy of @host, a name that some rule reaches. Empty: too many names. */
 struct sv egress_head_intern(struct egress *e, struct sv host);
@@ -165,6 +168,6 @@ void reader_receive(struct egress *e);
 void reader_attached(struct egress *e);
 void reader_send_last(struct egress *e); /* tells the reader that no more clients will come */
 void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
-		    const char *why);
+		    const struct cap_why *why);
 
 #endif

@@ -154,8 +154,7 @@ static void note_failed(struct egress *e, struct listener *l)
 		return;
 	l->reported = true;
 	egress_copy_text(ev.host, sizeof(ev.host), l->l.host);
-	egress_copy_text(ev.why, sizeof(ev.why),
-			 SV("a program of the session listens at this port"));
+	ev.why = cap_why(CAUSE_PORT_TAKEN, NULL);
 	egress_event(e, &ev);
 }
 

@@ -169,12 +169,12 @@ static void end_revoked(struct egress *e)
 	for (struct flow *f = e->flows; f; f = next) {
 		next = f->next;
 		if (is_revoked(e, f))
-			flow_close(e, f, true, "it was taken back");
+			flow_close(e, f, true, CAUSE_REVOKED);
 	}
 	for (struct flow *f = e->waiting; f; f = next) {
 		next = f->next;
 		if (is_revoked(e, f))
-			flow_refuse(e, f, CAP_DENY, RULE_NONE, "it was taken back");
+			flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_REVOKED);
 	}
 }
 

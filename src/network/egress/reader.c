@@ -74,7 +74,7 @@ void reader_hand_over(struct egress *e, struct flow *f)
 	}
 	egress_copy_text(m.host, sizeof(m.host), f->host);
 	if (!send_reader(e, &m, f->setup->head, f->fd[0])) {
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "nobody is there to read its requests");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NO_READER);
 		return;
 	}
 	flow_drop(e, f);
@@ -103,7 +103,7 @@ static void on_dial(struct egress *e, const struct reader_message *m)
 	f->port = m->port;
 	f->way = REACH_READ;
 	if (kept.n == 0)
-		flow_refuse(e, f, CAP_DENY, RULE_NONE, "no rule allows it");
+		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NO_RULE);
 	else
 		dial_start(e, f);
 }
@@ -129,7 +129,7 @@ void reader_receive(struct egress *e)
 }
 
 void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
-		    const char *why)
+		    const struct cap_why *why)
 {
 	struct reader_message m = { .type = READER_DIALLED, .id = f->reader_id };
 	struct buf b = BUF_INIT(64);
@@ -137,7 +137,8 @@ void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_n
 	if (to)
 		cap_addr_print(to, &b);
 	egress_copy_text(m.host, sizeof(m.host), buf_view(&b));
-	egress_copy_text(m.why, sizeof(m.why), sv_from(why));
+	if (why)
+		m.why = *why;
 	buf_clear(&b);
 	if (fd >= 0)
 		egress_unwatch(e, fd);

@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include "cap/cause.h"
+
 enum reader_type {
 	READER_NOTHING = 0,
 	/* to the reader; descriptor: connection of a client that wants @host at @port */
@@ -39,7 +41,7 @@ struct reader_message {
 	/* number of bytes that egress has read from the client; the bytes follow this struct */
 	uint32_t bytes_n;
 	char host[256];
-	char why[96];
+	struct cap_why why;
 };
 
 #endif

@@ -63,11 +63,12 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 		.what = EGRESS_OPEN, .answer = CAP_DENY, .rule = v.rule, .port = m->port
 	};
 
-	ev.reason = m->udp ? CAP_REASON_OTHER : v.why ? (uint8_t)v.reason : CAP_REASON_NO_RULE;
+	ev.reason = m->udp		    ? CAP_REASON_OTHER
+		    : v.cause != CAUSE_NONE ? (uint8_t)v.reason
+					    : CAP_REASON_NO_RULE;
 	egress_copy_text(ev.host, sizeof(ev.host), host);
-	egress_copy_text(ev.why, sizeof(ev.why),
-			 m->udp ? SV("only TCP reaches the network")
-				: sv_from(v.why ? v.why : "no rule allows it"));
+	ev.why = m->udp ? cap_why(CAUSE_ONLY_TCP, NULL)
+			: cap_why(v.cause != CAUSE_NONE ? v.cause : CAUSE_NO_RULE, v.detail);
 	egress_event(e, &ev);
 	m->err = err;
 	answer(e, m);

@@ -272,13 +272,13 @@ void tunnel_run(struct egress *e, struct flow *f)
 		const enum moved r = pump(e, f, from);
 
 		if (r == BROKEN || r == SPENT) {
-			flow_close(e, f, true, r == SPENT ? "the limit of bytes is used up" : NULL);
+			flow_close(e, f, true, r == SPENT ? CAUSE_USED_BYTES : CAUSE_NONE);
 			return;
 		}
 		again |= r == MOVED;
 	}
 	if ((f->side[0] & SHUT) && (f->side[1] & SHUT)) {
-		flow_close(e, f, false, NULL);
+		flow_close(e, f, false, CAUSE_NONE);
 		return;
 	}
 	if (again && !f->queued) {

@@ -97,7 +97,7 @@ struct git_event {
 	char repo[512];
 	/* the updated ref, its old id and its new id; for a push */
 	char ref[256], old[68], new[68];
-	char why[256]; /* why the fetch or push did not complete */
+	struct cap_why why; /* why the fetch or push did not complete */
 	/* output of the operator's git, which never enters the session */
 	char said[1024];
 };

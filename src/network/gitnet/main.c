@@ -100,9 +100,10 @@ static void accept_one(const struct helper *h, int listener, unsigned *running)
  */
 _Noreturn static void give_up(int supervisor, const struct writ_err *err)
 {
-	struct git_event e = { .answer = CAP_ALLOW, .rule = RULE_NONE };
+	struct git_event e = { .answer = CAP_ALLOW,
+			       .rule = RULE_NONE,
+			       .why = cap_why(CAUSE_GIT_START, err->what) };
 
-	(void)snprintf(e.why, sizeof(e.why), "the git helper cannot start: %s", err->what);
 	(void)snprintf(e.said, sizeof(e.said), "%s", err->sys ? strerror(err->sys) : "");
 	(void)!send(supervisor, &e, sizeof(e), MSG_NOSIGNAL);
 	_exit(GIT_HOPELESS);

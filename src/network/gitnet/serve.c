@@ -85,12 +85,13 @@ static void put(char *to, size_t room, struct sv text)
 }
 
 static void report(struct use *u, enum cap_answer answer, bool done, const struct git_update *up,
-		   const char *why)
+		   struct cap_why why)
 {
 	struct git_event e = { .push = u->req.push,
 			       .answer = answer,
 			       .rule = u->rule,
 			       .done = done,
+			       .why = why,
 			       .us = (uint64_t)(clock_monotonic_ms() - u->began) * 1000 };
 
 	put(e.repo, sizeof(e.repo), u->repo ? u->repo->name : u->req.path);
@@ -99,7 +100,6 @@ static void report(struct use *u, enum cap_answer answer, bool done, const struc
 		put(e.old, sizeof(e.old), up->old);
 		put(e.new, sizeof(e.new), up->new);
 	}
-	put(e.why, sizeof(e.why), sv_from(why));
 	if (!done)
 		put(e.said, sizeof(e.said), buf_view(&u->said));
 	/*
@@ -111,13 +111,14 @@ static void report(struct use *u, enum cap_answer answer, bool done, const struc
 }
 
 /* Sends an error packet, which git shows to the user as "remote error: ...". */
-static void refuse(struct use *u, const char *why)
+static void refuse(struct use *u, struct cap_why why)
 {
-	char text[GIT_REQUEST_MAX], packet[GIT_REQUEST_MAX + 8];
+	char reason[CAP_WHY_TEXT], text[GIT_REQUEST_MAX], packet[GIT_REQUEST_MAX + 8];
 	struct writ_err err = { 0 };
 	const int n =
 		snprintf(text, sizeof(text), "ERR writ: %.*s: %s\n",
-			 (int)(u->req.path.n < 1024 ? u->req.path.n : 1024), u->req.path.p, why);
+			 (int)(u->req.path.n < 1024 ? u->req.path.n : 1024), u->req.path.p,
+			 cap_why_print(why.cause, why.detail, reason, sizeof(reason)));
 
 	(void)snprintf(packet, sizeof(packet), "%04x%s", (unsigned)n + 4, text);
 	(void)!fd_write_all(u->socket, sv_from(packet), &err);
@@ -159,9 +160,10 @@ static void serve_fetch(struct use *u, const char *mirror)
 	const int status = pid < 0 ? -1 : gitnet_run_wait(pid);
 
 	report(u, CAP_ALLOW, status == 0, NULL,
-	       status == 0     ? ""
-	       : status == 126 ? "git cannot be confined on this machine"
-			       : "the connection ended before its time");
+	       cap_why(status == 0     ? CAUSE_NONE
+		       : status == 126 ? CAUSE_GIT_CONFINE
+				       : CAUSE_GIT_ENDED,
+		       NULL));
 }
 
 /* --- push --- */
@@ -177,7 +179,7 @@ struct push {
  * Parses the hook's report. SECURITY: the report passed through git in the quarantine, which the
  * agent may control, so no part of the report is trusted.
  */
-static const char *read_push(struct use *u, struct sv text, const char *dir, struct push *ret)
+static enum cap_cause read_push(struct use *u, struct sv text, const char *dir, struct push *ret)
 {
 	const struct sv at = sv_cut(&text, '\n');
 	const struct sv name = sv_skip(at, sv_rfind(at, '/') + 1);
@@ -185,26 +187,26 @@ static const char *read_push(struct use *u, struct sv text, const char *dir, str
 	struct stat st;
 
 	if (!path)
-		return "there is no memory";
+		return CAUSE_MEMORY;
 	/* A push without new objects has no object directory. */
 	if (at.n == 0)
 		path = NULL;
 	/* A colon separates entries of GIT_ALTERNATE_OBJECT_DIRECTORIES. */
 	if (path && (!sv_starts(name, SV("tmp_objdir-")) || sv_find(name, ':') != SIZE_MAX ||
 		     lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)))
-		return "git did not say where the objects are";
+		return CAUSE_GIT_OBJECTS;
 	ret->objects = path;
 	while (text.n) {
 		const struct sv line = sv_cut(&text, '\n');
 
 		if (sv_is(line, "."))
-			return ret->n ? NULL : "nothing is pushed";
+			return ret->n ? CAUSE_NONE : CAUSE_GIT_NOTHING;
 		if (ret->n == UPDATES_MAX)
-			return "too many refs at once";
+			return CAUSE_GIT_REFS;
 		if (!gitnet_update_parse(line, &ret->v[ret->n++]))
-			return "a ref has a name that is not taken";
+			return CAUSE_GIT_REF_NAME;
 	}
-	return "git broke off";
+	return CAUSE_GIT_BROKE_OFF;
 }
 
 /*
@@ -225,6 +227,13 @@ static void explain_one(int hook, struct sv what, const char *why)
 	answer(hook, line);
 }
 
+static void explain_cause(int hook, struct sv what, enum cap_cause cause)
+{
+	char text[CAP_WHY_TEXT];
+
+	explain_one(hook, what, cap_why_print(cause, NULL, text, sizeof(text)));
+}
+
 /* Decides about each ref of a push. If one ref is denied, nothing is pushed. */
 static bool check_push(struct use *u, const struct push *p, int hook)
 {
@@ -232,18 +241,17 @@ static bool check_push(struct use *u, const struct push *p, int hook)
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cap_verdict v = decide(u, p->v[i].ref);
-		const char *why = v.answer != CAP_ALLOW ? v.rule == RULE_NONE
-								  ? "no rule allows to push it"
-								  : "a rule denies it"
-				  : p->v[i].remove	? "nothing is deleted from here"
-							: NULL;
+		const enum cap_cause why = v.answer == CAP_ALLOW ? p->v[i].remove ? CAUSE_GIT_DELETE
+										  : CAUSE_NONE
+					   : v.rule == RULE_NONE ? CAUSE_NO_RULE
+								 : CAUSE_RULE;
 
-		if (!why)
+		if (why == CAUSE_NONE)
 			continue;
 		fine = false;
 		u->rule = v.rule;
-		report(u, CAP_DENY, false, &p->v[i], why);
-		explain_one(hook, p->v[i].ref, why);
+		report(u, CAP_DENY, false, &p->v[i], cap_why(why, NULL));
+		explain_cause(hook, p->v[i].ref, why);
 	}
 	return fine;
 }
@@ -312,9 +320,10 @@ static void push_on(struct use *u, const struct push *p, const char *mirror, int
 	for (size_t i = 0; i < p->n; i++) {
 		u->rule = decide(u, p->v[i].ref).rule;
 		report(u, CAP_ALLOW, status == 0, &p->v[i],
-		       status == 0  ? ""
-		       : status < 0 ? "it took too long"
-				    : "the repository did not take it");
+		       cap_why(status == 0  ? CAUSE_NONE
+			       : status < 0 ? CAUSE_GIT_TIME
+					    : CAUSE_GIT_REFUSED,
+			       NULL));
 	}
 	if (status != 0) {
 		explain(buf_view(&out), hook);
@@ -342,7 +351,7 @@ static void after_receive(struct use *u, const char *mirror, const char *dir, in
 {
 	struct buf b = BUF_INIT(UPDATES_BYTES);
 	struct push p = { 0 };
-	const char *why;
+	enum cap_cause why;
 
 	receive_hook(hook, &b);
 	/* git itself refused the push, or the push changed no ref, so the hook did not run. */
@@ -350,10 +359,10 @@ static void after_receive(struct use *u, const char *mirror, const char *dir, in
 		buf_clear(&b);
 		return;
 	}
-	why = b.failed ? "too many refs at once" : read_push(u, buf_view(&b), dir, &p);
-	if (why) {
-		report(u, CAP_DENY, false, NULL, why);
-		explain_one(hook, SV("this push"), why);
+	why = b.failed ? CAUSE_GIT_REFS : read_push(u, buf_view(&b), dir, &p);
+	if (why != CAUSE_NONE) {
+		report(u, CAP_DENY, false, NULL, cap_why(why, NULL));
+		explain_cause(hook, SV("this push"), why);
 		answer(hook, "no\n");
 	} else if (!check_push(u, &p, hook)) {
 		answer(hook, "no\n");
@@ -404,10 +413,10 @@ static void serve_push(struct use *u, const char *mirror)
 		close(pair[0]);
 	}
 	if (pid < 0) {
-		report(u, CAP_ALLOW, false, NULL, "a quarantine cannot be made");
-		refuse(u, "it cannot be served");
+		report(u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_QUARANTINE, NULL));
+		refuse(u, cap_why(CAUSE_GIT_UNSERVED, NULL));
 	} else if (gitnet_run_wait(pid) == 126) {
-		report(u, CAP_ALLOW, false, NULL, "git cannot be confined on this machine");
+		report(u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_CONFINE, NULL));
 	}
 	if (dir)
 		gitnet_quarantine_remove(dir);
@@ -459,11 +468,9 @@ static bool is_allowed(struct use *u)
 	return v.answer == CAP_ALLOW;
 }
 
-static const char spent[] = "the session's limit of bytes is used up";
-
 static void report_spent(void *ctx)
 {
-	report(ctx, CAP_ALLOW, false, NULL, spent);
+	report(ctx, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_BYTES, NULL));
 }
 
 static void serve_counted(struct use *u, const char *mirror)
@@ -472,8 +479,8 @@ static void serve_counted(struct use *u, const char *mirror)
 	const pid_t meter = gitnet_meter_start(u->h, report_spent, u, &u->socket, &fine);
 
 	if (!fine) {
-		report(u, CAP_ALLOW, false, NULL, "its bytes cannot be counted");
-		refuse(u, "it cannot be served");
+		report(u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_UNCOUNTED, NULL));
+		refuse(u, cap_why(CAUSE_GIT_UNSERVED, NULL));
 		return;
 	}
 	if (u->req.push)
@@ -505,16 +512,17 @@ _Noreturn void gitnet_serve(const struct helper *h, int socket)
 	if (!receive_request(&u, bytes))
 		_exit(0);
 	if (!is_allowed(&u)) {
-		const char *why = u.rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
+		const struct cap_why why =
+			cap_why(u.rule == RULE_NONE ? CAUSE_NO_RULE : CAUSE_RULE, NULL);
 
 		report(&u, CAP_DENY, false, NULL, why);
 		refuse(&u, why);
 	} else if (gitnet_meter_is_spent(h)) {
-		report(&u, CAP_ALLOW, false, NULL, spent);
-		refuse(&u, spent);
+		report(&u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_BYTES, NULL));
+		refuse(&u, cap_why(CAUSE_GIT_BYTES, NULL));
 	} else if (mirror_update(h, &u.a, u.repo, &mirror, &u.said, &err) < 0) {
-		report(&u, CAP_ALLOW, false, NULL, err.what);
-		refuse(&u, err.what);
+		report(&u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_MIRROR, err.what));
+		refuse(&u, cap_why(CAUSE_GIT_MIRROR, err.what));
 	} else {
 		serve_counted(&u, mirror);
 	}

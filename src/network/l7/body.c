@@ -20,9 +20,9 @@ size_t call_up_room(const struct call *c)
 static void stop_placeholder(struct call *c)
 {
 	if (c->answered)
-		call_fail(c, "placeholder-wrong-place");
+		call_fail(c, CAUSE_PLACEHOLDER);
 	else
-		call_refuse(c, 403, "placeholder-wrong-place");
+		call_refuse(c, 403, CAUSE_PLACEHOLDER);
 }
 
 /*
@@ -39,7 +39,7 @@ static bool search_body(struct call *c, struct sv data, bool last)
 	if (!c->req.scan) {
 		c->req.scan = malloc(sizeof(*c->req.scan) + room);
 		if (!c->req.scan) {
-			call_fail(c, "memory");
+			call_fail(c, CAUSE_MEMORY);
 			return false;
 		}
 		scan_init(c->req.scan, set, (char *)(c->req.scan + 1), room);
@@ -50,7 +50,7 @@ static bool search_body(struct call *c, struct sv data, bool last)
 			return false;
 		}
 		if (!fifo_add(&c->req.bytes, out.bytes)) {
-			call_fail(c, "memory");
+			call_fail(c, CAUSE_MEMORY);
 			return false;
 		}
 	}
@@ -68,7 +68,7 @@ void call_up_data(struct call *c, struct sv data)
 		if (!search_body(c, data, false))
 			return;
 	} else if (!fifo_add(&c->req.bytes, data)) {
-		call_fail(c, "memory");
+		call_fail(c, CAUSE_MEMORY);
 		return;
 	}
 	if (c->server)
@@ -145,23 +145,23 @@ static const struct http1_field *coding_of(struct http1_response *r, bool *ret_m
 }
 
 /*
- * Prepares the search of a response for secrets. Returns NULL, or the reason why the response
- * cannot be searched.
+ * Prepares the search of a response for secrets. Returns CAUSE_NONE, or the reason why the
+ * response cannot be searched.
  */
-static const char *set_guard(struct call *c, struct http1_response *r, struct sv head)
+static enum cap_cause set_guard(struct call *c, struct http1_response *r, struct sv head)
 {
 	bool many = false;
 	const struct http1_field *coding = coding_of(r, &many);
-	const char *why = NULL;
+	enum cap_cause why = CAUSE_NONE;
 
 	if (l7_secret_found(c->l7, c->l7->vault.values, head))
-		return "secret-in-answer";
+		return CAUSE_SECRET_FOUND;
 	if (!l7_guard_sees(r))
-		return "the server sent a part, or in a form, that cannot be looked through";
+		return CAUSE_FORM;
 	if (r->framing == HTTP1_NONE && !r->websocket)
-		return NULL;
+		return CAUSE_NONE;
 	if (many)
-		return "the server sent a coding that cannot be looked through";
+		return CAUSE_CODING;
 	c->resp.guard = l7_guard_new(c->l7, coding ? coding->value : SV(""), &why);
 	if (!c->resp.guard)
 		return why;
@@ -169,18 +169,18 @@ static const char *set_guard(struct call *c, struct http1_response *r, struct sv
 		r->fields[coding - r->fields].drop = true;
 		r->framing = HTTP1_CHUNKED;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }
 
 void call_answer(struct call *c, struct http1_response *r, struct sv head)
 {
 	struct http1_send how = { .framing = r->framing, .length = r->length };
-	const char *why;
+	enum cap_cause why;
 
 	if (c->answered || !call_charge(c, false, head.n))
 		return;
-	why = c->guarded ? set_guard(c, r, head) : NULL;
-	if (why) {
+	why = c->guarded ? set_guard(c, r, head) : CAUSE_NONE;
+	if (why != CAUSE_NONE) {
 		call_refuse(c, 502, why);
 		return;
 	}
@@ -206,7 +206,7 @@ static void credit_window(struct call *c, size_t n)
 static void search_response(struct call *c)
 {
 	const size_t before = c->resp.raw.n;
-	const char *why = NULL;
+	enum cap_cause why = CAUSE_NONE;
 
 	if (!l7_guard_run(c->resp.guard, &c->resp.raw, c->resp.raw_ended && !c->resp.ended,
 			  &c->resp.bytes, &why)) {
@@ -224,7 +224,7 @@ void call_down_data(struct call *c, struct sv data)
 	if (c->broken || !call_charge(c, false, data.n))
 		return;
 	if (!fifo_add(c->resp.guard ? &c->resp.raw : &c->resp.bytes, data)) {
-		call_fail(c, "memory");
+		call_fail(c, CAUSE_MEMORY);
 		return;
 	}
 	if (c->resp.guard)
@@ -239,7 +239,7 @@ void call_down_end(struct call *c)
 		return;
 	if (c->guarded && c->resp.trailers.n &&
 	    l7_secret_found(c->l7, c->l7->vault.values, buf_view(&c->resp.trailers))) {
-		call_fail(c, "secret-in-answer");
+		call_fail(c, CAUSE_SECRET_FOUND);
 		return;
 	}
 	c->resp.raw_ended = true;

@@ -92,8 +92,9 @@ static void give_answer(struct call *c, const struct http1_response *r,
 		client_h1_answer(c, r, how);
 }
 
-void call_refuse(struct call *c, unsigned status, const char *why)
+void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, const char *detail)
 {
+	char text[CAP_WHY_TEXT];
 	struct buf page = BUF_INIT(PAGE_MAX);
 	struct http1_field fields[3] = {
 		{ .name = SV("content-type"), .value = SV("text/plain; charset=utf-8") },
@@ -109,12 +110,12 @@ void call_refuse(struct call *c, unsigned status, const char *why)
 
 	if (c->answered || c->broken)
 		return;
-	l7_copy_safe(c->why, sizeof(c->why), sv_from(why));
-	fields[1].value = sv_from(c->why);
+	c->why = l7_why(cause, detail);
+	fields[1].value = sv_from(cap_why_print(cause, c->why.detail, text, sizeof(text)));
 	detach(c);
 	c->req.discard = true;
 	fifo_drop(&c->req.bytes, c->req.bytes.n);
-	l7_event_page(c, status, c->why, &page);
+	l7_event_page(c, status, text, &page);
 	how.length = page.n;
 	if (!sv_is(c->q.method, "HEAD") && !fifo_add(&c->resp.bytes, buf_view(&page)))
 		c->broken = true;
@@ -124,19 +125,29 @@ void call_refuse(struct call *c, unsigned status, const char *why)
 	client_more(c);
 }
 
-void call_fail(struct call *c, const char *why)
+void call_refuse(struct call *c, unsigned status, enum cap_cause cause)
+{
+	call_refuse_detail(c, status, cause, NULL);
+}
+
+void call_fail_detail(struct call *c, enum cap_cause cause, const char *detail)
 {
 	if (!c->answered) {
-		call_refuse(c, 502, why);
+		call_refuse_detail(c, 502, cause, detail);
 		return;
 	}
 	if (c->broken || c->resp.ended)
 		return;
-	l7_copy_safe(c->why, sizeof(c->why), sv_from(why));
+	c->why = l7_why(cause, detail);
 	c->broken = c->req.discard = true;
 	fifo_drop(&c->resp.bytes, c->resp.bytes.n);
 	detach(c);
 	client_more(c);
+}
+
+void call_fail(struct call *c, enum cap_cause cause)
+{
+	call_fail_detail(c, cause, NULL);
 }
 
 /* --- checking the request --- */
@@ -153,10 +164,10 @@ static bool is_host(const struct call *c, struct sv host, uint16_t port)
 }
 
 /* Takes the host of a call from a request to the proxy port, which names the host in the target. */
-static unsigned proxy_host(struct call *c, const char **why)
+static unsigned proxy_host(struct call *c, struct cap_why *why)
 {
 	if (c->q.form != HTTP1_ABSOLUTE || c->q.tls) {
-		*why = "only http:// URLs can be asked for in the open";
+		*why = cap_why(CAUSE_PROXY_TLS, NULL);
 		return 400;
 	}
 	c->raw_head.authority.n = 0;
@@ -165,13 +176,13 @@ static unsigned proxy_host(struct call *c, const char **why)
 	c->port = c->q.host.port;
 	if (!is_host(c, c->client->host, c->client->port) &&
 	    reach_way(&c->l7->reach, c->host, c->port) != REACH_READ) {
-		*why = "another host: ask on a connection of its own";
+		*why = cap_why(CAUSE_PROXY_HOST, NULL);
 		return 421;
 	}
 	return 0;
 }
 
-static unsigned check_host(struct call *c, const char **why)
+static unsigned check_host(struct call *c, struct cap_why *why)
 {
 	struct writ_err err;
 
@@ -183,7 +194,7 @@ static unsigned check_host(struct call *c, const char **why)
 		 * determines the host.
 		 */
 		if (wire_host_parse(c->host, &c->q.host.host, &err) < 0) {
-			*why = "no host";
+			*why = cap_why(CAUSE_NO_HOST, NULL);
 			return 400;
 		}
 		c->q.host.port = c->port;
@@ -191,25 +202,25 @@ static unsigned check_host(struct call *c, const char **why)
 		c->q.has_host = true;
 	}
 	if (!is_host(c, c->host, c->port) || (c->q.form == HTTP1_ABSOLUTE && c->q.tls != c->tls)) {
-		*why = "the request is for another host than the connection";
+		*why = cap_why(CAUSE_OTHER_HOST, NULL);
 		return 421;
 	}
 	return 0;
 }
 
-static unsigned check(struct call *c, const char **why, struct writ_err *err)
+static unsigned check(struct call *c, struct cap_why *why, struct writ_err *err)
 {
 	unsigned status;
 
 	if (c->q.form == HTTP1_AUTHORITY || sv_is(c->q.method, "TRACE")) {
-		*why = "this method is never sent on";
+		*why = cap_why(CAUSE_METHOD, NULL);
 		return 405;
 	}
 	status = check_host(c, why);
 	if (status)
 		return status;
 	if (target_parse(c->q.target, &c->text, &c->target, err) != TARGET_OK) {
-		*why = err->what;
+		*why = cap_why(CAUSE_HTTP, err->what);
 		return 400;
 	}
 	c->inject.target = c->target.text;
@@ -240,7 +251,7 @@ static void ask(struct call *c)
 	 * approve text whose end is hidden.
 	 */
 	if (c->target.path.n > ASKED_MAX || !ask_key(c, &key, room, sizeof(room))) {
-		call_refuse(c, 403, "the path is too long to ask about");
+		call_refuse(c, 403, CAUSE_ASK_LONG);
 		return;
 	}
 	c->at = CALL_ASKING;
@@ -251,7 +262,7 @@ static void ask(struct call *c)
 		}
 	c->ask = ++l->next_ask;
 	if (l->asks_n == L7_ASKS_MAX || !l7_event_ask(c, c->ask)) {
-		call_refuse(c, 403, "too many questions are open");
+		call_refuse(c, 403, CAUSE_ASK_MANY);
 		return;
 	}
 	memcpy(a->key_room, room, key.n);
@@ -295,7 +306,7 @@ void call_asked(struct l7 *l, uint32_t id, bool allowed)
 		if (allowed)
 			call_send(c);
 		else
-			call_refuse(c, 403, "a person said no, or nobody answered");
+			call_refuse(c, 403, CAUSE_PERSON_OR_NONE);
 	}
 }
 
@@ -304,7 +315,7 @@ void call_asked(struct l7 *l, uint32_t id, bool allowed)
 void call_begin(struct call *c)
 {
 	struct writ_err err = { 0 };
-	const char *why = NULL;
+	struct cap_why why = { 0 };
 	const unsigned status = check(c, &why, &err);
 	struct reach_key key = { .host = c->host,
 				 .port = c->port,
@@ -314,7 +325,7 @@ void call_begin(struct call *c)
 				 .query = c->target.query.n > 0 };
 
 	if (status) {
-		call_refuse(c, status, why);
+		call_refuse_detail(c, status, why.cause, why.detail);
 		return;
 	}
 	key.host = c->host;
@@ -322,7 +333,7 @@ void call_begin(struct call *c)
 	c->verdict = reach_decide(&c->l7->reach, &key);
 	switch (c->verdict.answer) {
 	case CAP_DENY:
-		call_refuse(c, 403, c->verdict.why ? c->verdict.why : "denied");
+		call_refuse_detail(c, 403, c->verdict.cause, c->verdict.detail);
 		break;
 	case CAP_ASK:
 		ask(c);
@@ -336,28 +347,25 @@ void call_begin(struct call *c)
 void call_send(struct call *c)
 {
 	struct l7 *l = c->l7;
-	const char *why = "nothing pays for it";
+	enum cap_cause why = CAUSE_UNPAID;
 
 	if (c->verdict.bill.entry < l->settings.set.caps.n)
 		why = quota_use(&l->quota, &c->verdict.bill, l7_now_ms(l));
-	if (why) {
-		char text[96];
-
-		(void)snprintf(text, sizeof(text), "used up: %s", why);
-		call_refuse(c, 403, text);
+	if (why != CAUSE_NONE) {
+		call_refuse(c, 403, why);
 		return;
 	}
 	c->charged = true;
 	c->guarded = l7_secret_bound(l, c->host, c->port);
 	why = l7_secret_apply(c);
-	if (why) {
+	if (why != CAUSE_NONE) {
 		c->charged = false;
 		call_refuse(c, 403, why);
 		return;
 	}
 	c->origin = origin_get(l, c->host, c->port, c->tls);
 	if (!c->origin) {
-		call_refuse(c, 502, "too many hosts");
+		call_refuse(c, 502, CAUSE_HOSTS);
 		return;
 	}
 	origin_wait(c->origin, c);
@@ -369,7 +377,7 @@ bool call_charge(struct call *c, bool up, size_t n)
 	if (!c->charged)
 		return true;
 	if (n > quota_left(&c->l7->quota, &c->verdict.bill, up)) {
-		const char *why = up ? "used up: bytes sent" : "used up: bytes received";
+		const enum cap_cause why = up ? CAUSE_USED_UP : CAUSE_USED_DOWN;
 
 		if (c->answered)
 			call_fail(c, why);

@@ -113,16 +113,19 @@ struct call {
 	unsigned status;
 	uint64_t start_us;
 	struct call_log log;
-	char why[96], address[64];
+	struct cap_why why;
+	char address[64];
 };
 
 must_check struct call *call_new(struct client *c, int32_t stream);
 /* Decides about a parsed request, and forwards or refuses the request. */
 void call_begin(struct call *c);
 /* Answers a request with a response of the reader itself. */
-void call_refuse(struct call *c, unsigned status, const char *why);
+void call_refuse(struct call *c, unsigned status, enum cap_cause cause);
+void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, const char *detail);
 /* Ends a call that cannot be completed: sends 502, or cuts off a response that has begun. */
-void call_fail(struct call *c, const char *why);
+void call_fail(struct call *c, enum cap_cause cause);
+void call_fail_detail(struct call *c, enum cap_cause cause, const char *detail);
 /* applies a person's answer to question @id */
 void call_asked(struct l7 *l, uint32_t id, bool allowed);
 /* Charges an allowed request, inserts secrets, and queues the request for a server. */
@@ -154,6 +157,8 @@ must_check bool l7_event_ask(const struct call *c, uint32_t id);
 void l7_event_ready(struct l7 *l, struct sv pem);
 void l7_event_finished(struct l7 *l);
 /* Appends the body of a response that explains a refusal. */
+/* Returns a reason with the printable part of @detail. */
+struct cap_why l7_why(enum cap_cause cause, const char *detail);
 void l7_event_page(const struct call *c, unsigned status, const char *why, struct buf *b);
 void l7_copy_safe(char *to, size_t room, struct sv from);
 

@@ -46,12 +46,10 @@ struct client *client_new(struct l7 *l, const struct reader_message *m, int fd)
 	return c;
 }
 
-void client_close(struct client *c, const char *why)
+void client_close(struct client *c, enum cap_cause cause, const char *detail)
 {
-	if (c->why)
-		return;
-	l7_copy_safe(c->why_room, sizeof(c->why_room), sv_from(why));
-	c->why = c->why_room;
+	if (c->why.cause == CAUSE_NONE)
+		c->why = l7_why(cause, detail);
 }
 
 void client_free(struct client *c)
@@ -75,11 +73,11 @@ void client_free(struct client *c)
 	free(c);
 }
 
-void client_verified(struct client *c, const char *why)
+void client_verified(struct client *c, enum cap_cause cause, const char *detail)
 {
 	c->is_unverified = false;
-	if (why)
-		client_close(c, why);
+	if (cause != CAUSE_NONE)
+		client_close(c, cause, detail);
 	l7_link_wake(&c->link);
 }
 
@@ -105,7 +103,7 @@ static void handshake(struct client *c)
 	if (r < 0) {
 		const char *e = ERR_reason_error_string(ERR_peek_error());
 
-		client_close(c, e ? e : "the client hung up in the handshake");
+		client_close(c, e ? CAUSE_CLIENT_TLS : CAUSE_CLIENT_GONE, e);
 		l7_link_kill(&c->link);
 	}
 	if (r != 1)

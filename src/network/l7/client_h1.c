@@ -7,7 +7,7 @@
 static void refuse_head(struct client *c, const struct writ_err *err)
 {
 	c->last = c->call->req.ended = true;
-	call_refuse(c->call, err->code == WRIT_E_LIMIT ? 431 : 400, err->what);
+	call_refuse_detail(c->call, err->code == WRIT_E_LIMIT ? 431 : 400, CAUSE_HTTP, err->what);
 }
 
 static bool parse(struct call *k, struct sv head, struct writ_err *err)
@@ -54,13 +54,13 @@ static bool read_head(struct client *c)
 	return true;
 }
 
-static void bad_body(struct client *c, const char *why)
+static void bad_body(struct client *c, const char *detail)
 {
 	c->last = true;
 	if (c->call->answered)
-		call_fail(c->call, why);
+		call_fail_detail(c->call, CAUSE_HTTP, detail);
 	else
-		call_refuse(c->call, 400, why);
+		call_refuse_detail(c->call, 400, CAUSE_HTTP, detail);
 	c->call->req.ended = true;
 }
 
@@ -221,16 +221,16 @@ static bool finish(struct client *c)
 /* Searches WebSocket frames for placeholders. Returns false if the search ended the call. */
 static bool frames_clean(struct call *q, struct sv data)
 {
-	const char *why;
+	enum cap_cause why;
 
 	if (!l7_secret_searched(q))
 		return true;
 	if (!q->req.frames)
 		q->req.frames = l7_frames_new(q->l7);
-	why = q->req.frames ? l7_frames_search(q->l7, q->req.frames, data) : "memory";
-	if (why)
+	why = q->req.frames ? l7_frames_search(q->l7, q->req.frames, data) : CAUSE_MEMORY;
+	if (why != CAUSE_NONE)
 		call_fail(q, why);
-	return !why;
+	return why == CAUSE_NONE;
 }
 
 /*

@@ -26,12 +26,12 @@ static struct call *call_of(nghttp2_session *s, int32_t stream)
 	return stream > 0 ? nghttp2_session_get_stream_user_data(s, stream) : NULL;
 }
 
-static void too_much(struct client *c, const char *why)
+static void too_much(struct client *c, enum cap_cause why)
 {
 	if (c->last)
 		return;
 	c->last = true;
-	client_close(c, why);
+	client_close(c, why, NULL);
 	(void)nghttp2_session_terminate_session(c->h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -88,7 +88,7 @@ static int on_invalid_header(nghttp2_session *s, const nghttp2_frame *f, const u
 
 static void got_request(struct call *k, bool end)
 {
-	const char *why = NULL;
+	struct cap_why why = { 0 };
 	unsigned status;
 
 	if (k->raw_head.reset)
@@ -97,7 +97,7 @@ static void got_request(struct call *k, bool end)
 	if (end)
 		k->req.ended = true;
 	if (status)
-		call_refuse(k, status, why);
+		call_refuse_detail(k, status, why.cause, why.detail);
 	else
 		call_begin(k);
 }
@@ -105,7 +105,7 @@ static void got_request(struct call *k, bool end)
 static void got_end(struct call *k)
 {
 	if (k->raw_head.lines.n && !h2_trailers(buf_view(&k->raw_head.lines), &k->req.trailers)) {
-		call_fail(k, "malformed trailers");
+		call_fail(k, CAUSE_TRAILERS);
 		return;
 	}
 	call_up_end(k);
@@ -121,9 +121,9 @@ static void count(struct client *c, const nghttp2_frame *f)
 	if (!paid)
 		c->frames++;
 	if (c->resets > RESETS_FREE && c->resets > c->streams / 2)
-		too_much(c, "h2-flood: resets");
+		too_much(c, CAUSE_H2_RESETS);
 	if (c->frames > FRAMES_FREE + c->streams * FRAMES_PER_STREAM + c->moved / BYTES_PER_FRAME)
-		too_much(c, "h2-flood: frames");
+		too_much(c, CAUSE_H2_FRAMES);
 }
 
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
@@ -324,12 +324,12 @@ static void feed(struct client *c)
 		c->block += in.n;
 	fifo_drop(&k->in, in.n);
 	if (n < 0) {
-		client_close(c, nghttp2_strerror((int)n));
+		client_close(c, CAUSE_H2, nghttp2_strerror((int)n));
 		c->last = true;
 		(void)nghttp2_session_terminate_session(c->h2, NGHTTP2_PROTOCOL_ERROR);
 	}
 	if (c->block > BLOCK_MAX)
-		too_much(c, "h2-flood: headers");
+		too_much(c, CAUSE_H2_HEADERS);
 }
 
 static void set_deadline(struct client *c)

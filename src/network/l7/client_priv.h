@@ -20,8 +20,7 @@ struct client {
 	struct origin *origin; /* with TLS: the origin whose certificate the client gets */
 	struct client *next_unverified;
 	bool is_unverified; /* the client waits until the server has proved its identity */
-	const char *why;
-	char why_room[96];
+	struct cap_why why; /* reason for closing */
 	struct call *calls;
 	uint64_t start_us, up, down;
 
@@ -43,10 +42,10 @@ struct client {
 struct client *client_new(struct l7 *l, const struct reader_message *m, int fd);
 void client_step(struct client *c);
 void client_free(struct client *c);
-/* continues a client that waited for a server; @why NULL: the server is verified */
-void client_verified(struct client *c, const char *why);
+/* continues a client that waited for a server; CAUSE_NONE: the server is verified */
+void client_verified(struct client *c, enum cap_cause cause, const char *detail);
 /* sets the recorded reason for closing, and does not close yet */
-void client_close(struct client *c, const char *why);
+void client_close(struct client *c, enum cap_cause cause, const char *detail);
 /* Continues sending a response that has more bytes or has ended. */
 void client_more(struct call *k);
 

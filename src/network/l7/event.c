@@ -15,6 +15,14 @@ void l7_copy_safe(char *to, size_t room, struct sv from)
 	to[n] = 0;
 }
 
+struct cap_why l7_why(enum cap_cause cause, const char *detail)
+{
+	struct cap_why w = cap_why(cause, NULL);
+
+	l7_copy_safe(w.detail, sizeof(w.detail), sv_from(detail));
+	return w;
+}
+
 static bool send_message(struct l7 *l, struct egress_message *m)
 {
 	if (l->offline)
@@ -41,8 +49,9 @@ static bool send_event(struct l7 *l, enum egress_type type, uint32_t id,
 /* Tests for a request that a rule allowed but that the reader stopped for its content. */
 static bool was_stopped(const struct call *c)
 {
-	return c->why[0] && (c->status == 403 || sv_is(sv_from(c->why), "secret-in-answer") ||
-			     sv_is(sv_from(c->why), "secret-guessed"));
+	return c->why.cause != CAUSE_NONE &&
+	       (c->status == 403 || c->why.cause == CAUSE_SECRET_FOUND ||
+		c->why.cause == CAUSE_SECRET_GUESSED);
 }
 
 static struct egress_event about(const struct call *c)
@@ -57,6 +66,7 @@ static struct egress_event about(const struct call *c)
 				  .way = REACH_READ,
 				  .proxy = k->proxy,
 				  .reason = (uint8_t)c->verdict.reason,
+				  .why = c->why,
 				  .up = c->log.bytes_up,
 				  .down = c->log.bytes_down,
 				  .asked_us = c->log.asked_us,
@@ -66,7 +76,6 @@ static struct egress_event about(const struct call *c)
 
 	l7_copy_safe(e.host, sizeof(e.host), c->host);
 	l7_copy_safe(e.address, sizeof(e.address), sv_from(c->address));
-	l7_copy_safe(e.why, sizeof(e.why), sv_from(c->why));
 	l7_copy_safe(e.method, sizeof(e.method), c->q.method);
 	if (path.n)
 		l7_copy_safe(e.path, sizeof(e.path), sv_sub(path, 0, sv_find(path, '?')));
@@ -91,19 +100,20 @@ bool l7_event_ask(const struct call *c, uint32_t id)
 
 void l7_event_close(const struct client *c)
 {
+	const bool denied = c->why.cause != CAUSE_NONE && !c->cut;
 	struct egress_event e = { .what = EGRESS_CLOSE,
-				  .answer = c->why && !c->cut ? CAP_DENY : CAP_ALLOW,
+				  .answer = denied ? CAP_DENY : CAP_ALLOW,
 				  .rule = RULE_NONE,
 				  .flow = c->flow,
 				  .port = c->port,
 				  .way = REACH_READ,
 				  .proxy = c->proxy,
+				  .why = c->why,
 				  .up = c->up,
 				  .down = c->down,
 				  .lasted_us = c->link.l7->now_us - c->start_us };
 
 	l7_copy_safe(e.host, sizeof(e.host), c->host);
-	l7_copy_safe(e.why, sizeof(e.why), sv_from(c->why));
 	(void)send_event(c->link.l7, EGRESS_EVENT, 0, &e);
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/banned.h"
 
-static const char too_late[] = "the session ended before all was sent";
 
 /* Tests whether the server has received the whole request of a call. */
 static bool is_sent(const struct call *q)
@@ -97,9 +96,9 @@ static void give_up(struct l7 *l)
 			continue;
 		for (struct call *q = c->calls; q; q = q->next)
 			if (!is_sent(q)) {
-				l7_copy_safe(q->why, sizeof(q->why), sv_from(too_late));
-				c->cut |= !c->why;
-				client_close(c, too_late);
+				q->why = cap_why(CAUSE_ENDED, NULL);
+				c->cut |= c->why.cause == CAUSE_NONE;
+				client_close(c, CAUSE_ENDED, NULL);
 			}
 		l7_link_kill(k);
 	}

@@ -45,17 +45,17 @@ bool l7_guard_sees(const struct http1_response *r)
 	return !packed;
 }
 
-struct guard *l7_guard_new(struct l7 *l, struct sv coding, const char **why)
+struct guard *l7_guard_new(struct l7 *l, struct sv coding, enum cap_cause *why)
 {
 	const bool zipped = same_name(coding, SV("gzip")) || same_name(coding, SV("x-gzip")) ||
 			    same_name(coding, SV("deflate"));
 	const size_t room = scan_room_min(l->vault.values);
 	struct guard *g;
 
-	*why = "the server sent a coding that cannot be looked through";
+	*why = CAUSE_CODING;
 	if (coding.n && !zipped && !same_name(coding, SV("identity")))
 		return NULL;
-	*why = "memory";
+	*why = CAUSE_MEMORY;
 	g = calloc(1, sizeof(*g) + room);
 	if (!g)
 		return NULL;
@@ -102,21 +102,22 @@ static bool is_guessed(struct guard *g)
 	return v->guessed;
 }
 
-static bool search(struct guard *g, struct sv text, bool last, struct fifo *out, const char **why)
+static bool search(struct guard *g, struct sv text, bool last, struct fifo *out,
+		   enum cap_cause *why)
 {
 	struct scan_out found;
 
 	for (;;) {
 		switch (scan_next(&g->scan, &text, last, &found)) {
 		case SCAN_MORE:
-			*why = "secret-guessed";
+			*why = CAUSE_SECRET_GUESSED;
 			return last || !is_guessed(g);
 		case SCAN_HIT:
-			*why = "secret-in-answer";
+			*why = CAUSE_SECRET_FOUND;
 			return false;
 		case SCAN_CLEAN:
 			if (!fifo_add(out, found.bytes)) {
-				*why = "memory";
+				*why = CAUSE_MEMORY;
 				return false;
 			}
 		}
@@ -127,7 +128,7 @@ static bool search(struct guard *g, struct sv text, bool last, struct fifo *out,
  * Decompresses a response and searches it for secrets. The slices of input are small, because each
  * slice may grow a thousandfold.
  */
-static bool unzip(struct guard *g, struct sv in, struct fifo *out, const char **why)
+static bool unzip(struct guard *g, struct sv in, struct fifo *out, enum cap_cause *why)
 {
 	char text[PIECE];
 
@@ -138,7 +139,7 @@ static bool unzip(struct guard *g, struct sv in, struct fifo *out, const char **
 
 		g->z.next_out = (Bytef *)text;
 		g->z.avail_out = sizeof(text);
-		*why = "the server sent a body that is not in the coding it named";
+		*why = CAUSE_CODING_WRONG;
 		/*
 		 * Refuse bytes after the end of the compressed stream: the reader would forward
 		 * them unsearched.
@@ -153,13 +154,14 @@ static bool unzip(struct guard *g, struct sv in, struct fifo *out, const char **
 			return false;
 	} while (g->z.avail_out == 0 || (g->z.avail_in && !g->ended));
 	if (g->z.avail_in) {
-		*why = "the server sent bytes behind the end of the body";
+		*why = CAUSE_CODING_MORE;
 		return false;
 	}
 	return true;
 }
 
-bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out, const char **why)
+bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out,
+		  enum cap_cause *why)
 {
 	while (in->n && out->n < L7_BODY) {
 		struct sv piece = fifo_view(in);
@@ -172,7 +174,7 @@ bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out,
 	if (!last || in->n)
 		return true;
 	if (g->zipped && !g->ended && g->z.total_in) {
-		*why = "the server's body ended before its end";
+		*why = CAUSE_CODING_SHORT;
 		return false;
 	}
 	return search(g, SV(""), true, out, why);

@@ -71,13 +71,13 @@ void h2_field(struct call *c, struct sv name, struct sv value)
 	c->raw_head.too_long |= c->raw_head.cookie.failed;
 }
 
-unsigned h2_request(struct call *c, bool end, const char **why)
+unsigned h2_request(struct call *c, bool end, struct cap_why *why)
 {
 	struct buf *b = &c->head;
 	struct writ_err err = { 0 };
 
 	if (c->raw_head.other_host) {
-		*why = "Host that is not the :authority";
+		*why = cap_why(CAUSE_OTHER_AUTHORITY, NULL);
 		return 421;
 	}
 	buf_sv(b, buf_view(&c->raw_head.method));
@@ -95,18 +95,17 @@ unsigned h2_request(struct call *c, bool end, const char **why)
 	buf_str(b, "\r\n");
 	c->raw_head.lines.n = 0;
 	if (c->raw_head.too_long || b->n > http1_limits_default.head) {
-		*why = "HTTP head that is too long";
+		*why = cap_why(CAUSE_HTTP_LONG, NULL);
 		return 431;
 	}
 	if (c->raw_head.malformed || b->failed) {
-		*why = "malformed request";
+		*why = cap_why(CAUSE_REQUEST, NULL);
 		return 400;
 	}
 	if (http1_request_parse(buf_view(b), c->tls ? 443 : 80, c->fields, L7_FIELDS, &c->q,
 				&err) == 0)
 		return 0;
-	l7_copy_safe(c->why, sizeof(c->why), sv_from(err.what));
-	*why = c->why;
+	*why = cap_why(CAUSE_HTTP, err.what);
 	return err.code == WRIT_E_LIMIT ? 431 : 400;
 }
 

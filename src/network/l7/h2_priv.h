@@ -22,7 +22,7 @@ void h2_field(struct call *c, struct sv name, struct sv value);
 /* Appends a field as an HTTP/1 line; returns false if the field is invalid. */
 must_check bool h2_line(struct buf *b, struct sv name, struct sv value);
 /* Parses the collected fields as a request. Returns 0; or returns an HTTP status and sets @why. */
-unsigned h2_request(struct call *c, bool end, const char **why);
+unsigned h2_request(struct call *c, bool end, struct cap_why *why);
 void h2_request_nvs(struct call *c, struct nvs *v);
 void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
 		     char room[24]);

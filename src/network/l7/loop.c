@@ -57,13 +57,13 @@ static void overdue(struct link *k)
 
 	k->deadline_ms = 0;
 	if (k->what == LINK_SERVER && (s->dialling || k->shaking)) {
-		server_fail(s, "it took too long to connect");
+		server_fail(s, CAUSE_CONNECT_TIME, NULL);
 		return;
 	}
 	if (k->peer_gone)
-		client_close(c, "the server did not take what it had asked");
+		client_close(c, CAUSE_SERVER_SLOW, NULL);
 	else if (k->what == LINK_CLIENT && !k->closing && (k->shaking || k->in.n || c->in_block))
-		client_close(c, "it took too long to ask");
+		client_close(c, CAUSE_ASK_TIME, NULL);
 	l7_link_kill(k);
 }
 

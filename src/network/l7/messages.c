@@ -62,7 +62,9 @@ static int receive(int socket, struct reader_packet *h, int *ret_fd)
 			close(*ret_fd);
 		return 0;
 	}
-	h->m.host[sizeof(h->m.host) - 1] = h->m.why[sizeof(h->m.why) - 1] = 0;
+	h->m.host[sizeof(h->m.host) - 1] = 0;
+	if (!cap_why_receive(&h->m.why))
+		h->m.why.cause = CAUSE_NONE;
 	return 1;
 }
 
@@ -154,7 +156,7 @@ static void end_revoked(struct l7 *l)
 			if (q->charged && q->verdict.bill.entry < l->settings.set.caps.n &&
 			    l->settings.set.caps.v[q->verdict.bill.entry].cap.action == CAP_NONE &&
 			    !q->resp.ended)
-				call_fail(q, "the rule that allowed it was taken back");
+				call_fail(q, CAUSE_RULE_REVOKED);
 	}
 }
 

@@ -186,7 +186,7 @@ void origin_serve(struct origin *o)
 		} else {
 			origin_forget(o, c);
 			c->at = CALL_NEW;
-			call_fail(c, "no connection to the server could be asked for");
+			call_fail(c, CAUSE_SERVER_DIAL);
 		}
 	}
 }
@@ -200,13 +200,13 @@ void origin_verify(struct origin *o, struct client *c)
 	o->unverified = c;
 	if (count_dialling(o) == 0 && !dial(o, offer_for(o, c->hello_h2, false))) {
 		o->unverified = c->next_unverified;
-		client_verified(c, "no connection to the server could be asked for");
+		client_verified(c, CAUSE_SERVER_DIAL, NULL);
 	}
 }
 
 /* --- results of dialling --- */
 
-static void report_verified(struct origin *o, const char *why)
+static void report_verified(struct origin *o, enum cap_cause cause, const char *detail)
 {
 	struct client *c = o->unverified;
 
@@ -214,23 +214,23 @@ static void report_verified(struct origin *o, const char *why)
 	while (c) {
 		struct client *next = c->next_unverified;
 
-		client_verified(c, why);
+		client_verified(c, cause, detail);
 		c = next;
 	}
 }
 
-static void fail_waiting(struct origin *o, const char *why)
+static void fail_waiting(struct origin *o, enum cap_cause cause, const char *detail)
 {
 	struct call *c;
 
 	while ((c = o->waiting)) {
 		origin_forget(o, c);
 		c->at = CALL_NEW;
-		call_fail(c, why);
+		call_fail_detail(c, cause, detail);
 	}
 }
 
-void server_fail(struct server *s, const char *why)
+void server_fail(struct server *s, enum cap_cause cause, const char *detail)
 {
 	struct origin *o = s->origin;
 	const bool was_new = s->dialling || s->link.shaking;
@@ -243,8 +243,8 @@ void server_fail(struct server *s, const char *why)
 	 * No other connection to the origin is pending, so fail every client and call that waits
 	 * for one.
 	 */
-	report_verified(o, why);
-	fail_waiting(o, why);
+	report_verified(o, cause, detail);
+	fail_waiting(o, cause, detail);
 }
 
 /*
@@ -261,7 +261,7 @@ static void opened(struct server *s)
 		l7_copy_safe(host, sizeof(host), o->host);
 		o->leaf = ca_mint(&l->ca, host);
 		if (!o->leaf) {
-			server_fail(s, "no certificate could be made");
+			server_fail(s, CAUSE_NO_CERTIFICATE, NULL);
 			return;
 		}
 	}
@@ -272,11 +272,11 @@ static void opened(struct server *s)
 		o->no_h2 = true;
 	} else if (s->offer == TLS_OFFER_H2) {
 		o->only_h2 = false;
-		server_fail(s, "the server speaks no protocol that we do");
+		server_fail(s, CAUSE_SERVER_PROTOCOL, NULL);
 		return;
 	}
 	server_idle(s);
-	report_verified(o, NULL);
+	report_verified(o, CAUSE_NONE, NULL);
 	origin_serve(o);
 }
 
@@ -284,7 +284,8 @@ static void handshake(struct server *s)
 {
 	struct origin *o = s->origin;
 	const int r = l7_link_handshake(&s->link);
-	char why[96];
+	const char *detail;
+	enum cap_cause cause;
 
 	if (r == 0)
 		return;
@@ -293,7 +294,7 @@ static void handshake(struct server *s)
 		opened(s);
 		return;
 	}
-	tls_why(s->link.ssl, why, sizeof(why));
+	cause = tls_why(s->link.ssl, &detail);
 	if (s->offer == TLS_OFFER_H1 && !o->only_h2 && tls_no_protocol()) {
 		o->only_h2 = true;
 		if (dial(o, TLS_OFFER_H2)) {
@@ -301,7 +302,7 @@ static void handshake(struct server *s)
 			return;
 		}
 	}
-	server_fail(s, why);
+	server_fail(s, cause, detail);
 }
 
 static struct server *dialled(struct l7 *l, uint32_t id)
@@ -318,12 +319,11 @@ static struct server *dialled(struct l7 *l, uint32_t id)
 void origin_dialled(struct l7 *l, const struct reader_message *m, int fd)
 {
 	struct server *s = dialled(l, m->id);
-	char why[96];
 
 	if (!s || fd < 0) {
-		(void)snprintf(why, sizeof(why), "%.95s", m->why[0] ? m->why : "cannot be reached");
 		if (s)
-			server_fail(s, why);
+			server_fail(s, m->why.cause ? m->why.cause : CAUSE_SERVER_UNREACHED,
+				    m->why.detail);
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -335,7 +335,7 @@ void origin_dialled(struct l7 *l, const struct reader_message *m, int fd)
 	l7_link_open(l, &s->link, LINK_SERVER, fd);
 	s->link.deadline_ms = l7_now_ms(l) + L7_HANDSHAKE_MS;
 	if (s->origin->tls && !l7_link_tls(&s->link, tls_connect(l, s->origin, s->offer)))
-		server_fail(s, "TLS could not be set up");
+		server_fail(s, CAUSE_TLS_SETUP, NULL);
 	l7_link_wake(&s->link);
 }
 
@@ -386,7 +386,7 @@ static void drop_calls(struct server *s)
 				continue;
 			q->server = NULL;
 			if (!q->resp.raw_ended)
-				call_fail(q, "the server hung up");
+				call_fail(q, CAUSE_SERVER_GONE);
 		}
 	}
 	if (s->call) {
@@ -394,7 +394,7 @@ static void drop_calls(struct server *s)
 
 		s->call = NULL;
 		c->server = NULL;
-		call_fail(c, "the server hung up");
+		call_fail(c, CAUSE_SERVER_GONE);
 	}
 }
 

@@ -57,7 +57,7 @@ void origin_dialled(struct l7 *l, const struct reader_message *m, int fd);
 
 void server_step(struct server *s);
 void server_free(struct server *s);
-void server_fail(struct server *s, const char *why);
+void server_fail(struct server *s, enum cap_cause cause, const char *detail);
 void server_send(struct server *s, struct call *c);
 /* continues a call whose request has more bytes or whose response has room */
 void server_wake(struct call *c);

@@ -331,7 +331,7 @@ static bool field_allowed(const struct secret *s, const struct http1_field *f)
 	return good;
 }
 
-static const char *check_fields(struct call *c, const struct plan *p)
+static enum cap_cause check_fields(struct call *c, const struct plan *p)
 {
 	const struct scan_set *set = c->l7->vault.placeholders;
 
@@ -344,9 +344,9 @@ static const char *check_fields(struct call *c, const struct plan *p)
 		for (size_t k = 0; k < p->n && !good; k++)
 			good = field_allowed(p->use[k], f);
 		if (!good)
-			return "placeholder-wrong-place";
+			return CAUSE_PLACEHOLDER;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }
 
 /*
@@ -375,13 +375,13 @@ static bool pair_has(struct l7 *l, struct sv pair)
 	return found;
 }
 
-static const char *check_target(struct call *c, const struct plan *p)
+static enum cap_cause check_target(struct call *c, const struct plan *p)
 {
 	const struct scan_set *set = c->l7->vault.placeholders;
 	struct sv rest = c->target.query;
 
 	if (l7_secret_found(c->l7, set, c->target.path))
-		return "placeholder-wrong-place";
+		return CAUSE_PLACEHOLDER;
 	while (rest.n) {
 		const struct sv pair = sv_cut(&rest, '&');
 		struct sv value = pair;
@@ -392,9 +392,9 @@ static const char *check_target(struct call *c, const struct plan *p)
 			good = p->use[k]->as == AS_QUERY && sv_eq(key, p->use[k]->key) &&
 			       sv_eq(value, p->use[k]->placeholder);
 		if (!good)
-			return "placeholder-wrong-place";
+			return CAUSE_PLACEHOLDER;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }
 
 /* --- applying secrets to a request --- */
@@ -444,7 +444,7 @@ static void note_credential(struct call *c, const struct secret *s)
 		     s->name);
 }
 
-static const char *set_values(struct call *c, const struct plan *p)
+static enum cap_cause set_values(struct call *c, const struct plan *p)
 {
 	size_t at[L7_SET_MAX] = { 0 };
 
@@ -464,11 +464,11 @@ static const char *set_values(struct call *c, const struct plan *p)
 			note_credential(c, s);
 			break;
 		default:
-			return "the query has the key of the secret twice";
+			return CAUSE_SECRET_TWICE;
 		}
 	}
 	if (c->inject.values.failed)
-		return "too long";
+		return CAUSE_TOO_LONG;
 	at[p->n] = c->inject.values.n;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct sv v = { c->inject.values.p + at[i], at[i + 1] - at[i] };
@@ -479,7 +479,7 @@ static const char *set_values(struct call *c, const struct plan *p)
 		else
 			c->inject.target = v;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }
 
 /* Removes WebSocket extensions from a request: the reader could not search compressed frames. */
@@ -490,25 +490,25 @@ static void no_extensions(struct call *c)
 			c->q.fields[i].drop = true;
 }
 
-const char *l7_secret_apply(struct call *c)
+enum cap_cause l7_secret_apply(struct call *c)
 {
 	struct plan p = { .n = 0 };
-	const char *why;
+	enum cap_cause why;
 
 	if (c->l7->vault.n == 0)
-		return NULL;
+		return CAUSE_NONE;
 	if (c->guarded && c->l7->vault.guessed)
-		return "secret-guessed";
+		return CAUSE_SECRET_GUESSED;
 	make_plan(c, &p);
 	if (c->q.websocket.n)
 		no_extensions(c);
 	why = check_fields(c, &p);
-	if (!why)
+	if (why == CAUSE_NONE)
 		why = check_target(c, &p);
-	if (!why && p.n)
+	if (why == CAUSE_NONE && p.n)
 		why = set_values(c, &p);
-	c->has_secret = !why && p.n;
-	if (!why && c->guarded) {
+	c->has_secret = why == CAUSE_NONE && p.n;
+	if (why == CAUSE_NONE && c->guarded) {
 		l7_guard_request(c);
 		c->inject.set[c->inject.set_n++] =
 			(struct http1_field){ .name = SV("accept-encoding"),

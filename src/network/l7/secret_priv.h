@@ -42,10 +42,10 @@ void vault_clear(struct vault *v);
 /* Tests whether any secret goes to @host and @port; responses of such a server are searched. */
 bool l7_secret_bound(const struct l7 *l, struct sv host, uint16_t port);
 /*
- * Inserts the values that belong to the request. Returns NULL, or the reason why the request must
- * not be sent, such as a placeholder in a place where no secret goes.
+ * Inserts the values that belong to the request. Returns CAUSE_NONE, or the reason why the
+ * request must not be sent, such as a placeholder in a place where no secret goes.
  */
-const char *l7_secret_apply(struct call *c);
+enum cap_cause l7_secret_apply(struct call *c);
 /* Tests whether the request body is searched for placeholders. */
 bool l7_secret_searched(const struct call *c);
 /* Tests whether a whole text contains a value of @set. */
@@ -58,10 +58,10 @@ struct frames;
 /* the caller releases the result with free() */
 must_check struct frames *l7_frames_new(const struct l7 *l);
 /*
- * Searches the next bytes of a WebSocket client. Returns NULL, or the reason why the bytes must not
- * be forwarded.
+ * Searches the next bytes of a WebSocket client. Returns CAUSE_NONE, or the reason why the bytes
+ * must not be forwarded.
  */
-must_check const char *l7_frames_search(struct l7 *l, struct frames *f, struct sv data);
+must_check enum cap_cause l7_frames_search(struct l7 *l, struct frames *f, struct sv data);
 
 /* --- guard.c: responses of servers that get a secret --- */
 
@@ -75,7 +75,7 @@ must_check bool l7_guard_sees(const struct http1_response *r);
  * Prepares the search of a response body. Returns NULL and sets @why if a body in this coding
  * cannot be searched.
  */
-must_check struct guard *l7_guard_new(struct l7 *l, struct sv coding, const char **why);
+must_check struct guard *l7_guard_new(struct l7 *l, struct sv coding, enum cap_cause *why);
 void l7_guard_free(struct guard *g);
 bool l7_guard_decodes(const struct guard *g);
 /*
@@ -83,6 +83,6 @@ bool l7_guard_decodes(const struct guard *g);
  * secret value was found or the coding is invalid.
  */
 must_check bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out,
-			     const char **why);
+			     enum cap_cause *why);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/banned.h"
 
-static void give_up(struct server *s, const char *why)
+static void give_up(struct server *s, enum cap_cause cause, const char *detail)
 {
 	struct call *c = s->call;
 
@@ -12,7 +12,7 @@ static void give_up(struct server *s, const char *why)
 	l7_link_kill(&s->link);
 	if (c) {
 		c->server = NULL;
-		call_fail(c, why);
+		call_fail_detail(c, cause, detail);
 	}
 }
 
@@ -34,7 +34,7 @@ void server_h1_send(struct server *s, struct call *c)
 	b->n = 0;
 	b->failed = false;
 	if (http1_request_print(&c->q, &how, b, &err) < 0) {
-		give_up(s, err.what);
+		give_up(s, CAUSE_HTTP, err.what);
 		return;
 	}
 	if (!c->retried && !call_charge(c, true, b->n))
@@ -174,7 +174,7 @@ static bool read_head(struct server *s)
 	if (state == WIRE_BAD || http1_response_parse(sv_sub(fifo_view(&s->link.in), 0, n), asked,
 						      fields, L7_FIELDS, &r, &err) < 0) {
 		if (!try_again(s))
-			give_up(s, err.what);
+			give_up(s, CAUSE_HTTP, err.what);
 		return false;
 	}
 	s->find = (struct http1_find){ 0 };
@@ -203,7 +203,7 @@ static bool read_body(struct server *s)
 		return false;
 	state = http1_body_next(&s->body, &in, &data, &err);
 	if (state == WIRE_BAD) {
-		give_up(s, err.what);
+		give_up(s, CAUSE_HTTP, err.what);
 		return false;
 	}
 	if (data.n)
@@ -223,13 +223,13 @@ static void ended(struct server *s)
 
 	if (!s->in_body) {
 		if (!try_again(s))
-			give_up(s, "the server hung up before it answered");
+			give_up(s, CAUSE_SERVER_SILENT, NULL);
 	} else if (s->link.in.n == 0) {
 		if (http1_body_may_end(&s->body) && (!s->link.truncated || c->tunnel)) {
 			release(s);
 			call_down_end(c);
 		} else {
-			give_up(s, "the server hung up before its answer was whole");
+			give_up(s, CAUSE_SERVER_SHORT, NULL);
 		}
 	}
 }

@@ -80,7 +80,7 @@ void server_h2_send(struct server *s, struct call *c)
 	if (c->server_stream < 0) {
 		c->server = NULL;
 		c->server_stream = 0;
-		call_fail(c, "the request could not be sent");
+		call_fail(c, CAUSE_UNSENT);
 		return;
 	}
 	s->streams++;
@@ -207,7 +207,7 @@ static void got_head(struct call *c, bool end)
 		buf_str(&b, "Content-Length: 0\r\n");
 	buf_str(&b, "\r\n");
 	if (b.failed || http1_response_parse(buf_view(&b), asked, fields, L7_FIELDS, &r, &err) < 0)
-		call_fail(c, b.failed ? "HTTP head that is too long" : err.what);
+		call_fail_detail(c, b.failed ? CAUSE_HTTP_LONG : CAUSE_HTTP, err.what);
 	else if (r.interim)
 		call_interim(c, &r);
 	else
@@ -227,7 +227,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 		if (c->raw_answer.status[0])
 			got_head(c, end);
 		else if (!h2_trailers(buf_view(&c->raw_answer.lines), &c->resp.trailers))
-			call_fail(c, "malformed trailers");
+			call_fail(c, CAUSE_TRAILERS);
 	}
 	if (end && call_of(s, f->hd.stream_id) == c)
 		call_down_end(c);
@@ -266,7 +266,7 @@ static int on_close(nghttp2_session *s, int32_t stream, uint32_t code, void *use
 			c->retried = true;
 			origin_wait(v->origin, c);
 		} else if (!c->resp.raw_ended) {
-			call_fail(c, "the server reset the request");
+			call_fail(c, CAUSE_SERVER_RESET);
 		}
 	}
 	if (v->origin->waiting)

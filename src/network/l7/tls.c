@@ -73,10 +73,10 @@ static int on_hello(SSL *ssl, int *alert, void *unused)
 	(void)unused;
 	if (!sni_fits(ssl, c)) {
 		*alert = SSL_AD_UNRECOGNIZED_NAME;
-		client_close(c, "sni-mismatch");
+		client_close(c, CAUSE_SNI, NULL);
 		return SSL_CLIENT_HELLO_ERROR;
 	}
-	if (c->why) {
+	if (c->why.cause != CAUSE_NONE) {
 		*alert = SSL_AD_INTERNAL_ERROR;
 		return SSL_CLIENT_HELLO_ERROR;
 	}
@@ -250,14 +250,11 @@ bool tls_no_protocol(void)
 	       ERR_GET_REASON(e) == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL;
 }
 
-void tls_why(const SSL *ssl, char *to, size_t room)
+enum cap_cause tls_why(const SSL *ssl, const char **ret_detail)
 {
 	const long v = SSL_get_verify_result(ssl);
 	const char *e = ERR_reason_error_string(ERR_peek_error());
 
-	if (v != X509_V_OK)
-		(void)snprintf(to, room, "certificate of the server: %s",
-			       X509_verify_cert_error_string(v));
-	else
-		(void)snprintf(to, room, "TLS with the server: %s", e ? e : "it hung up");
+	*ret_detail = v != X509_V_OK ? X509_verify_cert_error_string(v) : e ? e : "it hung up";
+	return v != X509_V_OK ? CAUSE_SERVER_CERTIFICATE : CAUSE_SERVER_TLS;
 }

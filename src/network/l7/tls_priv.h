@@ -26,8 +26,8 @@ must_check SSL *tls_accept(struct l7 *l);
 enum tls_offer { TLS_OFFER_H1 = 0, TLS_OFFER_BOTH, TLS_OFFER_H2 };
 must_check SSL *tls_connect(struct l7 *l, const struct origin *o, enum tls_offer offer);
 bool tls_is_h2(const SSL *ssl);
-/* Writes the reason why the handshake with a server failed to @to, for the record. */
-void tls_why(const SSL *ssl, char *to, size_t room);
+/* Returns the reason why the handshake with a server failed, and its detail. */
+enum cap_cause tls_why(const SSL *ssl, const char **ret_detail);
 /* Tests whether the last handshake failed for lack of a common protocol. */
 bool tls_no_protocol(void);
 

@@ -88,12 +88,12 @@ static bool piece_has(struct l7 *l, struct frames *f, struct sv *data)
 	return l7_secret_found(l, l->vault.placeholders, (struct sv){ f->control, f->control_n });
 }
 
-const char *l7_frames_search(struct l7 *l, struct frames *f, struct sv data)
+enum cap_cause l7_frames_search(struct l7 *l, struct frames *f, struct sv data)
 {
 	while (data.n) {
 		if (f->left) {
 			if (piece_has(l, f, &data))
-				return "placeholder-wrong-place";
+				return CAUSE_PLACEHOLDER;
 			f->head_n = f->left ? f->head_n : 0;
 			continue;
 		}
@@ -102,8 +102,8 @@ const char *l7_frames_search(struct l7 *l, struct frames *f, struct sv data)
 		if (f->head_n < head_length(f))
 			continue;
 		if (!head_take(f))
-			return "a frame that cannot be looked through";
+			return CAUSE_FRAME;
 		f->head_n = f->left ? f->head_n : 0;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }

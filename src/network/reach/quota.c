@@ -85,7 +85,7 @@ static void give_back(struct quota *q, const struct quota_bill *b, size_t cells,
 			atomic_fetch_sub(&q->shared.v[q->shared.pools[i].slot].uses, 1);
 }
 
-static const char *use_shared(struct quota *q, const struct quota_bill *b)
+static enum cap_cause use_shared(struct quota *q, const struct quota_bill *b)
 {
 	const struct quota_shared *s = &q->shared;
 	bool any = false;
@@ -98,7 +98,7 @@ static const char *use_shared(struct quota *q, const struct quota_bill *b)
 			continue;
 		if (!take(c, cap->n)) {
 			give_back(q, b, i, 0);
-			return "count shared with other sessions";
+			return CAUSE_USED_SHARED_COUNT;
 		}
 		any = true;
 	}
@@ -107,7 +107,7 @@ static const char *use_shared(struct quota *q, const struct quota_bill *b)
 			continue;
 		if (!take(&s->v[s->pools[i].slot], s->pools[i].requests)) {
 			give_back(q, b, s->cells_n, i);
-			return "limit of requests shared with other sessions";
+			return CAUSE_USED_SHARED_REQUESTS;
 		}
 		any = true;
 	}
@@ -117,9 +117,9 @@ static const char *use_shared(struct quota *q, const struct quota_bill *b)
 	 */
 	if (any && msync(s->v, s->n * sizeof(*s->v), MS_SYNC) < 0) {
 		give_back(q, b, s->cells_n, s->pools_n);
-		return "count that cannot be kept";
+		return CAUSE_UNCOUNTED;
 	}
-	return NULL;
+	return CAUSE_NONE;
 }
 
 /* Returns rule @i of the bill: 0 is the grant, the following rules are the prices. */
@@ -156,41 +156,42 @@ static bool too_fast(const struct quota_entry *e, const struct cap *c, uint64_t 
 	return e->uses >= c->rate_n && now_ms - e->times[e->next] < c->rate_s * 1000;
 }
 
-/* Returns the name of the limit of rule @i that forbids one more use, or NULL. Charges nothing. */
-static const char *refused(struct quota *q, const struct quota_bill *b, size_t i, uint64_t now_ms)
+/* Returns the limit of rule @i that forbids one more use, or CAUSE_NONE. Charges nothing. */
+static enum cap_cause refused(struct quota *q, const struct quota_bill *b, size_t i,
+			      uint64_t now_ms)
 {
 	const struct cap *c = cap_of(q, b, i);
 	struct quota_entry *e = entry_of(q, b, i);
 
 	/* SECURITY: deny a use that cannot be counted. */
 	if (!e)
-		return "memory";
+		return CAUSE_MEMORY;
 	if (c->n && e->uses >= c->n)
-		return "count of the rule";
+		return CAUSE_USED_COUNT;
 	if (c->rate_n && !e->times) {
 		e->times = arena_array(q->a, uint64_t, c->rate_n);
 		if (!e->times)
-			return "memory";
+			return CAUSE_MEMORY;
 	}
-	return c->rate_n && too_fast(e, c, now_ms) ? "rate of the rule" : NULL;
+	return c->rate_n && too_fast(e, c, now_ms) ? CAUSE_USED_RATE : CAUSE_NONE;
 }
 
-const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms)
+enum cap_cause quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms)
 {
 	const uint64_t most = q->set->limits[LIMIT_REQUESTS];
-	const char *why = NULL;
+	enum cap_cause why = CAUSE_NONE;
 
 	/*
 	 * Increment first, and undo the increment on refusal: two processes must not both take the
 	 * last use.
 	 */
 	if (atomic_fetch_add(&total_of(q)->requests, 1) >= most && most)
-		why = "requests of the session";
-	for (size_t i = 0; !why && i <= bill->prices_n; i++)
+		why = CAUSE_USED_REQUESTS;
+	for (size_t i = 0; why == CAUSE_NONE && i <= bill->prices_n; i++)
 		why = refused(q, bill, i, now_ms);
-	if (!why)
+	if (why == CAUSE_NONE)
 		why = use_shared(q, bill);
-	for (size_t i = 0; !why && i <= bill->prices_n; i++) {
+	for (size_t i = 0; why == CAUSE_NONE && i <= bill->prices_n; i++) {
 		const struct cap *c = cap_of(q, bill, i);
 		struct quota_entry *e = entry_of(q, bill, i);
 
@@ -200,7 +201,7 @@ const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t n
 		e->times[e->next] = now_ms;
 		e->next = (e->next + 1) % c->rate_n;
 	}
-	if (why)
+	if (why != CAUSE_NONE)
 		atomic_fetch_sub(&total_of(q)->requests, 1);
 	return why;
 }

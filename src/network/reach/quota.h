@@ -13,6 +13,7 @@
 #ifndef WRIT_REACH_QUOTA_H
 #define WRIT_REACH_QUOTA_H
 
+#include "cap/cause.h"
 #include "cap/set.h"
 
 enum { QUOTA_PRICES_MAX = 8 };
@@ -100,10 +101,10 @@ void quota_share(struct quota *q, struct quota_total *total);
 void quota_count(struct quota *q, const struct quota_shared *shared);
 
 /*
- * Charges one use at time @now_ms (a monotonic clock). Returns NULL, or the name of the exhausted
- * limit; in that case no counter has changed.
+ * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the exhausted limit;
+ * in that case no counter has changed.
  */
-const char *quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms);
+enum cap_cause quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms);
 
 /*
  * Return how many bytes may still pass in one direction (UINT64_MAX: no limit), and charge bytes

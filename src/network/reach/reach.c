@@ -324,9 +324,9 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 
 	put_key(&b, r, key, &err, &e);
 	if (e < 0 || b.failed) {
-		v.why = e < 0 ? "two servers might read this path differently" : "too long";
+		v.cause = e < 0 ? CAUSE_PATH_UNCLEAR : CAUSE_TOO_LONG;
 	} else if (cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) < 0) {
-		v.why = "not a host or request that a rule can name";
+		v.cause = CAUSE_UNNAMEABLE;
 	} else {
 		got = cap_set_decide(r->set, &req);
 		v.answer = got.answer;
@@ -334,13 +334,13 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 		v.bill.entry = got.entry;
 		v.reason = cap_set_reason(r->set, &got);
 		if (got.answer == CAP_DENY && got.rule == RULE_NONE) {
-			v.why = cap_set_hop_message(r->set, &got);
-			v.why = v.why ? v.why : "no rule allows it";
+			v.detail = cap_set_hop_message(r->set, &got);
+			v.cause = v.detail ? CAUSE_HOP : CAUSE_NO_RULE;
 		} else if (got.answer == CAP_DENY) {
-			v.why = "a rule denies it";
+			v.cause = CAUSE_RULE;
 		} else if (!add_prices(r->set, &req, &v.bill)) {
 			v.answer = CAP_DENY;
-			v.why = "too many limits count it";
+			v.cause = CAUSE_MANY_LIMITS;
 		}
 	}
 	buf_clear(&b);

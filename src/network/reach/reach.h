@@ -135,13 +135,14 @@ struct reach_key {
 	const struct cap_net_addr *special; /* the resolved address, if the address is not public */
 };
 
-/* A decision. @why is the reason of a denial in words, for records; NULL if allowed. */
+/* A decision, and the reason of a denial. */
 struct reach_verdict {
 	enum cap_answer answer;
 	uint32_t rule;
 	struct quota_bill bill; /* the rules to charge if the caller proceeds */
-	const char *why;
 	enum cap_reason reason; /* class of a denial */
+	enum cap_cause cause;	/* CAUSE_NONE if allowed */
+	const char *detail;	/* detail of @cause; NULL: none */
 };
 struct reach_verdict reach_decide(const struct reach *r, const struct reach_key *key);
 

@@ -133,13 +133,7 @@ static void unlink_pending(struct resolver *r, const struct pending *p)
 static void on_answer(struct pending *p, int status)
 {
 	struct resolver *r = p->r;
-	struct sv why;
 
-	if (status != ARES_SUCCESS && status != ARES_EDESTRUCTION && !p->answer.why[0]) {
-		why = sv_from(ares_strerror(status));
-		memcpy(p->answer.why, why.p,
-		       why.n < sizeof(p->answer.why) ? why.n : sizeof(p->answer.why) - 1);
-	}
 	if (--p->open) {
 		p->due_ms = p->answer.n ? clock_monotonic_ms() + OTHER_MS : 0;
 		return;
@@ -235,7 +229,6 @@ static void serve(struct resolver *r)
 		return;
 	p = r->pending < PENDING_MAX ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
-		memcpy(a.why, "too many names at once", 23);
 		send_answer(r, &a);
 		return;
 	}

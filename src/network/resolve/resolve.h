@@ -41,10 +41,9 @@ struct resolve_ask {
 
 struct resolve_answer {
 	uint32_t id;
-	uint32_t n;   /* number of addresses; 0: none, and @why has the reason */
+	uint32_t n;   /* number of addresses; 0: none */
 	uint32_t ttl; /* seconds for which egress may cache the answer; 0: do not cache */
 	struct cap_net_addr addr[RESOLVE_MAX];
-	char why[64];
 };
 
 struct resolve_options {

@@ -193,8 +193,7 @@ int locate_where(struct arena *a, const struct find_options *opt, struct find_wh
 	w.config = physical(a, w.config);
 	w.state = physical(a, w.state);
 	r = find_realm(a, opt->make_realm, &w, err);
-	if (r == 0)
-		*ret = w;
+	*ret = w;
 	return r;
 }
 

@@ -77,6 +77,7 @@ struct hold {
 /* A weakness of this machine that no line of the plan shows. */
 struct engine_gap {
 	const char *what, *why, *fix; /* .fix may be NULL */
+	bool tier;		      /* the gap is why no stronger tier is used */
 };
 typedef VEC(struct engine_gap) engine_gaps;
 

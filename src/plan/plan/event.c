@@ -31,12 +31,14 @@ static bool is_head(const char *p)
 	int32_t op;
 	char denied;
 	uint8_t reason;
+	uint16_t cause;
 
 	memcpy(&op, p + offsetof(struct mediate_event, op), sizeof(op));
 	memcpy(&denied, p + offsetof(struct mediate_event, denied), sizeof(denied));
 	memcpy(&reason, p + offsetof(struct mediate_event, reason), sizeof(reason));
+	memcpy(&cause, p + offsetof(struct mediate_event, cause), sizeof(cause));
 	return op >= MEDIATE_NONE && op <= MEDIATE_META && (denied == 0 || denied == 1) &&
-	       reason < CAP_REASONS &&
+	       reason < CAP_REASONS && cause < CAUSES &&
 	       memchr(p + offsetof(struct mediate_event, comm), 0,
 		      sizeof(((struct mediate_event *)0)->comm));
 }

@@ -8,6 +8,7 @@
 #ifndef WRIT_PLAN_EVENT_H
 #define WRIT_PLAN_EVENT_H
 
+#include "cap/cause.h"
 #include "cap/set.h"
 
 enum mediate_op {
@@ -33,12 +34,13 @@ struct mediate_event {
 	bool denied;
 	uint8_t reason;		   /* enum cap_reason, if denied */
 	uint8_t protect;	   /* CAP_REASON_PROTECTED: 1 + index into protect_names; 0: none */
+	uint16_t cause;		   /* enum cap_cause, if denied */
 	int32_t sys;		   /* errno that the caller received; 0: the call succeeded */
 	uint32_t rule;		   /* index of the rule that decided, or RULE_NONE */
 	int32_t pid;		   /* pid of the caller, in the mediator's pid namespace */
 	char comm[16];		   /* name of the calling thread, for people */
 	char object[MEDIATE_TEXT]; /* physical path, or address as text */
-	char extra[MEDIATE_TEXT];  /* exec: the arguments, joined by blanks; else why, for people */
+	char extra[MEDIATE_TEXT];  /* exec: arguments, joined by blanks; else detail of @cause */
 };
 
 /*

@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "crypto/crypto.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
@@ -217,6 +220,15 @@ static int run(struct launching *g, struct writ_err *err)
 	return r;
 }
 
+static bool is_state_writable(struct arena *a, struct sv state)
+{
+	const char *path = arena_str(a, state);
+	struct writ_err ignored = { 0 };
+
+	return path && fd_make_dirs(path, &ignored) == 0 &&
+	       faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 int launch_run(struct arena *a, const struct launch_request *req, struct launch_result *ret,
 	       struct writ_err *err)
 {
@@ -233,7 +245,10 @@ int launch_run(struct arena *a, const struct launch_request *req, struct launch_
 		ret->id[0] = 0;
 	if (r == 0)
 		r = run(&g, err);
-	if (r < 0)
+	if (r < 0) {
 		discard(&g);
+		ret->no_state = g.loaded.in.where.state.n &&
+				!is_state_writable(a, g.loaded.in.where.state);
+	}
 	return r;
 }

@@ -165,6 +165,7 @@ struct launch_result {
 	int exit;		 /* if LAUNCH_RAN: the exit code for the caller */
 	char id[SESSION_ID + 1]; /* id of the session; empty: no session was begun */
 	struct token_why why;
+	bool no_state; /* the state directory cannot be made or written */
 };
 
 /*

@@ -60,9 +60,9 @@ struct session_report {
 
 /* A session that another session starts for one of its agents. */
 struct session_agent {
-	struct sv name;   /* name of the agent */
+	struct sv name;     /* name of the agent */
 	struct sv parent;   /* id of the session that starts the agent */
-	const char *id;   /* id of the agent's session */
+	const char *id;     /* id of the agent's session */
 	struct policy *policy;
 	const struct session_token *token; /* NULL: no token */
 	/*

@@ -126,10 +126,13 @@ static const char *op_name(enum mediate_op op)
 
 static json_t *denial_row(const struct denial *d, size_t number)
 {
+	char why[DENIAL_WHY];
+
 	return json_pack("{s:I,s:s,s:o,s:I,s:s,s:i,s:o,s:o}", "number", (json_int_t)number, "op",
 			 op_name(d->op), "object", rpc_bytes(sv_from(d->object)), "count",
 			 (json_int_t)d->count, "reason", cap_reason_name(d->reason), "pid", d->pid,
-			 "program", rpc_bytes(sv_from(d->comm)), "why", rpc_bytes(sv_from(d->why)));
+			 "program", rpc_bytes(sv_from(d->comm)), "why",
+			 rpc_bytes(session_denial_why(d->cause, d->detail, d->protect, why)));
 }
 
 static void handle_denials(void *ctx, struct rpc_conn *c, struct rpc_call *call,

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/json.h"
@@ -6,6 +7,16 @@
 #include "parts/session.h"
 
 #include "base/banned.h"
+
+struct sv session_denial_why(enum cap_cause cause, const char *detail,
+			     const struct protect_name *protect, char to[static DENIAL_WHY])
+{
+	if (cause == CAUSE_PROTECTED && protect)
+		(void)snprintf(to, DENIAL_WHY, "%s is protected: %s", protect->name, detail);
+	else
+		(void)cap_why_print(cause, detail, to, DENIAL_WHY);
+	return sv_from(to);
+}
 
 /* Remedies that a person has for a denial. */
 enum remedy {

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "cap/set.h"
 #include "lang/protect.h"
+#include "plan/event.h"
 
 /* A refused operation. Texts are borrowed, and may hold any bytes. */
 struct session_denial {
@@ -30,6 +31,11 @@ struct session_denial {
 	struct sv guarantee, level, by; /* the guarantee that refused it; may be empty */
 };
 
+enum { DENIAL_WHY = MEDIATE_TEXT + 256 };
+
+/* Writes the reason of a denial to @to and returns it. @protect may be NULL. */
+struct sv session_denial_why(enum cap_cause cause, const char *detail,
+			     const struct protect_name *protect, char to[static DENIAL_WHY]);
 /* For people: one line while the session runs; several lines made harmless. As one JSON object. */
 void session_denial_line(const struct session_denial *d, struct buf *b);
 void session_denial_text(const struct session_denial *d, struct buf *b);

@@ -118,8 +118,8 @@ void denials_print(const struct session *s, const struct session_denial *d)
 static void show(const struct session *s, size_t i)
 {
 	const struct denial *d = &denials_of(s)->denials.v[i];
-	char where[DENIAL_WHERE];
-	const struct session_denial e = denials_describe(s, d, (uint32_t)i + 1, where);
+	struct denial_texts room;
+	const struct session_denial e = denials_describe(s, d, (uint32_t)i + 1, &room);
 
 	if (!is_expected(s, d))
 		denials_print(s, &e);
@@ -137,8 +137,8 @@ static void show_all(struct session *s)
 		notice_print(s, "and %zu more denials, in " SV_FMT, denials_of(s)->denials.n - most,
 			     SV_ARG(record_path(s)));
 	for (size_t i = 1; i <= hints_count(s) && (s->opt->verbose || i <= 20); i++) {
-		char where[DENIAL_WHERE];
-		const struct session_denial e = hints_describe(s, i, where);
+		struct denial_texts room;
+		const struct session_denial e = hints_describe(s, i, &room);
 
 		denials_print(s, &e);
 	}
@@ -190,7 +190,7 @@ static bool is_default(const struct cap_set *set)
 }
 
 struct session_denial denials_describe(const struct session *s, const struct denial *d,
-				       uint32_t number, char where[static DENIAL_WHERE])
+				       uint32_t number, struct denial_texts *room)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	const enum guarantee g = guarantee_of(d->op, d->object);
@@ -206,7 +206,7 @@ struct session_denial denials_describe(const struct session *s, const struct den
 		.op = sv_from(verb(d->op)),
 		.object = sv_from(d->object),
 		.program = sv_from(d->comm),
-		.why = sv_from(d->why),
+		.why = session_denial_why(d->cause, d->detail, d->protect, room->why),
 		.guarantee = sv_from(guarantee_name(g)),
 		.level = sv_from(level_name(s->opt->plan->guarantees[g].level)),
 		.by = sv_from(s->opt->plan->guarantees[g].by),
@@ -214,7 +214,7 @@ struct session_denial denials_describe(const struct session *s, const struct den
 
 	if (d->rule < set->rules.n) {
 		e.rule = set->rules.v[d->rule].text;
-		e.where = where_of(&set->rules.v[d->rule], where, DENIAL_WHERE);
+		e.where = where_of(&set->rules.v[d->rule], room->where, sizeof(room->where));
 	}
 	return e;
 }
@@ -227,11 +227,11 @@ static void explain_all(const struct session *s)
 	buf_fmt(&b, "writ: %zu %s refused%s\n", n, n == 1 ? "thing was" : "things were",
 		engine_view(s)->traps ? "" : "; nothing is mediated here, so none could be seen");
 	for (size_t i = 0; i < n + hints_count(s); i++) {
-		char where[DENIAL_WHERE];
+		struct denial_texts room;
 		const struct session_denial e =
 			i < n ? denials_describe(s, &denials_of(s)->denials.v[i], (uint32_t)i + 1,
-						 where)
-			      : hints_describe(s, i - n + 1, where);
+						 &room)
+			      : hints_describe(s, i - n + 1, &room);
 
 		session_denial_text(&e, &b);
 	}
@@ -246,6 +246,7 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	const bool no_rule = d->reason == CAP_REASON_NO_RULE;
 	struct buf b = BUF_INIT(16384);
 	struct writ_err err = { 0 };
+	char why[DENIAL_WHY];
 
 	if (denials_of(s)->feed < 0)
 		return;
@@ -254,7 +255,7 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_str(&b, ",\"program\":");
 	json_put_str(&b, sv_from(d->comm));
 	buf_str(&b, ",\"why\":");
-	json_put_str(&b, sv_from(d->why));
+	json_put_str(&b, session_denial_why(d->cause, d->detail, d->protect, why));
 	buf_str(&b, ",\"hint\":");
 	if (s->opt->agent && !s->opt->token && !no_rule)
 		json_put_str(&b, SV("an agent cannot be widened: work without it, or ask for "
@@ -301,9 +302,9 @@ void denials_put(struct entry *entry, const struct session_denial *d)
 static void record_denial(struct session *s, const struct denial *d)
 {
 	const size_t n = denials_of(s)->denials.n;
-	char where[DENIAL_WHERE];
+	struct denial_texts room;
 	const struct session_denial e =
-		denials_describe(s, d, n < DENIALS_MAX ? (uint32_t)n + 1 : 0, where);
+		denials_describe(s, d, n < DENIALS_MAX ? (uint32_t)n + 1 : 0, &room);
 	struct entry entry = { 0 };
 
 	record_begin(s, &entry, "denied");
@@ -384,6 +385,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 {
 	*ret = (struct denial){ .op = e->op,
 				.reason = (enum cap_reason)e->reason,
+				.cause = (enum cap_cause)e->cause,
 				.rule = e->rule,
 				.pid = e->pid,
 				.count = 1 };
@@ -394,7 +396,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 		ret->reason = CAP_REASON_AGENT;
 	memcpy(ret->comm, e->comm, sizeof(ret->comm));
 	memcpy(ret->object, e->object, sizeof(ret->object));
-	memcpy(ret->why, e->extra, sizeof(ret->why));
+	memcpy(ret->detail, e->extra, sizeof(ret->detail));
 }
 
 /* Counts a denial that repeats an earlier one, and records any other. */

@@ -14,7 +14,12 @@
 #include "parts/denial_text.h"
 #include "plan/event.h"
 
-enum { DENIALS_MAX = 512, DENIAL_WHERE = 256 };
+enum { DENIALS_MAX = 512 };
+
+/* Texts that a struct session_denial borrows. */
+struct denial_texts {
+	char where[256], why[DENIAL_WHY];
+};
 
 /* A refused operation, which may be granted by its number. */
 struct denial {
@@ -26,7 +31,8 @@ struct denial {
 	int32_t pid;
 	char comm[16];
 	char object[MEDIATE_TEXT];
-	char why[MEDIATE_TEXT]; /* for people only */
+	enum cap_cause cause;
+	char detail[MEDIATE_TEXT]; /* detail of @cause */
 };
 
 must_check int denials_init(struct session *s, struct writ_err *err);
@@ -41,10 +47,10 @@ size_t denials_count(const struct session *s);
 const struct denial *denials_get(const struct session *s, size_t number); /* NULL: none */
 bool denials_has(const struct session *s, enum mediate_op op, const char *object);
 
-/* For hints.c, too: an event as a denial, and a denial with all that is known; uses @where. */
+/* For hints.c, too: an event as a denial, and a denial with all that is known; uses @room. */
 void denials_fill(const struct session *s, const struct mediate_event *e, struct denial *ret);
 struct session_denial denials_describe(const struct session *s, const struct denial *d,
-				       uint32_t number, char where[static DENIAL_WHERE]);
+				       uint32_t number, struct denial_texts *room);
 /* Adds the members of an entry about @d. */
 void denials_put(struct entry *entry, const struct session_denial *d);
 /* Prints one line, now. */

@@ -20,10 +20,11 @@ static bool is_over(const struct burst *b, uint64_t now)
 
 static void write_counted(struct session *s, const struct burst *b)
 {
-	struct egress_event e = { .what = EGRESS_LOOKUP, .answer = CAP_DENY, .rule = b->rule };
+	struct egress_event e = {
+		.what = EGRESS_LOOKUP, .answer = CAP_DENY, .rule = b->rule, .why = b->why
+	};
 
 	memcpy(e.host, b->host, sizeof(e.host));
-	memcpy(e.why, b->why, sizeof(e.why));
 	if (b->more)
 		network_record(s, &e, b->more);
 }
@@ -49,10 +50,9 @@ static void flush(struct session *s, bool all)
 
 static struct burst burst_of(const struct egress_event *e, uint64_t now)
 {
-	struct burst b = { .rule = e->rule, .since_ms = now };
+	struct burst b = { .rule = e->rule, .since_ms = now, .why = e->why };
 
 	memcpy(b.host, e->host, sizeof(b.host));
-	memcpy(b.why, e->why, sizeof(b.why));
 	return b;
 }
 

@@ -160,8 +160,7 @@ static void record_git(struct session *s, const struct git_event *e)
 	}
 	entry_bool(&entry, "done", e->done);
 	record_num(&entry, "us", (int64_t)e->us);
-	if (e->why[0])
-		record_str(&entry, "why", sv_from(e->why));
+	record_why(&entry, &e->why);
 	if (e->said[0])
 		record_str(&entry, "said", sv_from(e->said));
 	if (e->rule < s->opt->policy->set.rules.n)
@@ -175,7 +174,13 @@ static void record_git(struct session *s, const struct git_event *e)
  */
 static void note_denial(struct session *s, const struct git_event *e)
 {
-	struct mediate_event d = { .op = MEDIATE_GIT, .denied = true, .rule = e->rule };
+	const bool no_rule = e->why.cause == CAUSE_NO_RULE;
+	struct mediate_event d = { .op = MEDIATE_GIT,
+				   .denied = true,
+				   .cause = !no_rule  ? e->why.cause
+					    : e->push ? CAUSE_NO_PUSH_RULE
+						      : CAUSE_NO_FETCH_RULE,
+				   .rule = e->rule };
 
 	(void)snprintf(d.object, sizeof(d.object), "%s %s%s", e->repo,
 		       !e->push	   ? "fetch"
@@ -183,19 +188,19 @@ static void note_denial(struct session *s, const struct git_event *e)
 				   : "push",
 		       e->ref);
 	(void)snprintf(d.comm, sizeof(d.comm), "git");
-	(void)snprintf(d.extra, sizeof(d.extra), "%s; a rule of the policy can: allow git URL %s",
-		       e->why, e->push ? "push=REF" : "fetch");
+	memcpy(d.extra, e->why.detail, sizeof(e->why.detail));
 	denials_note(s, &d);
 }
 
-/* SECURITY: the git helper may have been taken over: terminate the texts of its messages. */
+/* SECURITY: the git helper may have been taken over: check its reasons, terminate its texts. */
 static void end_texts(struct git_event *e)
 {
 	e->repo[sizeof(e->repo) - 1] = 0;
 	e->ref[sizeof(e->ref) - 1] = 0;
 	e->old[sizeof(e->old) - 1] = 0;
 	e->new[sizeof(e->new) - 1] = 0;
-	e->why[sizeof(e->why) - 1] = 0;
+	if (!cap_why_receive(&e->why))
+		e->why.cause = CAUSE_NONE;
 	e->said[sizeof(e->said) - 1] = 0;
 }
 
@@ -230,6 +235,7 @@ static void restart(struct session *s)
 static void recv_event(struct session *s)
 {
 	struct git_event e;
+	char why[CAP_WHY_TEXT];
 	const ssize_t n = recv(git_of(s)->git, &e, sizeof(e), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -244,8 +250,8 @@ static void recv_event(struct session *s)
 	if (e.answer != CAP_ALLOW)
 		note_denial(s, &e);
 	else if (!e.done && e.said[0] && !s->opt->quiet && !terminal_is_interactive(s))
-		notice_print(s, "git %s %s: %s: %s", e.push ? "push" : "fetch", e.repo, e.why,
-			     e.said);
+		notice_print(s, "git %s %s: %s: %s", e.push ? "push" : "fetch", e.repo,
+			     cap_why_print(e.why.cause, e.why.detail, why, sizeof(why)), e.said);
 }
 
 /* --- variables for git in the jail --- */

@@ -47,10 +47,10 @@ const struct denial *hints_get(const struct session *s, size_t number)
 }
 
 struct session_denial hints_describe(const struct session *s, size_t number,
-				     char where[static DENIAL_WHERE])
+				     struct denial_texts *room)
 {
 	struct session_denial d =
-		denials_describe(s, &hints_of(s)->hints.v[number - 1], (uint32_t)number, where);
+		denials_describe(s, &hints_of(s)->hints.v[number - 1], (uint32_t)number, room);
 
 	d.guessed = true;
 	return d;
@@ -95,7 +95,7 @@ static void keep(struct session *s, const struct session_denial *d)
 void hints_note(struct session *s, const struct mediate_event *e)
 {
 	struct hints *h = hints_of(s);
-	char where[DENIAL_WHERE];
+	struct denial_texts room;
 	struct session_denial d;
 	struct denial *hint;
 
@@ -113,7 +113,7 @@ void hints_note(struct session *s, const struct mediate_event *e)
 	if (!hint)
 		return;
 	denials_fill(s, e, hint);
-	d = hints_describe(s, h->hints.n, where);
+	d = hints_describe(s, h->hints.n, &room);
 	keep(s, &d);
 	control_reach(s);
 	if ((!terminal_is_interactive(s) || s->opt->explain) && !s->opt->quiet)

@@ -29,6 +29,6 @@ void hints_note(struct session *s, const struct mediate_event *e);
 size_t hints_count(const struct session *s);
 const struct denial *hints_get(const struct session *s, size_t number); /* NULL: none */
 struct session_denial hints_describe(const struct session *s, size_t number,
-				     char where[static DENIAL_WHERE]);
+				     struct denial_texts *room);
 
 #endif

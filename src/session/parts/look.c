@@ -81,15 +81,15 @@ static void see_inside(struct session *s, int pid)
 
 /* --- in the helper process --- */
 
-/* Why the policy does not let the session read @path; NULL: it does. Sets the reason of @e. */
-static const char *why_unread(struct session *s, struct sv path, struct mediate_event *e)
+/* Returns whether the policy does not let the session read @path, with the reason in @e. */
+static bool is_unreadable(struct session *s, struct sv path, struct mediate_event *e)
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	scoped_arena a = ARENA_INIT(1 << 16);
 	struct buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
-	const char *why = NULL;
+	bool denied = false;
 
 	buf_fmt(&b, "fs.read:" SV_FMT ":", SV_ARG(s->opt->realm));
 	if (cap_put_path(&b, path, &err) == 0 && !b.failed &&
@@ -97,12 +97,13 @@ static const char *why_unread(struct session *s, struct sv path, struct mediate_
 		const struct cap_verdict v = cap_set_decide(set, &req);
 		const char *hop = v.rule == RULE_NONE ? cap_set_hop_message(set, &v) : NULL;
 
-		if (v.answer != CAP_ALLOW)
-			why = hop ? hop : "no rule allows it";
+		denied = v.answer != CAP_ALLOW;
+		e->cause = hop ? CAUSE_HOP : CAUSE_NO_RULE;
+		(void)snprintf(e->extra, sizeof(e->extra), "%s", hop ? hop : "");
 		e->reason = hop ? CAP_REASON_TOKEN : CAP_REASON_NO_RULE;
 	}
 	buf_clear(&b);
-	return why;
+	return denied;
 }
 
 /*
@@ -161,7 +162,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		.pid = e->pid,
 	};
 	const struct sv home = engine_view(s)->home;
-	const char *path, *why;
+	const char *path;
 	char real[PATH_MAX];
 	bool moved = false;
 
@@ -186,10 +187,8 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	if (is_visible(s, arg) || !path || !resolve(path, real) ||
 	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)))
 		return;
-	why = why_unread(s, sv_from(real), &d);
-	if (!why)
+	if (!is_unreadable(s, sv_from(real), &d))
 		return;
-	(void)snprintf(d.extra, sizeof(d.extra), "%s", why);
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
 	/*
 	 * The name of the thread is still that of the shell; report the name of the program, which

@@ -383,8 +383,7 @@ void network_record(struct session *s, const struct egress_event *e, uint64_t co
 	}
 	if (e->credential[0])
 		record_str(&entry, "credential", sv_from(e->credential));
-	if (e->why[0])
-		record_str(&entry, "why", sv_from(e->why));
+	record_why(&entry, &e->why);
 	if (e->rule < s->opt->policy->set.rules.n)
 		record_str(&entry, "rule", s->opt->policy->set.rules.v[e->rule].text);
 	record_end(s, &entry);
@@ -415,12 +414,16 @@ static void question_of(const struct egress_event *e, char *to, size_t room)
 static void note_denial(struct session *s, const struct egress_event *e)
 {
 	struct mediate_event d = {
-		.op = MEDIATE_NET, .denied = true, .reason = e->reason, .rule = e->rule
+		.op = MEDIATE_NET,
+		.denied = true,
+		.reason = e->reason,
+		.cause = e->why.cause,
+		.rule = e->rule,
 	};
 
 	object_of(e, d.object, sizeof(d.object));
 	(void)snprintf(d.comm, sizeof(d.comm), "%s", e->what == EGRESS_LOOKUP ? "name" : "network");
-	(void)snprintf(d.extra, sizeof(d.extra), "%s", e->why);
+	memcpy(d.extra, e->why.detail, sizeof(e->why.detail));
 	denials_note(s, &d);
 }
 
@@ -428,12 +431,14 @@ static void note_event(struct session *s, const struct egress_event *e)
 {
 	const bool lookup = e->what == EGRESS_LOOKUP && e->answer == CAP_DENY;
 	const bool again = lookup && !denied_names_is_first(s, e);
+	char why[CAP_WHY_TEXT];
 
 	if (!again)
 		network_record(s, e, 0);
-	if (e->what == EGRESS_CLOSE && e->answer == CAP_ALLOW && e->why[0] &&
+	if (e->what == EGRESS_CLOSE && e->answer == CAP_ALLOW && e->why.cause != CAUSE_NONE &&
 	    !session_status(s)->stop_requested)
-		notice_print(s, "%s:%u: %s", e->host, e->port, e->why);
+		notice_print(s, "%s:%u: %s", e->host, e->port,
+			     cap_why_print(e->why.cause, e->why.detail, why, sizeof(why)));
 	if (e->answer == CAP_DENY && (!again || denials_count(s) < DENIALS_MAX))
 		note_denial(s, e);
 }
@@ -447,12 +452,12 @@ static bool take_event(const struct egress_message *m, struct egress_event *ret)
 	ret->host[sizeof(ret->host) - 1] = 0;
 	ret->address[sizeof(ret->address) - 1] = 0;
 	ret->dropped[sizeof(ret->dropped) - 1] = 0;
-	ret->why[sizeof(ret->why) - 1] = 0;
 	ret->method[sizeof(ret->method) - 1] = 0;
 	ret->path[sizeof(ret->path) - 1] = 0;
 	ret->credential[sizeof(ret->credential) - 1] = 0;
 	return ret->what < ARRAY_LEN(what_names) && ret->answer < ARRAY_LEN(answer_names) &&
-	       ret->way < ARRAY_LEN(way_names) && ret->reason < CAP_REASONS;
+	       ret->way < ARRAY_LEN(way_names) && ret->reason < CAP_REASONS &&
+	       cap_why_receive(&ret->why);
 }
 
 /*

@@ -12,7 +12,8 @@ enum { EARLY_MAX = 3, PORTS_MAX = 64, BURSTS_MAX = 64 };
 
 /* A name that was refused, and the number of further refusals. */
 struct burst {
-	char host[256], why[96];
+	char host[256];
+	struct cap_why why;
 	uint32_t rule;
 	uint64_t since_ms, more;
 };

@@ -53,6 +53,15 @@ void record_str(struct entry *e, const char *key, struct sv value)
 		entry_hide(e);
 }
 
+void record_why(struct entry *e, const struct cap_why *why)
+{
+	char text[CAP_WHY_TEXT];
+
+	if (why->cause != CAUSE_NONE)
+		record_str(e, "why",
+			   sv_from(cap_why_print(why->cause, why->detail, text, sizeof(text))));
+}
+
 void record_num(struct entry *e, const char *key, int64_t value)
 {
 	entry_num(e, key, value < 0 ? 0 : (uint64_t)value);

@@ -32,6 +32,8 @@ void record_clear(struct session *s);
 
 void record_begin(struct session *s, struct entry *e, const char *event);
 void record_str(struct entry *e, const char *key, struct sv value);
+/* Adds the text of a reason as "why"; nothing for CAUSE_NONE. */
+void record_why(struct entry *e, const struct cap_why *why);
 void record_num(struct entry *e, const char *key, int64_t value);
 void record_end(struct session *s, struct entry *e);
 /* Holds entries back until record_flush() writes them with one call. */

@@ -21,11 +21,12 @@ static bool add_gaps(struct arena *a, const struct ground *g, struct engine_able
 	const struct {
 		bool here;
 		const char *what, *why, *fix;
+		bool tier;
 	} gaps[] = {
 		{ g->tier == TIER_NONE, "boundary", ret->tier_why, NULL },
 		{ g->tier == TIER_B && g->ask->tier != TIER_B && f->apparmor_userns && !f->root,
 		  "tier A", "AppArmor keeps user namespaces from us",
-		  "install the package, which brings a profile for writ" },
+		  "install the package, which brings a profile for writ", true },
 		{ g->tier != TIER_NONE && !g->mediate, "sockets",
 		  "a program of yours that listens on a socket inside what is granted can be spoken to", NULL },
 		{ f->seccomp_listener_exists, "mediation",
@@ -56,7 +57,8 @@ static bool add_gaps(struct arena *a, const struct ground *g, struct engine_able
 		if (gaps[i].here && !to)
 			return false;
 		if (to)
-			*to = (struct engine_gap){ gaps[i].what, gaps[i].why, gaps[i].fix };
+			*to = (struct engine_gap){ gaps[i].what, gaps[i].why, gaps[i].fix,
+						   gaps[i].tier };
 	}
 	return true;
 }

@@ -94,7 +94,7 @@ static int bind_unix(struct call *c, struct peer *p)
 	if (!mediate_peer_unix_path(p, text)) {
 		if (c->m->opt.own_mounts)
 			return ANSWER_CONTINUE;
-		return mediate_deny(c, SV("abstract socket"), RULE_NONE, "sockets without a file");
+		return mediate_deny(c, SV("abstract socket"), RULE_NONE, CAUSE_ABSTRACT);
 	}
 	r = mediate_peer_find_unix(c, text, &at);
 	if (r < 0)
@@ -168,19 +168,18 @@ static int bind_inet(struct call *c, const struct peer *p)
 		return -EINVAL;
 	if (p->a.sa.sa_family == AF_INET ? p->a.in.sin_addr.s_addr == 0
 					 : IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr))
-		return mediate_deny(c, sv_from(text), RULE_NONE,
-				    "bind to the loopback, not to everything");
+		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_BIND_ALL);
 	sock = task_dup_fd(c, reg_int(c->arg[0]));
 	if (sock < 0)
 		return sock;
 	if (mediate_sock_type(sock) != SOCK_STREAM)
-		return mediate_deny(c, sv_from(text), RULE_NONE, "only TCP listens");
+		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_LISTEN_TCP);
 	if (local && sv_ends(sv_from(text), SV(":0")) && may_bind_some(c->m))
 		v.answer = CAP_ALLOW;
 	else if (local)
 		v = mediate_decide_text(c->m, "net.bind", sv_from(text));
 	if (v.answer != CAP_ALLOW)
-		return mediate_deny(c, sv_from(text), v.rule, "no rule allows listening here");
+		return mediate_deny(c, sv_from(text), v.rule, CAUSE_NO_LISTEN_RULE);
 	r = creds_enter(c, &creds);
 	if (r < 0 || is_observing(c))
 		return r;
@@ -201,7 +200,7 @@ int op_bind(struct call *c)
 		return ANSWER_CONTINUE;
 	if (p.a.sa.sa_family == AF_INET || p.a.sa.sa_family == AF_INET6)
 		return bind_inet(c, &p);
-	return mediate_deny(c, SV("socket"), RULE_NONE, "no rule can allow this address family");
+	return mediate_deny(c, SV("socket"), RULE_NONE, CAUSE_FAMILY);
 }
 
 /*
@@ -234,8 +233,7 @@ int op_listen(struct call *c)
 	if (sock < 0)
 		return sock;
 	if (!was_bound(c->m, sock))
-		return mediate_deny(c, SV("a port"), RULE_NONE,
-				    "without a `listen` rule, or not bound to the loopback before");
+		return mediate_deny(c, SV("a port"), RULE_NONE, CAUSE_BIND_UNKNOWN);
 	if (is_observing(c))
 		return 0;
 	return listen(sock, reg_int(c->arg[1])) < 0 ? -errno : 0;

@@ -124,11 +124,11 @@ static int decide_inet(struct call *c, int sock, struct peer *p)
 	if (c->m->opt.route > 0 && (!local || is_name_server(p)))
 		return route_to_egress(c, sock, p);
 	if (mediate_sock_type(sock) != SOCK_STREAM)
-		return mediate_deny(c, sv_from(text), RULE_NONE, "only TCP reaches the network");
+		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_ONLY_TCP);
 	v = mediate_decide_text(c->m, "net.connect", sv_from(text));
 	return v.answer == CAP_ALLOW
 		       ? 0
-		       : mediate_deny(c, sv_from(text), v.rule, "no rule allows this address");
+		       : mediate_deny(c, sv_from(text), v.rule, CAUSE_NO_ADDRESS_RULE);
 }
 
 /* --- UNIX sockets --- */
@@ -171,12 +171,12 @@ static int decide_unix(struct call *c, struct sv path, const struct stat *st)
 	if (v.answer == CAP_ALLOW && (!known || c->m->rules.set.caps.v[v.entry].cap.danger))
 		return 0;
 	if (known)
-		return mediate_deny(c, path, v.rule, known->why);
+		return mediate_deny_detail(c, path, v.rule, CAUSE_SOCKET_POWER, known->why);
 	if (v.answer == CAP_DENY && v.rule == RULE_NONE && is_session_socket(c, path, st))
 		return 0;
 	return mediate_deny_because(c, path, v.rule,
 				    v.rule == RULE_NONE ? CAP_REASON_SOCKET : CAP_REASON_RULE,
-				    "the socket is not of this session, and no rule allows it");
+				    CAUSE_SOCKET, NULL);
 }
 
 int mediate_peer_find_unix(struct call *c, const char *text, struct place *ret)
@@ -250,7 +250,7 @@ static int resolve_unix(struct call *c, struct peer *p)
 		 */
 		return c->m->opt.own_mounts ? 0
 					    : mediate_deny(c, SV("abstract socket"), RULE_NONE,
-							   "sockets without a file");
+							   CAUSE_ABSTRACT);
 	p->keep = open_unix_object(c, text, &at, &st);
 	if (p->keep < 0)
 		return p->keep;
@@ -302,7 +302,7 @@ static int decide_peer(struct call *c, int sock, struct peer *p)
 		return resolve_unix(c, p);
 	default:
 		(void)snprintf(family, sizeof(family), "address family %d", p->a.sa.sa_family);
-		return mediate_deny(c, sv_from(family), RULE_NONE, "no rule can allow it");
+		return mediate_deny(c, sv_from(family), RULE_NONE, CAUSE_FAMILY);
 	}
 }
 
@@ -381,10 +381,7 @@ int op_connect(struct call *c)
  */
 int op_datagram(struct call *c)
 {
-	return mediate_deny(
-		c, SV("a UNIX datagram socket"), RULE_NONE,
-		"its messages could reach programs outside; with an `allow unix` rule they "
-		"are mediated");
+	return mediate_deny(c, SV("a UNIX datagram socket"), RULE_NONE, CAUSE_DATAGRAM);
 }
 
 int mediate_peer_for_send(struct call *c, struct job *j, uint64_t at, uint32_t n)

@@ -61,11 +61,9 @@ int mediate_check_link(struct call *c, const struct place *p, const char *text)
 	const uint32_t rule = mediate_rule_bypassed(c->m, place_sv(p), sv_from(text));
 
 	if (rule != RULE_NONE)
-		return mediate_deny(c, place_sv(p), rule,
-				    "a link here would lead past a name that is denied");
+		return mediate_deny(c, place_sv(p), rule, CAUSE_LINK_DENIED);
 	return mediate_reaches_writ(c, place_parent(p), text)
-		       ? mediate_deny(c, place_sv(p), RULE_NONE,
-				      "no link may lead to writ's own files")
+		       ? mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_LINK_OWN_FILES)
 		       : 0;
 }
 

@@ -103,38 +103,44 @@ static void copy_text(char *to, size_t room, struct sv s)
 }
 
 int mediate_deny_because(struct call *c, struct sv object, uint32_t rule, enum cap_reason reason,
-			 const char *why)
+			 enum cap_cause cause, const char *detail)
 {
 	struct mediate_event *e = &c->m->event;
 
 	*e = (struct mediate_event){ .op = c->op,
 				     .denied = true,
 				     .reason = (uint8_t)reason,
+				     .cause = (uint16_t)cause,
 				     .sys = EACCES,
 				     .rule = rule,
 				     .pid = c->tid };
 	task_read_comm(c, e->comm);
 	copy_text(e->object, sizeof(e->object), object);
-	copy_text(e->extra, sizeof(e->extra), sv_from(why));
+	copy_text(e->extra, sizeof(e->extra), sv_from(detail));
 	c->m->has_event = true;
 	return -EACCES;
 }
 
-int mediate_deny(struct call *c, struct sv object, uint32_t rule, const char *why)
+int mediate_deny_detail(struct call *c, struct sv object, uint32_t rule, enum cap_cause cause,
+			const char *detail)
 {
 	return mediate_deny_because(c, object, rule,
-				    rule == RULE_NONE ? CAP_REASON_OTHER : CAP_REASON_RULE, why);
+				    rule == RULE_NONE ? CAP_REASON_OTHER : CAP_REASON_RULE, cause,
+				    detail);
+}
+
+int mediate_deny(struct call *c, struct sv object, uint32_t rule, enum cap_cause cause)
+{
+	return mediate_deny_detail(c, object, rule, cause, NULL);
 }
 
 int mediate_deny_protected(struct call *c, struct sv object, const struct protect_name *row)
 {
 	/* @row may be a variant of a row in the table, with a reason of its own. */
 	const struct protect_name *listed = protect_find(sv_from(row->name));
-	char why[256];
-	int r;
+	const int r = mediate_deny_because(c, object, RULE_NONE, CAP_REASON_PROTECTED,
+					   CAUSE_PROTECTED, row->why);
 
-	(void)snprintf(why, sizeof(why), "%s is protected: %s", row->name, row->why);
-	r = mediate_deny_because(c, object, RULE_NONE, CAP_REASON_PROTECTED, why);
 	c->m->event.protect = listed ? (uint8_t)(listed - protect_names + 1) : 0;
 	return r;
 }
@@ -249,29 +255,29 @@ bool mediate_may(struct mediator *m, enum want want, struct sv path, struct cap_
 	return ret_v->answer == CAP_ALLOW;
 }
 
-static const char *reason(const struct mediator *m, const struct cap_verdict *v)
+static enum cap_cause cause_of(const struct cap_verdict *v, const char *hop)
 {
-	const char *hop = v->rule == RULE_NONE ? cap_set_hop_message(&m->rules.set, v) : NULL;
-
 	if (hop)
-		return hop;
+		return CAUSE_HOP;
 	if (v->answer == CAP_ASK)
-		return "needs an approval, or uses that are counted: neither is possible here yet";
-	return v->rule == RULE_NONE ? "no rule allows it" : "a rule denies it";
+		return CAUSE_APPROVAL;
+	return v->rule == RULE_NONE ? CAUSE_NO_RULE : CAUSE_RULE;
 }
 
 int mediate_decide_path(struct call *c, enum want want, struct sv path)
 {
 	struct cap_verdict v;
+	const char *hop;
 
 	if (mediate_is_private(c->m, path) || mediate_is_shared(c->m, path) ||
 	    (want == WANT_READ && mediate_is_read_fixed(c->m, path)) ||
 	    mediate_may(c->m, want, path, &v))
 		return 0;
 	if (is_writ_dir(c->m, path))
-		return mediate_deny(c, path, v.rule, "writ keeps its own files there");
+		return mediate_deny(c, path, v.rule, CAUSE_OWN_FILES);
+	hop = v.rule == RULE_NONE ? cap_set_hop_message(&c->m->rules.set, &v) : NULL;
 	return mediate_deny_because(c, path, v.rule, cap_set_reason(&c->m->rules.set, &v),
-				    reason(c->m, &v));
+				    cause_of(&v, hop), hop);
 }
 
 /* --- Writable trees, and protected names in them --- */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cap/cause.h"
 #include "cap/set.h"
 #include "lang/protect.h"
 
@@ -62,10 +63,12 @@ bool mediate_may(struct mediator *m, enum want want, struct sv path, struct cap_
 bool mediate_may_read_device(struct mediator *m, struct sv path);
 struct cap_verdict mediate_decide_text(struct mediator *m, const char *action, struct sv resource);
 
-/* Records the event of a denial and returns -EACCES. */
-int mediate_deny(struct call *c, struct sv object, uint32_t rule, const char *why);
+/* Records the event of a denial and returns -EACCES. @detail may be NULL. */
+int mediate_deny(struct call *c, struct sv object, uint32_t rule, enum cap_cause cause);
+int mediate_deny_detail(struct call *c, struct sv object, uint32_t rule, enum cap_cause cause,
+			const char *detail);
 int mediate_deny_because(struct call *c, struct sv object, uint32_t rule, enum cap_reason reason,
-			 const char *why);
+			 enum cap_cause cause, const char *detail);
 int mediate_deny_protected(struct call *c, struct sv object, const struct protect_name *row);
 
 /*

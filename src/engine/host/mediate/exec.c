@@ -155,7 +155,7 @@ static int observe_exec(struct call *c, int dirfd, unsigned i)
 	int got;
 
 	if (c->m->opt.no_exec && c->m->ran)
-		return mediate_deny(c, SV(""), RULE_NONE, "no other program is run here");
+		return mediate_deny(c, SV(""), RULE_NONE, CAUSE_NO_EXEC);
 	*e = (struct mediate_event){ .op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = c->tid };
 	got = task_read_prefix(c, c->arg[i], e->object, sizeof(e->object));
 	named = got > 0;

@@ -171,10 +171,10 @@ static int check_attributes(struct call *c, const struct place *to, struct sv by
 
 /*
  * Checks the content of a .git file or a commondir file called @name in @dir. Returns the reason
- * for a denial, or NULL.
+ * for a denial, or CAUSE_NONE.
  */
-static const char *pointer_error(struct mediator *m, int root, struct sv dir, const char *name,
-				 struct sv bytes)
+static enum cap_cause pointer_error(struct mediator *m, int root, struct sv dir,
+				    const char *name, struct sv bytes)
 {
 	char text[PATH_MAX];
 	struct sv place, path;
@@ -186,16 +186,16 @@ static const char *pointer_error(struct mediator *m, int root, struct sv dir, co
 	 */
 	if (strcmp(name, "commondir") == 0)
 		return sv_is(bytes, "../..\n") || sv_is(bytes, "../..")
-			       ? NULL
-			       : "commondir says only: ../..";
+			       ? CAUSE_NONE
+			       : CAUSE_COMMONDIR;
 	if (!gitfile_parse(bytes, &place) || !resolve_relative(dir, place, text, &path))
-		return "a .git file says only: gitdir: PLACE";
+		return CAUSE_GITFILE;
 	if (!is_admin_dir(path))
-		return "a .git file may point into .git/worktrees or .git/modules only";
+		return CAUSE_GITFILE_PLACE;
 	if (mediate_is_private(m, path) || !mediate_may(m, WANT_WRITE, path, &v) ||
 	    !is_real_dir(m, root, path))
-		return "a .git file may point into a writable tree only";
-	return NULL;
+		return CAUSE_GITFILE_TREE;
+	return CAUSE_NONE;
 }
 
 /*
@@ -287,35 +287,29 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 	scoped_buf old = BUF_INIT(GITCONFIG_MAX);
 	struct gitconfig_answer a;
 	mode_t mode = 0;
-	char why[GITCONFIG_WHY + 64];
 	int r = replaces ? read_at(to->dir, to->name, &old, &mode) : 0;
 
 	if (r < 0 && r != -ENOENT)
-		return mediate_deny(c, place_sv(to), RULE_NONE,
-				    "the old configuration cannot be read");
-	if (!gitconfig_check(buf_view(&old), bytes, module, &a)) {
-		(void)snprintf(why, sizeof(why), "git configuration: %s", a.why);
-		return mediate_deny(c, place_sv(to), RULE_NONE, why);
-	}
+		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_CONFIG_OLD);
+	if (!gitconfig_check(buf_view(&old), bytes, module, &a))
+		return mediate_deny_detail(c, place_sv(to), RULE_NONE, CAUSE_CONFIG, a.why);
 	if (a.has_worktree && !worktree_is_fine(c->m, dir_of(to), a.worktree))
 		return mediate_deny(
-			c, place_sv(to), RULE_NONE,
-			"git configuration: core.worktree leads out of the writable tree");
+			c, place_sv(to), RULE_NONE, CAUSE_CONFIG_WORKTREE);
 	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, dir_of(to) }))
-		return mediate_deny(c, place_sv(to), RULE_NONE,
-				    "git configuration: a remote leads to writ's own files");
+		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_CONFIG_REMOTE);
 	return 0;
 }
 
 int mediate_git_check_pointer(struct call *c, int root, const struct place *to,
 			      const struct guard *g, struct sv bytes)
 {
-	const char *wrong;
+	enum cap_cause wrong;
 
 	if (sv_is(sv_from(g->row->name), ".gitattributes"))
 		return check_attributes(c, to, bytes);
 	wrong = pointer_error(c->m, root, dir_of(to), to->name, bytes);
-	return wrong ? mediate_deny(c, place_sv(to), RULE_NONE, wrong) : 0;
+	return wrong != CAUSE_NONE ? mediate_deny(c, place_sv(to), RULE_NONE, wrong) : 0;
 }
 
 int mediate_git_install(struct call *c, int from, const struct place *to, const struct guard *g,
@@ -329,7 +323,7 @@ int mediate_git_install(struct call *c, int from, const struct place *to, const 
 	if (fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
 		return guard_deny(c, to, g);
 	if (fd_read_all(from, &b, &err) < 0)
-		return mediate_deny(c, place_sv(to), RULE_NONE, "too large to be checked");
+		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_TOO_LARGE);
 	r = g->kind == GUARD_CONFIG
 		    ? check_config(c, to, buf_view(&b), g->module, replace)
 		    : mediate_git_check_pointer(c, task_root(c), to, g, buf_view(&b));
@@ -355,8 +349,7 @@ int mediate_git_reinstall_config(struct call *c, const struct place *config, boo
 	int r = read_at(config->dir, config->name, &b, &mode);
 
 	if (r < 0)
-		return mediate_deny(c, place_sv(config), RULE_NONE,
-				    "would become the configuration of a repository");
+		return mediate_deny(c, place_sv(config), RULE_NONE, CAUSE_CONFIG_NEW);
 	r = check_config(c, config, buf_view(&b), module, false);
 	if (r < 0 || is_observing(c))
 		return r;

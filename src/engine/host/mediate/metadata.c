@@ -92,9 +92,9 @@ static int meta_decide(struct call *c, struct meta *t)
 		return 0;
 	if (!S_ISREG(t->st.st_mode) && !S_ISDIR(t->st.st_mode) && !S_ISLNK(t->st.st_mode) &&
 	    !S_ISFIFO(t->st.st_mode) && !S_ISSOCK(t->st.st_mode))
-		return mediate_deny(c, path, RULE_NONE, "devices keep what they have");
+		return mediate_deny(c, path, RULE_NONE, CAUSE_DEVICE_META);
 	if (!mediate_device_is_plain(c->m, t->obj, t->st.st_dev))
-		return mediate_deny(c, path, RULE_NONE, "this file system is not for files");
+		return mediate_deny(c, path, RULE_NONE, CAUSE_NOT_FILES);
 	r = mediate_decide_path(c, WANT_WRITE, path);
 	if (r < 0)
 		return r;
@@ -162,8 +162,7 @@ static int do_chmod(struct call *c, struct meta *t, int found, uint64_t mode)
 	if (found < 0)
 		return found;
 	if ((mode & (S_ISUID | S_ISGID)) && !S_ISDIR(t->st.st_mode))
-		return mediate_deny(c, (struct sv){ t->path, t->n }, RULE_NONE,
-				    "no set-id bit is made here");
+		return mediate_deny(c, (struct sv){ t->path, t->n }, RULE_NONE, CAUSE_SET_ID);
 	if (S_ISLNK(t->st.st_mode))
 		return -EOPNOTSUPP;
 	if (is_observing(c))
@@ -458,5 +457,5 @@ int op_fremovexattr(struct call *c)
  */
 int op_ioctl(struct call *c)
 {
-	return mediate_deny(c, SV("file flags"), RULE_NONE, "flags of files are not changed here");
+	return mediate_deny(c, SV("file flags"), RULE_NONE, CAUSE_FILE_FLAGS);
 }

@@ -20,9 +20,9 @@ struct tree {
 	char from[PATH_MAX], to[PATH_MAX];
 };
 
-static int deny_here(struct tree *t, const char *why)
+static int deny_here(struct tree *t, enum cap_cause cause)
 {
-	return mediate_deny(t->c, sv_from(t->from), RULE_NONE, why);
+	return mediate_deny(t->c, sv_from(t->from), RULE_NONE, cause);
 }
 
 static int check_rules(struct tree *t)
@@ -33,23 +33,22 @@ static int check_rules(struct tree *t)
 
 	if (!mediate_may(m, WANT_WRITE, from, &v) || !mediate_may(m, WANT_WRITE, to, &v))
 		return mediate_deny(t->c, v.rule == RULE_NONE ? to : from, v.rule,
-				    "something in this directory may not be moved");
+				    CAUSE_MOVE_DENIED);
 	if (m->rules.read_nots && !mediate_may(m, WANT_READ, from, &v) &&
 	    mediate_may(m, WANT_READ, to, &v))
-		return deny_here(t, "something in this directory is hidden by its name");
+		return deny_here(t, CAUSE_MOVE_HIDDEN);
 	return 0;
 }
 
 static int check_entry(struct tree *t)
 {
-	static const char holds[] = "a protected name is inside, and would move with it";
 	struct mediator *m = t->c->m;
 
 	if (++t->seen > TREE_ENTRIES)
-		return deny_here(t, "too many files to check: move it in parts");
+		return deny_here(t, CAUSE_MOVE_MANY);
 	if (mediate_protected_at(m, -1, sv_from(t->from)).rel >= PROTECT_AT ||
 	    mediate_protected_at(m, -1, sv_from(t->to)).rel >= PROTECT_AT)
-		return deny_here(t, holds);
+		return deny_here(t, CAUSE_MOVE_PROTECTED);
 	return m->rules.globs ? check_rules(t) : 0;
 }
 
@@ -65,14 +64,14 @@ static int check_link(struct tree *t, int dir, const char *name)
 	const ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 
 	if (n <= 0)
-		return deny_here(t, "a link inside cannot be looked at");
+		return deny_here(t, CAUSE_MOVE_LINK_UNSEEN);
 	text[n] = 0;
 	rest = sv_from(text);
 	if (mediate_rule_bypassed(t->c->m, to, rest) != RULE_NONE)
-		return deny_here(t, "a link inside would lead past a name that is denied");
+		return deny_here(t, CAUSE_MOVE_LINK_DENIED);
 	mediate_link_strip_dotdot(&folder, &rest);
 	return mediate_reaches_writ(t->c, folder, rest.p)
-		       ? deny_here(t, "a link inside would lead to writ's own files")
+		       ? deny_here(t, CAUSE_MOVE_LINK_OWN_FILES)
 		       : 0;
 }
 
@@ -92,7 +91,7 @@ static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned 
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 		return 0;
 	if (from_n + n + 2 > PATH_MAX || to_n + n + 2 > PATH_MAX)
-		return deny_here(t, "a path in this directory would be too long");
+		return deny_here(t, CAUSE_MOVE_LONG);
 	(void)snprintf(t->from + from_n, PATH_MAX - from_n, "/%s", e->d_name);
 	(void)snprintf(t->to + to_n, PATH_MAX - to_n, "/%s", e->d_name);
 	if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -102,7 +101,7 @@ static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned 
 		r = check_link(t, dir, e->d_name);
 	if (r == 0 && type == DT_DIR) {
 		fd = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = fd < 0 ? deny_here(t, "a directory inside cannot be looked at")
+		r = fd < 0 ? deny_here(t, CAUSE_MOVE_UNSEEN)
 			   : tree_dir(t, fd, depth + 1);
 	}
 	t->from[from_n] = 0;
@@ -121,7 +120,7 @@ static int tree_dir(struct tree *t, int fd, unsigned depth)
 		return -ENOMEM;
 	}
 	if (depth > TREE_DEPTH)
-		r = deny_here(t, "directories too deep to check");
+		r = deny_here(t, CAUSE_MOVE_DEEP);
 	while (r == 0) {
 		const struct dirent *e = readdir(d);
 
@@ -148,6 +147,6 @@ int mediate_check_moved_tree(struct call *c, int dir, const char *name, struct s
 	(void)snprintf(t.to, sizeof(t.to), SV_FMT, SV_ARG(to));
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ENOENT ? -errno
-							   : deny_here(&t, "cannot be looked at");
+							   : deny_here(&t, CAUSE_UNSEEN);
 	return tree_dir(&t, fd, 0);
 }

@@ -72,8 +72,7 @@ static int may_overwrite(struct call *c, const struct place *p, const struct wan
 	case GUARD_POINTER: /* overwrite() gives the caller a shadow instead */
 		break;
 	case GUARD_CONFIG:
-		r = mediate_deny(c, place_sv(p), RULE_NONE,
-				 "git configuration is replaced as a whole, by renaming");
+		r = mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_CONFIG_WHOLE);
 		break;
 	case GUARD_HOOKS:
 	case GUARD_WRITE_ONCE:
@@ -113,9 +112,7 @@ static int overwrite(struct call *c, struct place *p, int obj, const struct stat
 	if ((!S_ISREG(st->st_mode) && !is_own_pipe(c, st)) ||
 	    !mediate_device_is_plain(c->m, obj, st->st_dev))
 		return mediate_deny(
-			c, place_sv(p), RULE_NONE,
-			"only regular files, and pipes made in this session, are opened for "
-			"writing");
+			c, place_sv(p), RULE_NONE, CAUSE_OPEN_WRITE);
 	r = may_overwrite(c, p, w);
 	if (r == ANSWER_FD)
 		return is_observing(c) ? 0 : shadow_open(c, p, st->st_mode, (unsigned)w->flags);
@@ -138,8 +135,7 @@ static int open_for_read(struct call *c, struct place *p, int obj, const struct 
 		return -ENXIO;
 	if ((!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode) && !is_own_pipe(c, st)) ||
 	    !mediate_device_is_plain(c->m, obj, st->st_dev))
-		return mediate_deny(c, place_sv(p), RULE_NONE,
-				    "only files and directories are opened");
+		return mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_OPEN_KIND);
 	c->op = MEDIATE_READ;
 	r = mediate_decide_path(c, WANT_READ, place_sv(p));
 	if (r < 0 || is_observing(c))
@@ -551,8 +547,7 @@ int op_truncate(struct call *c)
 		return -EINVAL;
 	r = may_overwrite(c, &p, &w);
 	if (r == ANSWER_FD)
-		return mediate_deny(c, place_sv(&p), RULE_NONE,
-				    "such a file is replaced as a whole");
+		return mediate_deny(c, place_sv(&p), RULE_NONE, CAUSE_REPLACE_WHOLE);
 	if (r < 0 || is_observing(c))
 		return r;
 	fd = mediate_reopen(c->m, obj, O_WRONLY | O_NONBLOCK);

@@ -38,7 +38,7 @@ static int may_show(struct call *c, const struct move *v)
 	if (!c->m->rules.read_nots || mediate_may(c->m, WANT_READ, place_sv(v->from), &was) ||
 	    was.rule == RULE_NONE || !mediate_may(c->m, WANT_READ, place_sv(v->to), &is))
 		return 0;
-	return mediate_deny(c, place_sv(v->from), was.rule, "it is hidden by its name");
+	return mediate_deny(c, place_sv(v->from), was.rule, CAUSE_HIDDEN);
 }
 
 /* Decides whether an object may disappear from its old name, or get a second name. */
@@ -271,7 +271,7 @@ static int link_found(struct call *c, struct move *v, int obj)
 	if (r < 0)
 		return r;
 	if (!S_ISREG(v->st.st_mode) && !S_ISLNK(v->st.st_mode))
-		return mediate_deny(c, place_sv(v->from), RULE_NONE, "only files are linked");
+		return mediate_deny(c, place_sv(v->from), RULE_NONE, CAUSE_LINK_KIND);
 	if (!mediate_device_is_plain(c->m, obj, v->st.st_dev))
 		return -EXDEV;
 	if (is_checked(v)) {
@@ -329,7 +329,7 @@ static int link_fd(struct call *c, int fd, int dirfd, unsigned i)
 		if (fstatat(from.dir, from.name, &at, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    at.st_dev != v.st.st_dev || at.st_ino != v.st.st_ino)
 			return mediate_deny(c, (struct sv){ path, n }, RULE_NONE,
-					    "its name is not known");
+					    CAUSE_NAME_UNKNOWN);
 	}
 	r = creds_enter(c, &creds);
 	return r < 0 ? r : link_found(c, &v, obj);

@@ -112,10 +112,9 @@ static void shadow_finish(struct mediator *m, struct shadow *s)
 	 */
 	g = guard_classify(&c, &p);
 	if (g.kind != GUARD_POINTER)
-		(void)mediate_deny(&c, place_sv(&p), RULE_NONE,
-				   "its directory became a repository meanwhile");
+		(void)mediate_deny(&c, place_sv(&p), RULE_NONE, CAUSE_NEW_REPOSITORY);
 	else if (n < 0 || n >= GITFILE_MAX)
-		(void)mediate_deny(&c, place_sv(&p), RULE_NONE, "too large to be checked");
+		(void)mediate_deny(&c, place_sv(&p), RULE_NONE, CAUSE_TOO_LARGE);
 	else if (mediate_git_check_pointer(&c, s->root, &p, &g, text) == 0 &&
 		 guard_check_completion(&c, &p) == 0)
 		(void)mediate_git_install_bytes(m, p.dir, p.name, text, s->mode, true);
