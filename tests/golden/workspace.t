@@ -67,3 +67,10 @@ Where writ keeps its own files stays closed, also over links and with only one o
   $ XDG_CONFIG_HOME=$HOME/elsewhere/ XDG_STATE_HOME=relative writ why $facts --allow write:~ write $HOME/elsewhere/writ/x | head -2
   denied: write $TMP/home/elsewhere/writ/x
   rule      default: writ's own files stay out of reach
+
+A state directory that cannot be made is named, with the way out.
+
+  $ XDG_STATE_HOME=/dev/null/x writ run -- true
+  writ: mkdir /dev/null/x: Not a directory
+  writ: writ keeps records and private homes there; set XDG_STATE_HOME to a directory that you can write
+  [125]

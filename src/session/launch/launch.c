@@ -247,8 +247,7 @@ int launch_run(struct arena *a, const struct launch_request *req, struct launch_
 		r = run(&g, err);
 	if (r < 0) {
 		discard(&g);
-		ret->no_state = g.loaded.in.where.state.n &&
-				!is_state_writable(a, g.loaded.in.where.state);
+		ret->no_state = g.where.state.n && !is_state_writable(a, g.where.state);
 	}
 	return r;
 }
