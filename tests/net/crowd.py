@@ -95,7 +95,7 @@ while time.monotonic() < end and n < 40000:
     if len(held) > 3000: held.pop(0).close()
 for s in held: s.close()
 time.sleep(0.5)
-print(json.dumps([n, talk("api.example.test", 7000, seconds=20)]), flush=True)
+print(json.dumps([n, talk("api.example.test", 7000, seconds=100)]), flush=True)
 """
 
 BESIDE = """
@@ -109,7 +109,7 @@ show([len(out), sum(1 for r, _ in out if r == "ping"), times[len(times) // 2], t
 """
 
 
-@test("a flood of connections: nothing breaks, and another session does not feel it", alone=True, bulk=True, seconds=180)
+@test("a flood of connections: nothing breaks, and another session does not feel it", alone=True, bulk=True, seconds=400)
 def flood(w):
     w.zone("api.example.test", net.FIRST)
     w.zone("silent.example.test", silent=["A", "AAAA"])
@@ -123,10 +123,12 @@ def flood(w):
         own = json.loads(first.stdout.readline() or b"null")
         w.same(got[0], got[1], "each of the other's connections succeeds")
         w.ok(own and own[0] > 1000, "there was a flood", own)
-        quick = got[2] < 0.3 and got[3] < 3 and own and own[1] == "ping"
+        # On a busy machine it takes its time: each connection of the flood is dialled and recorded first.
+        w.same(own and own[1], "ping", "and the session's own work goes on afterwards")
+        quick = got[2] < 0.3 and got[3] < 3
         if quick:
             break
-    w.ok(quick, "within moments, and the session's own work afterwards", (got, own))
+    w.ok(quick, "within moments", got)
 
 
 def watched(pid):
