@@ -146,9 +146,9 @@ static void show_all(struct session *s)
 
 /* --- a denial with all its details --- */
 
-static enum guarantee guarantee_of(enum mediate_op op, const char *object)
+static enum guarantee guarantee_of(const struct denial *d)
 {
-	switch (op) {
+	switch (d->op) {
 	case MEDIATE_READ:
 		return G_FS_READ;
 	case MEDIATE_META:
@@ -157,7 +157,10 @@ static enum guarantee guarantee_of(enum mediate_op op, const char *object)
 		return G_EXEC;
 	case MEDIATE_CONNECT:
 	case MEDIATE_BIND:
-		return object[0] == '/' || object[0] == 'a' ? G_IPC : G_NET;
+		return d->object[0] == '/' || d->cause == CAUSE_ABSTRACT ||
+				       d->cause == CAUSE_DATAGRAM
+			       ? G_IPC
+			       : G_NET;
 	case MEDIATE_NET:
 	case MEDIATE_GIT:
 		return G_NET;
@@ -193,7 +196,7 @@ struct session_denial denials_describe(const struct session *s, const struct den
 				       uint32_t number, struct denial_texts *room)
 {
 	const struct cap_set *set = &s->opt->policy->set;
-	const enum guarantee g = guarantee_of(d->op, d->object);
+	const enum guarantee g = guarantee_of(d);
 	struct session_denial e = {
 		.session = sv_from(s->id),
 		.number = number,
