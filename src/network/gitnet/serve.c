@@ -243,7 +243,7 @@ static bool check_push(struct use *u, const struct push *p, int hook)
 		const struct cap_verdict v = decide(u, p->v[i].ref);
 		const enum cap_cause why = v.answer == CAP_ALLOW ? p->v[i].remove ? CAUSE_GIT_DELETE
 										  : CAUSE_NONE
-					   : v.rule == RULE_NONE ? CAUSE_NO_RULE
+					   : v.rule == RULE_NONE ? CAUSE_NO_PUSH
 								 : CAUSE_RULE;
 
 		if (why == CAUSE_NONE)

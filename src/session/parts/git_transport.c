@@ -174,7 +174,7 @@ static void record_git(struct session *s, const struct git_event *e)
  */
 static void note_denial(struct session *s, const struct git_event *e)
 {
-	const bool no_rule = e->why.cause == CAUSE_NO_RULE;
+	const bool no_rule = e->why.cause == CAUSE_NO_RULE || e->why.cause == CAUSE_NO_PUSH;
 	struct mediate_event d = { .op = MEDIATE_GIT,
 				   .denied = true,
 				   .cause = !no_rule  ? e->why.cause
