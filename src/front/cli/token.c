@@ -20,9 +20,7 @@ int cli_token_refused(const struct token_why *why, int code)
 			 why->err.what, token_code_text(why->code));
 	else
 		cli_note("%s%s: %s (%s)", token_code_name(why->code),
-			 why->hop == TOKEN_HOP_PROOF	 ? ", the proof"
-			 : why->hop == TOKEN_HOP_CEILING ? ", the issuer's ceiling"
-							 : "",
+			 why->hop == TOKEN_HOP_PROOF ? ", the proof" : "",
 			 why->err.what, token_code_text(why->code));
 	return code;
 }

@@ -1,5 +1,5 @@
 /*
- * pop.h - proof of possession: the holder of a token requests one action, here and now
+ * pop.h - proof of possession: the holder of a token opens one session, here and now
  *
  * Reads:  text from outside
  * Writes: nothing
