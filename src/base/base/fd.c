@@ -120,7 +120,7 @@ int fd_read_optional(const char *path, struct buf *b, struct writ_err *err)
 		return 0;
 	if (r < 0)
 		*err = why;
-	return r;
+	return r < 0 ? r : 1;
 }
 
 /*

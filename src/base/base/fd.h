@@ -30,7 +30,7 @@ must_check int fd_write_all(int fd, struct sv bytes, struct writ_err *err);
  * meaning. Opens with O_NONBLOCK so that a FIFO without a writer cannot block the caller.
  */
 must_check int fd_read_file(const char *path, struct buf *b, struct writ_err *err);
-/* Like fd_read_file(), but a missing file counts as empty. */
+/* Like fd_read_file(), but returns 1, or 0 and an untouched @b if there is no such file. */
 must_check int fd_read_optional(const char *path, struct buf *b, struct writ_err *err);
 
 /*

@@ -200,7 +200,7 @@ static int store_cosigned(struct held *h, int fd, struct sv message, struct writ
 		return r;
 	r = check_note(h, &log, message, &c, err);
 	if (r == 0 && cosigned_size(&log) <= c.size)
-		r = realm_put(log.dir, "cosigned", message, err);
+		r = fd_replace_deep(log.dir, "cosigned", message, 0600, err);
 	realm_close(&log);
 	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
 }
