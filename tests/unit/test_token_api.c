@@ -11,7 +11,7 @@
 
 enum { HOPS = TOKEN_CHAIN_MAX, ROUNDS = 60 };
 
-static struct jws_pair key[HOPS + 2]; /* the issuer's, the holders', and one more */
+static struct key_pair key[HOPS + 2]; /* the issuer's, the holders', and one more */
 static struct arena world = ARENA_INIT(1 << 20);
 static struct trust trust;
 static struct trust_issuer issuer;
@@ -337,7 +337,7 @@ static bool forge(const struct token *p, struct token *t, unsigned i, struct buf
 	t->par_hash = p->hash;
 	buf_ch(b, '~');
 	return token_encode(t, &payload, &why) == 0 &&
-	       jws_sign(JWS_CAP, buf_view(&payload), &key[i], b, &why) == 0;
+	       jws_sign(JWS_CAP, TOKEN_MAX, buf_view(&payload), &key[i], b, &why) == 0;
 }
 
 static void test_widened(void)
@@ -435,7 +435,8 @@ static void test_no_type(void)
 	struct token_why why = { 0 };
 	struct jws j;
 
-	ok(jws_sign(JWS_NONE, SV("{}"), &key[0], &b, &why) < 0 && b.n == 0, "not signed");
+	ok(jws_sign(JWS_NONE, TOKEN_MAX, SV("{}"), &key[0], &b, &why) < 0 && b.n == 0,
+	   "not signed");
 	buf_fmt(&head, "{\"alg\":\"EdDSA\",\"kid\":\"%s\",\"typ\":\"%s\"}", kid.s,
 		jws_type_name(JWS_NONE));
 	base64_encode(BASE64_URL, buf_view(&head), &b);

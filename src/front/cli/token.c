@@ -59,7 +59,7 @@ static int holder_verb(struct args *a, const struct find_where *w)
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	struct wallet wallet;
-	struct jws_pair pair;
+	struct key_pair pair;
 
 	if (wallet_open(a->arena, w->state, w->realm, false, &wallet, &err) < 0 ||
 	    wallet_holder_new(&wallet, wallet.now + TOKEN_LIFE_MAX, &pair, &err) < 0)

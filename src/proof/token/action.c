@@ -1,28 +1,24 @@
 #include "token/action.h"
 
+#include "audit/entry.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
 #include "token/jws.h"
 
 #include "base/banned.h"
 
-/*
- * Returns @raw as a JSON string with unprintable bytes and the percent sign percent-encoded, as in
- * log entries.
- */
+static json_t *text_of(struct sv s)
+{
+	return json_stringn(s.n ? s.p : "", s.n);
+}
+
+/* Returns @raw as a JSON string, percent-encoded as in log entries. */
 static json_t *encoded(struct sv raw)
 {
 	scoped_buf b = BUF_INIT(3 * raw.n + 1);
 
-	for (size_t i = 0; i < raw.n; i++) {
-		const unsigned char c = (unsigned char)raw.p[i];
-
-		if (c < 0x20 || c > 0x7e || c == '%')
-			buf_fmt(&b, "%%%02X", c);
-		else
-			buf_ch(&b, (char)c);
-	}
-	return b.failed ? NULL : json_stringn(b.n ? b.p : "", b.n);
+	entry_encode(&b, raw);
+	return b.failed ? NULL : text_of(buf_view(&b));
 }
 
 static json_t *argv_of(const struct action *x)
@@ -36,11 +32,6 @@ static json_t *argv_of(const struct action *x)
 		}
 	}
 	return list;
-}
-
-static json_t *text_of(struct sv s)
-{
-	return json_stringn(s.n ? s.p : "", s.n);
 }
 
 static json_t *object_of(const struct action *x)

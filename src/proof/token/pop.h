@@ -33,7 +33,7 @@ must_check int pop_decode(struct arena *a, struct sv payload, struct pop *ret_po
  * leaf token.
  */
 must_check int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
-			const struct jws_pair *holder, struct buf *b, struct token_why *why);
+			const struct key_pair *holder, struct buf *b, struct token_why *why);
 
 /* Verifies that @text is a proof by the holder of @leaf, for @realm, made within TOKEN_SKEW of
  * @now. */

@@ -114,7 +114,7 @@ must_check int token_decode(struct arena *a, struct sv payload, struct token *re
  * Appends a root token with the claims of @t, signed by the issuer. Depth and parent of @t are
  * ignored. Refuses every token that a verifier would refuse without seeing its chain.
  */
-must_check int token_mint(struct arena *a, const struct token *t, const struct jws_pair *issuer,
+must_check int token_mint(struct arena *a, const struct token *t, const struct key_pair *issuer,
 			  struct buf *b, struct token_why *why);
 
 /*
@@ -125,10 +125,11 @@ must_check int token_mint(struct arena *a, const struct token *t, const struct j
  * A verifier relies only on its own check.
  */
 must_check int token_derive(struct arena *a, const struct token *parent, const struct token *t,
-			    const struct jws_pair *holder, struct buf *b, struct token_why *why);
+			    const struct key_pair *holder, struct buf *b, struct token_why *why);
 
 /* Checks a root token without its chain: no parent, depth 0, lifetime. */
 must_check int token_root_check(const struct token *t, struct token_why *why);
+bool token_has_realm(const struct sv *realms, size_t n, struct sv realm);
 /* Checks every rule between a token and its parent. */
 must_check int token_link_check(const struct token *parent, const struct token *child,
 				struct token_why *why);

@@ -65,7 +65,7 @@ static int prove(const struct session_token *t, struct sv action, struct sv nonc
 			   .aud = t->wallet->realm,
 			   .iat = t->wallet->now,
 			   .nonce = nonce };
-	struct jws_pair holder;
+	struct key_pair holder;
 	int r = wallet_holder(t->wallet, &leaf->cnf_kid, &holder, &why->err);
 
 	if (r < 0) {
