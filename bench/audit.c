@@ -128,7 +128,7 @@ static void put_tile(const char *dir, bool entries, unsigned level, uint64_t ind
 	tile_name_print(&t, &name);
 	if (fd < 0 || faccessat(fd, name.p, F_OK, 0) == 0)
 		return;
-	/* Not realm_put(): syncing each of them would take minutes. */
+	/* Not fd_replace_deep(): syncing each of them would take minutes. */
 	if (fd_make_above(fd, name.p, &err) < 0)
 		die(&err);
 	to = openat(fd, name.p, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

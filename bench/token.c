@@ -11,7 +11,7 @@
 
 enum { HOPS = 3, ROUNDS = 400 };
 
-static struct jws_pair key[HOPS + 1];
+static struct key_pair key[HOPS + 1];
 static struct arena world = ARENA_INIT(1 << 20);
 static const struct sv realm = SV_INIT(TOKEN_TEST_REALM);
 

@@ -200,7 +200,7 @@ static void refused(struct buf *b, const struct token_why *why)
 	buf_fmt(b, "%s %d %s", token_code_name(why->code), why->hop, why->err.what);
 }
 
-/* TRUST REALM NOW LOCAL PRESENTATION REQUEST LIST... */
+/* TRUST REALM NOW LOCAL PRESENTATION LIST... */
 static void ask_chain(struct arena *a, const struct question *q, struct buf *b)
 {
 	struct token_why why = { .hop = TOKEN_HOP_NONE };
@@ -211,34 +211,16 @@ static void ask_chain(struct arena *a, const struct question *q, struct buf *b)
 				   .local = sv_is(q->arg[3], "1"),
 				   .trust = &trust,
 				   .lists = list };
-	struct chain_price price = { 0 };
 	struct chain *c = arena_new(a, struct chain);
-	struct writ_err err = { 0 };
-	struct cap req;
 
 	if (!c || token_trust_decode(a, q->arg[0], &trust, &why) < 0)
 		goto no;
-	for (size_t i = 6; i < q->n; i++)
+	for (size_t i = 5; i < q->n; i++)
 		if (rvk_open(a, q->arg[i], &trust, 0, &list[here.lists_n++], &why) < 0)
 			goto no;
 	if (chain_present(a, q->arg[4], &here, c, &why) < 0)
 		goto no;
 	buf_fmt(b, "ok %zu", c->n);
-	if (!q->arg[5].n)
-		return;
-	if (cap_parse(a, CAP_REQUEST, q->arg[5], &req, &err) < 0) {
-		buf_fmt(b, " request %s", err.what);
-	} else if (chain_decide(a, c, &req, &price, &why) < 0) {
-		buf_ch(b, ' ');
-		refused(b, &why);
-	} else {
-		buf_str(b, " approve");
-		for (size_t i = 0; i < price.approve.n; i++)
-			buf_fmt(b, " " SV_FMT, SV_ARG(price.approve.v[i]));
-		buf_str(b, " debits");
-		for (size_t i = 0; i < price.debits.n; i++)
-			buf_fmt(b, " " SV_FMT, SV_ARG(price.debits.v[i].cap));
-	}
 	return;
 no:
 	refused(b, &why);
@@ -281,7 +263,7 @@ static const struct {
 } words[] = {
 	{ "entry", 1, ask_entry }, { "session", 1, ask_session },	{ "policy", 1, ask_policy },
 	{ "proof", 3, ask_proof }, { "checkpoint", 2, ask_checkpoint }, { "bundle", 1, ask_bundle },
-	{ "open", 1, ask_open },   { "chain", 6, ask_chain },		{ "trust", 4, ask_trust },
+	{ "open", 1, ask_open },   { "chain", 5, ask_chain },		{ "trust", 4, ask_trust },
 	{ "list", 3, ask_list },   { "judge", 1, ask_judge },
 };
 

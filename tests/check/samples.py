@@ -54,9 +54,9 @@ def raw(text):
 @lru_cache
 def jws_texts():
     """Every signed text of the longest chain, with the key that must have signed it."""
-    doc, out = json.loads((TESTS / "vectors/token/decide.json").read_text()), []
+    doc, out = json.loads((TESTS / "vectors/token/chains.json").read_text()), []
     jwk = json.loads(doc["trust"])["issuers"][0]["jwk"]
-    for text in doc["chains"]["3"].split("~"):
+    for text in doc["good"]["3"].split("~"):
         out.append((text, jwk))
         jwk = json.loads(raw(text.split(".")[1])).get("cnf", {}).get("jwk")
     return out

@@ -5,7 +5,7 @@
     writ_check.py realm DIR POLICY [SESSIONS]
     writ_check.py proof PROOF ENTRY POLICY
     writ_check.py statement DIR KEYS POLICY
-    writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS] [--request TEXT]
+    writ_check.py token PRESENTATION TRUST REALM [LIST...] [--local] [--now SECONDS]
 
 Written from docs/protocol and the C2SP pages it names, from no source code. Needs Python 3.9 and the package `cryptography`;
 for some of it also the other writ_*.py beside it.
@@ -435,11 +435,7 @@ def do_token(a):
     text, trust, now = read(a.file[0]).decode().strip(), t.trust(read(a.file[1]).strip()), a.now or int(time.time())
     lists = [t.signed_list(read(p).decode().strip(), trust) for p in a.file[3:]]
     issuer, chain, _pop = t.presentation(text, trust, lists, a.file[2], now, a.local)
-    told = f"{len(chain)} tokens of {issuer['iss']} for {chain[0]['sub']}"
-    if a.request:
-        who, debits = t.decide(issuer, chain, a.file[2], a.request)
-        told += f"\nallowed; must agree: {' '.join(who) or 'nobody'}; debited: {len(debits)}"
-    return told
+    return f"{len(chain)} tokens of {issuer['iss']} for {chain[0]['sub']}"
 
 
 def main():
@@ -448,7 +444,6 @@ def main():
     p.add_argument("file", nargs="+")
     p.add_argument("--local", action="store_true")
     p.add_argument("--now", type=int)
-    p.add_argument("--request")
     a = p.parse_args()
     try:
         print(globals()["do_" + a.what](a))

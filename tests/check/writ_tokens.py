@@ -13,7 +13,7 @@ from pathlib import Path
 
 from writ_check import MAX_INT, Bad, b64u, canonical, cj, ed25519, from_b64u, need, sha, weak_point
 
-WHOLE, PROOF, CEILING = -2, 100, -1
+WHOLE, PROOF = -2, 100
 URN = "urn:ietf:params:oauth:jwk-thumbprint:sha-256:"
 LEVELS = ("partial", "stricter", "exact")
 GUARANTEES = ("fs.read fs.write fs.metadata net dns ipc proc.see proc.signal exec syscall res.memory res.cpu "
@@ -216,16 +216,3 @@ def presentation(text, bundle_, lists, here, now, local=False, proved=True):
     except Bad as e:
         raise Bad(e.code, hop if e.where is None else e.where) from None
     return issuer, chain, pop
-
-
-def decide(issuer, chain, here, request):
-    """Step 11: (who must agree, what is debited); Bad("E_NOCAP", who refuses)."""
-    req, who, debits = model().parse("r", request), set(), []
-    need(req.realm == here, "E_NOCAP", WHOLE)
-    ceiling = [(CEILING, {"caps": issuer["ceiling"], "not": []})] if issuer["ceiling"] is not None else []
-    for hop, d in ceiling + list(enumerate(t["authorization_details"][0] for t in chain)):
-        verdict, ids, hits = model().decide(model().Set(d["caps"], d["not"]), req)
-        need(verdict != "deny", "E_NOCAP", hop)
-        who |= set(ids)
-        debits += [(hop, c.text) for c in hits if PRICES & set(c.params)]
-    return sorted(who), debits

@@ -23,7 +23,7 @@ static void check(const struct chain *c, uint64_t size)
 	attest_chain_apply(c, size, true, &p);
 	for (size_t i = 0; i < p.logs_n; i++) {
 		n += attest_chain_has(c, &p.log[i].key);
-		must(attest_chain_same(&p.log[i].key, &p.log[0].key));
+		must(note_key_eq(&p.log[i].key, &p.log[0].key));
 	}
 	must(n >= 1 && n == p.logs_n);
 }

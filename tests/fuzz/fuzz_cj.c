@@ -13,7 +13,6 @@ static void canonical(struct sv bytes)
 
 	if (cj_decode(bytes, &v, &err) < 0)
 		return;
-	must(cj_check(v, &err) == 0);
 	must(cj_encode(v, &b, &err) == 0);
 	must(sv_eq(buf_view(&b), bytes));
 }

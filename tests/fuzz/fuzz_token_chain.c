@@ -14,7 +14,7 @@ static struct trust_issuer issuer_here(struct arena *a)
 		"net.connect:l-test7:tcp/**.example.com:1-65535",
 		"proc.exec:l-test7:/usr/**",
 	};
-	const struct jws_pair key = token_pair("issuer");
+	const struct key_pair key = token_pair("issuer");
 	struct trust_issuer i = { .iss = SV("https://issuer.example"),
 				  .key = key.pub,
 				  .kid = jws_thumbprint(&key.pub),

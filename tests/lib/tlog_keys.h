@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "tlog/note.h"
+#include "tlog/policy.h"
 
 #define TLOG_TEST_LOG "writ.example/log/l-test"
 #define TLOG_TEST_WITNESS "writ.example/witness/" /* a, b and c */
@@ -27,6 +27,25 @@ __attribute__((unused)) static struct tlog_pair tlog_pair(enum note_key_type typ
 	sign_keypair(seed.b, &pub, &p.sec);
 	if (note_key_init(&p.key, type, sv_from(name), &pub, &err) < 0)
 		abort();
+	return p;
+}
+
+/* The policy "@k of these witnesses"; 0 asks for none. */
+__attribute__((unused)) static struct tlog_policy tlog_k_of(const struct note_key *log,
+							    const struct note_key *witnesses,
+							    size_t n, uint32_t k)
+{
+	struct tlog_policy p = { .quorum = k ? TLOG_QUORUM_GROUP : TLOG_QUORUM_NONE };
+
+	p.log[p.logs_n++] = (struct tlog_log){ .key = *log, .url = SV("") };
+	for (size_t i = 0; i < n; i++)
+		p.witness[p.witnesses_n++] = (struct tlog_witness){ .name = witnesses[i].name,
+								    .key = witnesses[i],
+								    .url = SV("") };
+	if (k)
+		p.group[p.groups_n++] = (struct tlog_group){ .name = SV("quorum"),
+							     .k = k,
+							     .witnesses = (1u << n) - 1 };
 	return p;
 }
 

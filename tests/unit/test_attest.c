@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "keys/keys.h"
 #include "signer/signer_priv.h"
+#include "tlog_keys.h"
 
 #define ORIGIN "writ/log/l-test"
 
@@ -187,8 +188,7 @@ static void scene_init(struct scene *s, const char *custody, const char *last)
 	ok(p256_load(keys, &s->k, &err) == 0 && p256_public(s->k, &s->pub, &err) == 0,
 	   "a key for statements: %s", err.what);
 	close(keys);
-	ok(tlog_policy_from_keys(&s->key, NULL, 0, 0, &s->policy, &err) == 0, "a policy: %s",
-	   err.what);
+	s->policy = tlog_k_of(&s->key, NULL, 0, 0);
 	tree = write_lines(s);
 	write_log(s, &tree, custody, last);
 	ok(attest_public_entries(buf_view(&s->lines), &s->entries, &err) == 0, "public forms");
@@ -355,9 +355,9 @@ static void test_keys(struct scene *s)
 	s->trust.policy = NULL;
 	ok(check(s, &err) == ATTEST_UNPINNED, "without a log of ours: %s", err.what);
 	sign_keypair((const uint8_t[32]){ 9 }, &wrong.pub, &sec);
-	ok(note_key_init(&wrong, NOTE_KEY_ED25519, SV(ORIGIN), &wrong.pub, &err) == 0 &&
-		   tlog_policy_from_keys(&wrong, NULL, 0, 0, &other, &err) == 0,
+	ok(note_key_init(&wrong, NOTE_KEY_ED25519, SV(ORIGIN), &wrong.pub, &err) == 0,
 	   "another log");
+	other = tlog_k_of(&wrong, NULL, 0, 0);
 	s->trust.policy = &other;
 	ok(check(s, &err) != ATTEST_YES, "with another log of that name: %s", err.what);
 	s->trust.policy = policy;

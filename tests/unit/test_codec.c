@@ -88,11 +88,11 @@ static void test_encode(void)
 	is_sv(buf_view(&b), SV("{\"a\":[true,\"q\\\"\\\\\"],\"m\":{},\"z\":1}"),
 	      "is sorted and without blanks");
 	ok(cj_encode(v, &small, &err) == WRIT_E_LIMIT, "the buffer's maximum holds");
-	ok(cj_check(nul, &err) == WRIT_E_SYNTAX, "a NUL inside a string is seen");
+	ok(cj_encode(nul, &b, &err) == WRIT_E_SYNTAX, "a NUL inside a string is seen");
 	ok(json_object_setn_new(key, "a\0b", 3, json_true()) == 0 &&
-	   cj_check(key, &err) == WRIT_E_SYNTAX, "a NUL inside a key is seen");
-	ok(cj_check(real, &err) == WRIT_E_SYNTAX, "a whole float is a float");
-	ok(cj_check(NULL, &err) == WRIT_E_BUG, "no value at all");
+	   cj_encode(key, &b, &err) == WRIT_E_SYNTAX, "a NUL inside a key is seen");
+	ok(cj_encode(real, &b, &err) == WRIT_E_SYNTAX, "a whole float is a float");
+	ok(cj_encode(NULL, &b, &err) == WRIT_E_BUG, "no value at all");
 	/* Too deep in memory, where no parser could have refused it. */
 	for (int i = 0; i < 9; i++) {
 		json_t *outer = json_array();
@@ -100,7 +100,7 @@ static void test_encode(void)
 		(void)json_array_append_new(outer, loop);
 		loop = outer;
 	}
-	ok(cj_check(loop, &err) == WRIT_E_LIMIT, "ten levels in memory");
+	ok(cj_encode(loop, &b, &err) == WRIT_E_LIMIT, "ten levels in memory");
 }
 
 static void nest(struct buf *b, size_t depth)

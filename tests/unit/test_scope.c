@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "limit/limit_priv.h"
 #include "facts/dbus.h"
-#include "facts/scope_priv.h"
+#include "facts/scope.h"
 #include "tap.h"
 
 static char dir[64], path[96];

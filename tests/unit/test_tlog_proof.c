@@ -59,12 +59,7 @@ static void sign(unsigned n, struct buf *b)
 
 static struct tlog_policy policy_of(uint32_t k)
 {
-	struct tlog_policy p = { 0 };
-	struct writ_err err = { 0 };
-
-	if (tlog_policy_from_keys(&log_key.key, witnesses, 3, k, &p, &err) < 0)
-		ok(false, "policy: %s", err.what);
-	return p;
+	return tlog_k_of(&log_key.key, witnesses, 3, k);
 }
 
 static enum proof_verdict verify(const struct buf *b, struct sv e, const struct tlog_policy *p)
@@ -127,14 +122,14 @@ static void test_verdicts(void)
 	ok(verify(&b, entry[2], &three) == PROOF_NO_QUORUM, "three of three");
 	ok(verify(&b, entry[3], &two) == PROOF_NOT_INCLUDED, "another entry");
 	ok(verify(&b, SV(""), &two) == PROOF_NOT_INCLUDED, "no entry");
-	ok(tlog_policy_from_keys(&stranger.key, witnesses, 3, 2, &other, &err) == 0 &&
-		   verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
+	other = tlog_k_of(&stranger.key, witnesses, 3, 2);
+	ok(verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
 	   "another log, though witnesses are known");
 	other = two;
 	other.logs_n = 0;
 	ok(verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG, "no log at all");
-	ok(tlog_policy_from_keys(&stranger.key, witnesses, 0, 0, &other, &err) == 0 &&
-		   verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
+	other = tlog_k_of(&stranger.key, witnesses, 0, 0);
+	ok(verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG,
 	   "nobody known has signed");
 	memset(&other, 0, sizeof(other));
 	ok(verify(&b, entry[2], &other) == PROOF_UNKNOWN_LOG, "a policy of nothing");
@@ -179,9 +174,8 @@ static void test_proof_damage(void)
 	unsigned held = 0, tried = 0, seen[PROOF_HOLDS + 1] = { 0 };
 
 	vector_read("tlog/entry2.tlog-proof", &b);
-	ok(tlog_policy_from_keys(&log_key.key, witnesses, 2, 2, &p, &err) == 0 &&
-		   verify(&b, entry[2], &p) == PROOF_HOLDS,
-	   "holds");
+	p = tlog_k_of(&log_key.key, witnesses, 2, 2);
+	ok(verify(&b, entry[2], &p) == PROOF_HOLDS, "holds");
 	for (size_t i = 0; i < b.n; i++) {
 		const char was = b.p[i];
 
@@ -352,30 +346,22 @@ static void test_policy_form(void)
 		{ "quorum none\n#\x7f\n", false },
 		{ "quorum none # words\n", false },
 	};
-	static struct tlog_policy p, q;
+	static struct tlog_policy p;
 	struct writ_err err = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		scoped_buf text = BUF_INIT(8192), b = BUF_INIT(8192), again = BUF_INIT(8192);
+		scoped_buf text = BUF_INIT(8192);
 		bool good;
 
 		put_policy(all[i].text, &text);
 		good = tlog_policy_parse(buf_view(&text), &p, &err) == 0;
 		ok(good == all[i].good, "policy %zu %s", i, all[i].good ? "read" : "refused");
-		if (!good)
-			continue;
-		tlog_policy_print(&p, &b);
-		ok(tlog_policy_parse(buf_view(&b), &q, &err) == 0, "printed and read again");
-		tlog_policy_print(&q, &again);
-		is_sv(buf_view(&again), buf_view(&b), "and the same");
 	}
 	{
-		scoped_buf want = BUF_INIT(4096), b = BUF_INIT(4096);
+		scoped_buf want = BUF_INIT(4096);
 
 		vector_read("tlog/policy", &want);
 		ok(tlog_policy_parse(buf_view(&want), &p, &err) == 0, "the policy of the vectors");
-		tlog_policy_print(&p, &b);
-		is_sv(buf_view(&b), buf_view(&want), "printed as it was");
 	}
 }
 
@@ -384,7 +370,6 @@ static void test_policy_met(void)
 {
 	scoped_buf text = BUF_INIT(4096);
 	static struct tlog_policy p;
-	struct note_key same[2] = { wit[0].key, wit[0].key };
 	struct writ_err err = { 0 };
 	unsigned wrong = 0;
 
@@ -403,10 +388,6 @@ static void test_policy_met(void)
 			wrong += tlog_policy_met(&q, by) != ((uint32_t)__builtin_popcount(by) >= k);
 	}
 	ok(wrong == 0, "k of three, for all k");
-	ok(tlog_policy_from_keys(&log_key.key, witnesses, 3, 4, &p, &err) < 0, "not four of three");
-	ok(tlog_policy_from_keys(&log_key.key, same, 2, 2, &p, &err) < 0, "nor one key twice");
-	ok(tlog_policy_from_keys(&wit[0].key, witnesses, 0, 0, &p, &err) < 0,
-	   "nor a log with another's key");
 }
 
 /* --- witnesses --- */

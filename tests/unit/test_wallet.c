@@ -36,7 +36,7 @@ static bool make_chain(const struct wallet *w, struct chain *ret)
 			   .aud = &w->realm,
 			   .aud_n = 1,
 			   .max_depth = 3 };
-	struct jws_pair issuer, holder;
+	struct key_pair issuer, holder;
 	scoped_buf text = BUF_INIT(TOKEN_MAX);
 	struct token_why why = { 0 };
 	struct writ_err err = { 0 };

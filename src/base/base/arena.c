@@ -119,19 +119,9 @@ bool vec_reserve_raw(struct arena *a, void **v, size_t n, size_t *room, size_t m
 	return true;
 }
 
-void *vec_push_raw(struct arena *a, void **v, size_t *n, size_t *room,
-		   size_t size)
+void *vec_push_raw(struct arena *a, void **v, size_t *n, size_t *room, size_t size)
 {
-	if (*n == *room) {
-		const size_t more = *room ? *room * 2 : 8;
-		void *p = arena_alloc(a, more, size);
-
-		if (!p)
-			return NULL;
-		if (*n)
-			memcpy(p, *v, *n * size);
-		*v = p;
-		*room = more;
-	}
+	if (*n == *room && !vec_reserve_raw(a, v, *n, room, *room ? *room : 8, size))
+		return NULL;
 	return (char *)*v + (*n)++ * size;
 }

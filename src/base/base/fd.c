@@ -40,6 +40,22 @@ int fd_take(int *fd)
 	return out;
 }
 
+DIR *fd_open_list(int dir, const char *name)
+{
+	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		(void)fd_take(&fd);
+	return d;
+}
+
+void fd_close_list(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
 int fd_read_all(int fd, struct buf *b, struct writ_err *err)
 {
 	char chunk[16384];
@@ -95,6 +111,18 @@ int fd_read_file(const char *path, struct buf *b, struct writ_err *err)
 	return fd_read_all(fd, b, err);
 }
 
+int fd_read_optional(const char *path, struct buf *b, struct writ_err *err)
+{
+	struct writ_err why = { 0 };
+	const int r = fd_read_file(path, b, &why);
+
+	if (r < 0 && why.sys == ENOENT)
+		return 0;
+	if (r < 0)
+		*err = why;
+	return r < 0 ? r : 1;
+}
+
 /*
  * A directory that this process may write but not read cannot be synced; such a directory is not an
  * error.
@@ -148,37 +176,35 @@ int fd_replace_file(const char *path, struct sv bytes, unsigned mode, struct wri
 
 int fd_make_dirs(const char *path, struct writ_err *err)
 {
-	char p[PATH_MAX];
-	const size_t n = strlen(path);
+	int r;
 
-	if (n >= sizeof(p))
-		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "mkdir %s", path);
-	memcpy(p, path, n + 1);
-	if (mkdir(p, 0700) == 0 || errno == EEXIST)
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return 0;
-	for (size_t i = 1; i <= n; i++) {
-		if (p[i] != '/' && p[i] != 0)
-			continue;
-		p[i] = 0;
-		if (mkdir(p, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", p);
-		p[i] = i == n ? 0 : '/';
-	}
-	return 0;
+	if (errno != ENOENT)
+		return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", path);
+	r = fd_make_above(AT_FDCWD, path, err);
+	if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+		r = writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", path);
+	return r;
 }
 
 int fd_make_above(int dir, const char *name, struct writ_err *err)
 {
 	char path[PATH_MAX];
-	const char *end = name;
 
-	while ((end = strchr(end, '/'))) {
+	for (const char *end = name; *end && (end = strchr(end + 1, '/'));) {
 		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - name), name);
 		if (mkdirat(dir, path, 0700) < 0 && errno != EEXIST)
-			return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-		end++;
+			return writ_fail(err, WRIT_E_SYS, errno, "mkdir %s", path);
 	}
 	return 0;
+}
+
+int fd_replace_deep(int dir, const char *name, struct sv bytes, unsigned mode, struct writ_err *err)
+{
+	const int r = fd_make_above(dir, name, err);
+
+	return r < 0 ? r : fd_replace_at(dir, name, bytes, mode, err);
 }
 
 int fd_put_at(int dir, const char *file, const char *text)

@@ -8,11 +8,18 @@
 #ifndef WRIT_BASE_FD_H
 #define WRIT_BASE_FD_H
 
+#include <dirent.h>
+
 #include "base/buf.h"
 
 void fd_scope_close(const int *fd);
 int fd_take(int *fd);
 #define scoped_fd __attribute__((cleanup(fd_scope_close))) int
+
+/* Opens the directory @name in @dir to list its names. Returns NULL and sets errno on failure. */
+DIR *fd_open_list(int dir, const char *name);
+void fd_close_list(DIR **d);
+#define scoped_list __attribute__((cleanup(fd_close_list))) DIR
 
 /* Appends everything readable from @fd to @b. Fails with WRIT_E_LIMIT above @b's maximum. */
 must_check int fd_read_all(int fd, struct buf *b, struct writ_err *err);
@@ -23,6 +30,8 @@ must_check int fd_write_all(int fd, struct sv bytes, struct writ_err *err);
  * meaning. Opens with O_NONBLOCK so that a FIFO without a writer cannot block the caller.
  */
 must_check int fd_read_file(const char *path, struct buf *b, struct writ_err *err);
+/* Like fd_read_file(), but returns 1, or 0 and an untouched @b if there is no such file. */
+must_check int fd_read_optional(const char *path, struct buf *b, struct writ_err *err);
 
 /*
  * Replaces the file @name in @dir by @bytes: writes a temporary file beside @name, syncs and
@@ -45,6 +54,9 @@ must_check int fd_sync_above(int dir, const char *name, struct writ_err *err);
 must_check int fd_make_dirs(const char *path, struct writ_err *err);
 /* Creates the parent directories of @name, relative to @dir, with mode 0700. */
 must_check int fd_make_above(int dir, const char *name, struct writ_err *err);
+/* Like fd_replace_at(), and creates the parent directories of @name. */
+must_check int fd_replace_deep(int dir, const char *name, struct sv bytes, unsigned mode,
+			       struct writ_err *err);
 
 /*
  * Writes the short @text with one write() to the existing file @file in @dir. Returns 0 or an

@@ -13,20 +13,8 @@ union control {
 	char room[CMSG_SPACE(PACKET_SENT_FDS * sizeof(int))];
 };
 
-static void attach_fds(struct msghdr *msg, union control *control, const int *fds, size_t fds_n)
-{
-	if (fds_n == 0)
-		return;
-	msg->msg_control = control;
-	msg->msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
-	control->head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
-					  .cmsg_level = SOL_SOCKET,
-					  .cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control->head), fds, fds_n * sizeof(int));
-}
-
-int packet_send_parts(int socket, struct iovec *parts, size_t parts_n, const int *fds, size_t fds_n,
-		      struct writ_err *err)
+static int send_message(int socket, struct iovec *parts, size_t parts_n, const int *fds,
+			size_t fds_n, int flags, size_t *ret_n, struct writ_err *err)
 {
 	union control control = { 0 };
 	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = parts_n };
@@ -34,31 +22,37 @@ int packet_send_parts(int socket, struct iovec *parts, size_t parts_n, const int
 
 	if (fds_n > PACKET_SENT_FDS)
 		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
-	attach_fds(&msg, &control, fds, fds_n);
+	if (fds_n) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(fds_n * sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), fds, fds_n * sizeof(int));
+	}
 	do {
-		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? writ_fail(err, WRIT_E_SYS, errno, "send a message") : 0;
-}
-
-int packet_send_some(int socket, struct sv bytes, const int *fds, size_t fds_n, size_t *ret_n,
-		     struct writ_err *err)
-{
-	union control control = { 0 };
-	struct iovec iov = { (void *)(uintptr_t)bytes.p, bytes.n };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fds_n > PACKET_SENT_FDS)
-		return writ_fail(err, WRIT_E_BUG, 0, "too many descriptors in a message");
-	attach_fds(&msg, &control, fds, fds_n);
-	do {
-		n = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = sendmsg(socket, &msg, flags | MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "send a message");
 	*ret_n = (size_t)n;
 	return 0;
+}
+
+int packet_send_parts(int socket, struct iovec *parts, size_t parts_n, const int *fds, size_t fds_n,
+		      struct writ_err *err)
+{
+	size_t sent;
+
+	return send_message(socket, parts, parts_n, fds, fds_n, 0, &sent, err);
+}
+
+int packet_send_some(int socket, struct sv bytes, const int *fds, size_t fds_n, size_t *ret_n,
+		     struct writ_err *err)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes.p, bytes.n };
+
+	return send_message(socket, &iov, 1, fds, fds_n, MSG_DONTWAIT, ret_n, err);
 }
 
 int packet_send(int socket, struct sv text, const int *fds, size_t fds_n, struct writ_err *err)

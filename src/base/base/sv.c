@@ -174,6 +174,23 @@ int sv_hex_lower(char c)
 	return c >= 'A' && c <= 'F' ? -1 : sv_hex(c);
 }
 
+bool sv_hex_to_u64(struct sv s, size_t digits, uint64_t *ret_v)
+{
+	uint64_t v = 0;
+
+	if (s.n != digits)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		const int digit = sv_hex_lower(s.p[i]);
+
+		if (digit < 0)
+			return false;
+		v = v << 4 | (uint64_t)digit;
+	}
+	*ret_v = v;
+	return true;
+}
+
 bool sv_is_graph(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)

@@ -71,6 +71,8 @@ must_check bool sv_to_u64(struct sv s, uint64_t max, uint64_t *ret_v);
 int sv_hex(char c);
 /* Like sv_hex(), but rejects upper case, for formats with exactly one spelling per value. */
 int sv_hex_lower(char c);
+/* Parses a number of exactly @digits (at most 16) lower-case hexadecimal digits. */
+must_check bool sv_hex_to_u64(struct sv s, size_t digits, uint64_t *ret_v);
 
 /* Is every byte of @s printable ASCII other than a blank (0x21..0x7e)? */
 bool sv_is_graph(struct sv s);

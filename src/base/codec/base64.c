@@ -150,14 +150,11 @@ bool base64_decode(enum base64_form form, struct sv text, void *ret_bytes, size_
 
 bool base64_decode_to(enum base64_form form, struct sv text, struct buf *b)
 {
-	uint8_t three[3];
 	size_t n;
+	char *to;
 
 	if (!base64_check(form, text, &n))
 		return false;
-	for (size_t done = 0; done < n; done += 3) {
-		decode_group(form, &text, three);
-		buf_add(b, three, n - done < 3 ? n - done : 3);
-	}
-	return true;
+	to = buf_grow(b, n);
+	return !to || base64_decode(form, text, to, n);
 }

@@ -102,17 +102,6 @@ static int check_value(const json_t *v, int depth, struct writ_err *err)
 	return writ_fail(err, WRIT_E_BUG, 0, "canonical JSON: unknown type");
 }
 
-int cj_check(const json_t *v, struct writ_err *err)
-{
-	return check_value(v, 0, err);
-}
-
-static int put_bytes(const char *bytes, size_t n, void *b)
-{
-	buf_add(b, bytes, n);
-	return 0;
-}
-
 int cj_encode(const json_t *v, struct buf *b, struct writ_err *err)
 {
 	/*
@@ -120,11 +109,11 @@ int cj_encode(const json_t *v, struct buf *b, struct writ_err *err)
 	 * ASCII.
 	 */
 	const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
-	const int r = cj_check(v, err);
+	const int r = check_value(v, 0, err);
 
 	if (r < 0)
 		return r;
-	if (json_dump_callback(v, put_bytes, b, flags) < 0)
+	if (!json_put(b, v, flags) && !b->failed)
 		return writ_nomem(err);
 	return buf_check(b, err);
 }

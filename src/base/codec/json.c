@@ -112,6 +112,19 @@ void json_put_str(struct buf *b, struct sv s)
 	buf_ch(b, '"');
 }
 
+static int put_bytes(const char *bytes, size_t n, void *ctx)
+{
+	struct buf *b = ctx;
+
+	buf_add(b, bytes, n);
+	return b->failed ? -1 : 0;
+}
+
+bool json_put(struct buf *b, const json_t *v, size_t flags)
+{
+	return json_dump_callback(v, put_bytes, b, flags) == 0;
+}
+
 void json_put_member(struct buf *b, const char *name, struct sv value)
 {
 	buf_fmt(b, ",\"%s\":", name);

@@ -43,8 +43,6 @@ static inline void scope_json(json_t **v)
 }
 #define scoped_json __attribute__((cleanup(scope_json))) json_t
 
-/* Checks that the JSON value @v is in the canonical subset. */
-must_check int cj_check(const json_t *v, struct writ_err *err);
 
 /* Appends the canonical form of the JSON value @v; fails if @v is outside the canonical subset. */
 must_check int cj_encode(const json_t *v, struct buf *b, struct writ_err *err);
@@ -67,6 +65,8 @@ must_check int json_decode_within(struct sv bytes, size_t max, size_t depth, jso
 
 /* Appends @s as a quoted JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_put_str(struct buf *b, struct sv s);
+/* Appends @v as jansson prints it with @flags. Returns false without memory. */
+must_check bool json_put(struct buf *b, const json_t *v, size_t flags);
 /* Appends a further member of an object: a comma, @name and the string @value. */
 void json_put_member(struct buf *b, const char *name, struct sv value);
 

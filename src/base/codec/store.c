@@ -60,10 +60,9 @@ bool store_next(struct sv *pem, struct buf *der)
 	bool good = false;
 
 	while (!good && next_body(pem, &body)) {
-		struct buf text = BUF_INIT(TEXT_MAX);
+		scoped_buf text = BUF_INIT(TEXT_MAX);
 
 		good = strip(body, &text) && base64_decode_to(BASE64_PADDED, buf_view(&text), der);
-		buf_clear(&text);
 	}
 	return good;
 }
@@ -155,18 +154,13 @@ static void put_layers(struct buf *b, const struct layer *v, size_t n, struct sv
 
 int store_java(struct sv pem, struct buf *to, struct writ_err *err)
 {
-	struct buf all = BUF_INIT(STORE_MAX), one = BUF_INIT(CERT_MAX);
-	int r;
+	scoped_buf all = BUF_INIT(STORE_MAX), one = BUF_INIT(CERT_MAX);
 
-	while (store_next(&pem, &one)) {
+	for (; store_next(&pem, &one); buf_clear(&one))
 		put_layers(&all, around_cert, ARRAY_LEN(around_cert), buf_view(&one));
-		buf_clear(&one);
-	}
-	buf_clear(&one);
 	put_layers(to, around_all, ARRAY_LEN(around_all), buf_view(&all));
-	r = buf_check(&all, err);
-	buf_clear(&all);
-	return r < 0 ? r : buf_check(to, err);
+	to->failed |= all.failed;
+	return buf_check(to, err);
 }
 
 /* --- browsers --- */
@@ -178,15 +172,12 @@ int store_browser(struct sv pem, struct buf *to, struct writ_err *err)
 
 	buf_str(to, "{\"CACertificates\":[");
 	while (next_body(&pem, &body)) {
-		struct buf text = BUF_INIT(TEXT_MAX);
+		scoped_buf text = BUF_INIT(TEXT_MAX);
 
-		if (strip(body, &text)) {
-			buf_fmt(to, "%s\"", comma);
-			buf_sv(to, buf_view(&text));
-			buf_ch(to, '"');
-			comma = ",";
-		}
-		buf_clear(&text);
+		if (!strip(body, &text))
+			continue;
+		buf_fmt(to, "%s\"" SV_FMT "\"", comma, SV_ARG(buf_view(&text)));
+		comma = ",";
 	}
 	buf_str(to, "]}\n");
 	return buf_check(to, err);

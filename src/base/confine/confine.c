@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/landlock.h"
 #include "confine/confine_priv.h"
 
@@ -96,8 +97,7 @@ static int deny_files(struct writ_err *err)
 {
 	struct ll_ruleset handled = { 0 };
 	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
-	long set;
-	int r = 0;
+	scoped_fd set = -1;
 
 	/* Accept a kernel without Landlock: the allowed system calls do not include open(). */
 	if (abi < 1)
@@ -109,36 +109,28 @@ static int deny_files(struct writ_err *err)
 	 */
 	handled.net = abi >= 4 ? 1 : 0;
 	handled.scope = abi >= 6 ? 3 : 0;
-	set = syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
+	set = (int)syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
 	if (set < 0 || syscall(SYS_landlock_restrict_self, set, 0) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "Landlock");
-	if (set >= 0)
-		close((int)set);
-	return r;
-}
-
-/*
- * Drops root's capabilities. System calls that the filter allows, such as setsockopt(), can do more
- * with capabilities than without.
- */
-static int drop_capabilities(struct writ_err *err)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (syscall(SYS_capset, &head, none) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "give up capabilities");
+		return writ_fail(err, WRIT_E_SYS, errno, "Landlock");
 	return 0;
 }
 
 int confine_privileges(struct writ_err *err)
 {
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct no_caps[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	const struct rlimit none = { 0, 0 };
 
 	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "give up privileges");
-	return drop_capabilities(err);
+	/*
+	 * Drop root's capabilities: system calls that the filter allows, such as setsockopt(), can
+	 * do more with capabilities than without.
+	 */
+	if (syscall(SYS_capset, &head, no_caps) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "give up capabilities");
+	return 0;
 }
 
 int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err)

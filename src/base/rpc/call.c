@@ -12,33 +12,24 @@
 
 enum { INLINE_MAX = 128 << 10 }; /* bytes of parameters that fit into the line of a request */
 
-static int put_bytes(const char *bytes, size_t n, void *ctx)
-{
-	struct buf *b = ctx;
-
-	buf_add(b, bytes, n);
-	return b->failed ? -1 : 0;
-}
-
 /*
  * Writes the parameters to a memfd if they are too long for a line; otherwise *@ret_fd is
  * unchanged.
  */
 static int make_file(const json_t *params, int *ret_fd, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(RPC_FILE_MAX);
+	scoped_buf b = BUF_INIT(RPC_FILE_MAX);
 	scoped_fd fd = -1;
-	int r = 0;
+	int r;
 
-	if (json_dump_callback(params, put_bytes, &b, JSON_COMPACT) < 0)
-		r = writ_fail(err, WRIT_E_LIMIT, 0, "a request is too large");
-	if (r == 0 && b.n > INLINE_MAX) {
-		fd = memfd_create("writ-request", MFD_CLOEXEC);
-		r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create")
-			   : fd_write_all(fd, buf_view(&b), err);
-	}
-	buf_clear(&b);
-	if (r == 0 && fd >= 0)
+	if (!json_put(&b, params, JSON_COMPACT))
+		return writ_fail(err, WRIT_E_LIMIT, 0, "a request is too large");
+	if (b.n <= INLINE_MAX)
+		return 0;
+	fd = memfd_create("writ-request", MFD_CLOEXEC);
+	r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create")
+		   : fd_write_all(fd, buf_view(&b), err);
+	if (r == 0)
 		*ret_fd = fd_take(&fd);
 	return r;
 }

@@ -138,15 +138,12 @@ static void bad(struct rpc_message *m, enum rpc_code code, const char *why)
  */
 static bool read_file(int fd, json_t **ret)
 {
-	struct buf b = BUF_INIT(RPC_FILE_MAX);
+	scoped_buf b = BUF_INIT(RPC_FILE_MAX);
 	struct writ_err err = { 0 };
-	bool fine = fcntl(fd, F_GET_SEALS) >= 0 && lseek(fd, 0, SEEK_SET) == 0 &&
-		    fd_read_all(fd, &b, &err) == 0;
 
-	fine = fine &&
+	return fcntl(fd, F_GET_SEALS) >= 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+	       fd_read_all(fd, &b, &err) == 0 &&
 	       json_decode_within(buf_view(&b), RPC_FILE_MAX, RPC_DEPTH_MAX, ret, &err) == 0;
-	buf_clear(&b);
-	return fine;
 }
 
 /*
@@ -285,14 +282,6 @@ int rpc_take_fd(struct rpc_message *m, size_t i)
 
 /* --- writing --- */
 
-static void on_sent(struct rpc_conn *c, size_t n)
-{
-	c->out_at += n;
-	if (c->out_at < c->out.n)
-		return;
-	c->out_at = c->out.n = 0;
-}
-
 /* Writes the queued bytes up to the next message with descriptors, or that message. */
 static bool flush_once(struct rpc_conn *c)
 {
@@ -315,7 +304,9 @@ static bool flush_once(struct rpc_conn *c)
 	 */
 	if (with)
 		drop_first(c->sent, &c->sent_n);
-	on_sent(c, n);
+	c->out_at += n;
+	if (c->out_at == c->out.n)
+		c->out_at = c->out.n = 0;
 	return true;
 }
 
@@ -328,14 +319,6 @@ void rpc_flush(struct rpc_conn *c)
 bool rpc_wants_write(const struct rpc_conn *c)
 {
 	return !c->lost && c->out_at < c->out.n;
-}
-
-static int put_bytes(const char *bytes, size_t n, void *ctx)
-{
-	struct buf *b = ctx;
-
-	buf_add(b, bytes, n);
-	return b->failed ? -1 : 0;
 }
 
 /*
@@ -378,7 +361,7 @@ void rpc_send(struct rpc_conn *c, json_t *message, const int *fds, size_t fds_n)
 	if (!c->lost) {
 		make_room(c);
 		if (!fine || (fds_n && !queue_fds(c, fds, fds_n)) ||
-		    json_dump_callback(message, put_bytes, &c->out, JSON_COMPACT) < 0)
+		    !json_put(&c->out, message, JSON_COMPACT))
 			rpc_lose(c, "a message could not be queued");
 		buf_ch(&c->out, '\n');
 		rpc_flush(c);

@@ -105,9 +105,9 @@ static void send_error(struct rpc_conn *c, json_t *id, enum rpc_code code, int s
 /* Sends an error answer with a text. The text may quote names of files, which may hold any byte. */
 static void send_text(struct rpc_conn *c, json_t *id, enum rpc_code code, int sys, struct sv text)
 {
-	struct buf quoted = BUF_INIT(16384);
+	scoped_buf quoted = BUF_INIT(16384);
 	struct writ_err err = { 0 };
-	json_t *value = NULL;
+	scoped_json *value = NULL;
 
 	json_put_str(&quoted, text);
 	if (json_decode(buf_view(&quoted), 16384, &value, &err) == 0)
@@ -115,13 +115,11 @@ static void send_text(struct rpc_conn *c, json_t *id, enum rpc_code code, int sy
 	else
 		text = SV("an error without a text");
 	send_error(c, id, code, sys, text);
-	json_decref(value);
-	buf_clear(&quoted);
 }
 
 void rpc_refuse(struct rpc_conn *c, struct rpc_call *call, enum rpc_code code, const char *fmt, ...)
 {
-	struct buf b = BUF_INIT(8192);
+	scoped_buf b = BUF_INIT(8192);
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -129,7 +127,6 @@ void rpc_refuse(struct rpc_conn *c, struct rpc_call *call, enum rpc_code code, c
 	va_end(ap);
 	if (call->id)
 		send_text(c, call->id, code, 0, buf_view(&b));
-	buf_clear(&b);
 	end_call(call);
 }
 

@@ -7,17 +7,14 @@
 
 json_t *rpc_bytes(struct sv bytes)
 {
-	struct buf b = BUF_INIT(RPC_FILE_MAX);
-	json_t *v;
+	scoped_buf b = BUF_INIT(RPC_FILE_MAX);
 
 	if (bytes.n == 0)
 		return json_string("");
 	if (!memchr(bytes.p, 0, bytes.n) && sv_is_utf8(bytes))
 		return json_stringn(bytes.p, bytes.n);
 	base64_encode(BASE64_PADDED, bytes, &b);
-	v = b.failed ? NULL : json_pack("{s:s%}", "base64", b.p, b.n);
-	buf_clear(&b);
-	return v;
+	return b.failed ? NULL : json_pack("{s:s%}", "base64", b.p, b.n);
 }
 
 json_t *rpc_strings(char *const *list)
@@ -39,14 +36,8 @@ bool rpc_get_bytes(struct arena *a, const json_t *v, struct sv *ret)
 	char *room;
 	size_t n;
 
-	if (json_is_string(v)) {
-		const struct sv plain = { json_string_value(v), json_string_length(v) };
-
-		room = arena_str(a, plain);
-		if (room)
-			*ret = (struct sv){ room, plain.n };
-		return room;
-	}
+	if (json_is_string(v))
+		return arena_sv(a, (struct sv){ json_string_value(v), json_string_length(v) }, ret);
 	if (!json_is_string(coded) || !base64_check(BASE64_PADDED, text, &n))
 		return false;
 	room = arena_alloc(a, n + 1, 1);

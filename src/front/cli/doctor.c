@@ -1,7 +1,9 @@
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <time.h>
 
+#include "base/fd.h"
 #include "codec/json.h"
 #include "facts/advisory.h"
 
@@ -33,7 +35,7 @@ static int update(struct args *a, const struct find_where *w)
 		old.text = SV("");
 	if (advisory_check(src.text, old.text, today(), &err) < 0)
 		return cli_fail(&err, a->value[OPT_UPDATE]);
-	if (locate_write_file(a->arena, path, src.text, &err) < 0)
+	if (fd_replace_deep(AT_FDCWD, path, src.text, 0600, &err) < 0)
 		return cli_fail(&err, NULL);
 	return cli_end(EXIT_DONE, "advisory table replaced");
 }

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -246,7 +247,7 @@ int cmd_init(struct args *a)
 		buf_clear(&b);
 		return EXIT_NO;
 	}
-	if (locate_write_file(a->arena, path, buf_view(&b), &err) < 0) {
+	if (fd_replace_deep(AT_FDCWD, path, buf_view(&b), 0600, &err) < 0) {
 		buf_clear(&b);
 		return cli_fail(&err, NULL);
 	}

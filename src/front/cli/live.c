@@ -1,9 +1,11 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "cli/cli.h"
 #include "parts/session.h"
 #include "rpc/rpc.h"
@@ -282,7 +284,7 @@ static int keep_rule(struct args *a, const struct find_where *w, struct sv id, s
 	if (!text)
 		return writ_nomem(err);
 	cli_note("adding to %s: allow " SV_FMT, path, SV_ARG(rule));
-	return locate_write_file(a->arena, path, sv_from(text), err);
+	return fd_replace_deep(AT_FDCWD, path, sv_from(text), 0600, err);
 }
 
 /* Parses the operands: finds the session, and the rule to grant to it. */

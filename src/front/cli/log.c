@@ -129,11 +129,11 @@ static void choose_keys(const struct log_view *v, const struct note_key *signer,
 		return;
 	for (size_t i = 0; i < p->logs_n; i++)
 		if (!sv_eq(p->log[i].key.name, signer->name) ||
-		    attest_chain_same(&p->log[i].key, signer) == v->held)
+		    note_key_eq(&p->log[i].key, signer) == v->held)
 			p->log[n++] = p->log[i];
 	p->logs_n = n;
 	for (size_t i = 0; i < n; i++)
-		if (attest_chain_same(&p->log[i].key, signer))
+		if (note_key_eq(&p->log[i].key, signer))
 			return;
 	if (v->held && n < TLOG_LOGS_MAX)
 		p->log[p->logs_n++] = (struct tlog_log){ .key = *signer, .url = SV("") };

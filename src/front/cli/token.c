@@ -20,9 +20,7 @@ int cli_token_refused(const struct token_why *why, int code)
 			 why->err.what, token_code_text(why->code));
 	else
 		cli_note("%s%s: %s (%s)", token_code_name(why->code),
-			 why->hop == TOKEN_HOP_PROOF	 ? ", the proof"
-			 : why->hop == TOKEN_HOP_CEILING ? ", the issuer's ceiling"
-							 : "",
+			 why->hop == TOKEN_HOP_PROOF ? ", the proof" : "",
 			 why->err.what, token_code_text(why->code));
 	return code;
 }
@@ -61,7 +59,7 @@ static int holder_verb(struct args *a, const struct find_where *w)
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	struct wallet wallet;
-	struct jws_pair pair;
+	struct key_pair pair;
 
 	if (wallet_open(a->arena, w->state, w->realm, false, &wallet, &err) < 0 ||
 	    wallet_holder_new(&wallet, wallet.now + TOKEN_LIFE_MAX, &pair, &err) < 0)

@@ -52,7 +52,7 @@ static int read_wishes(struct args *a, struct wishes *w)
 static int fill(const struct wallet *w, const struct wishes *want, struct token *t,
 		struct writ_err *err)
 {
-	struct jws_pair pair;
+	struct key_pair pair;
 	int r = wallet_new_id(w, &t->jti, err);
 
 	if (r == 0)
@@ -134,7 +134,7 @@ int cli_token_mint_verb(struct args *a)
 	struct token_why why = { .hop = TOKEN_HOP_NONE };
 	struct buf text = BUF_INIT(TOKEN_MAX);
 	struct writ_err err = { 0 };
-	struct jws_pair issuer;
+	struct key_pair issuer;
 	struct wishes want;
 	struct wallet w;
 	struct token t = { .rvk = WALLET_RVK };
@@ -321,7 +321,7 @@ int cli_token_attenuate_verb(struct args *a)
 	struct launch_token t = { 0 };
 	struct token child = { 0 };
 	const struct token *leaf;
-	struct jws_pair holder;
+	struct key_pair holder;
 	struct wishes want;
 	struct launch_loaded l;
 	int code = read_wishes(a, &want), r;

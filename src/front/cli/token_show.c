@@ -47,7 +47,7 @@ static bool has_within(const struct cap *c, const struct cap_set *s, bool whole)
 static bool key_is_here(const struct launch_token *t, const struct token *hop)
 {
 	struct writ_err err = { 0 };
-	struct jws_pair pair;
+	struct key_pair pair;
 
 	if (wallet_holder(&t->wallet, &hop->cnf_kid, &pair, &err) < 0)
 		return false;

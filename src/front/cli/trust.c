@@ -1,7 +1,10 @@
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -158,7 +161,7 @@ int cmd_trust(struct args *a)
 		if (!says_yes())
 			return EXIT_NO;
 	}
-	if (locate_write_file(a->arena, pin, src.text, &err) < 0)
+	if (fd_replace_deep(AT_FDCWD, pin, src.text, 0600, &err) < 0)
 		return cli_fail(&err, NULL);
 	return cli_end(EXIT_DONE, "trusted; any change to it has to be trusted again");
 }

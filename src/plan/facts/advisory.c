@@ -1,6 +1,7 @@
 #include "facts/advisory.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/banned.h"
 
@@ -37,18 +38,6 @@ struct sv advisory_builtin(void)
 
 /* ---- dates ---- */
 
-static bool leap(uint32_t y)
-{
-	return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-}
-
-static uint32_t month_days(uint32_t y, uint32_t m)
-{
-	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-
-	return m == 2 && leap(y) ? 29 : days[m - 1];
-}
-
 /* Takes exactly @n digits off the front of *@s. */
 static bool take_digits(struct sv *s, size_t n, uint32_t *ret_v)
 {
@@ -76,18 +65,21 @@ static bool take_char(struct sv *s, char c)
 
 bool advisory_day(struct sv date, uint32_t *ret_day)
 {
-	uint32_t y, m, d, day = 0;
+	uint32_t y, m, d;
+	struct tm tm = { 0 };
+	time_t t;
 
 	if (!take_digits(&date, 4, &y) || !take_char(&date, '-') || !take_digits(&date, 2, &m) ||
-	    !take_char(&date, '-') || !take_digits(&date, 2, &d) || date.n)
+	    !take_char(&date, '-') || !take_digits(&date, 2, &d) || date.n || y < YEAR_FIRST)
 		return false;
-	if (y < YEAR_FIRST || m < 1 || m > 12 || d < 1 || d > month_days(y, m))
+	tm.tm_year = (int)y - 1900;
+	tm.tm_mon = (int)m - 1;
+	tm.tm_mday = (int)d;
+	t = timegm(&tm);
+	/* timegm() turns a day that does not exist into another day. */
+	if (tm.tm_mon != (int)m - 1 || tm.tm_mday != (int)d)
 		return false;
-	for (uint32_t i = YEAR_FIRST; i < y; i++)
-		day += leap(i) ? 366 : 365;
-	for (uint32_t i = 1; i < m; i++)
-		day += month_days(y, i);
-	*ret_day = day + d - 1;
+	*ret_day = (uint32_t)(t / 86400);
 	return true;
 }
 

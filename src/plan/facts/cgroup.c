@@ -117,15 +117,19 @@ void facts_cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgrou
 	ret_p->version = v1 ? (v2 ? CGROUP_HYBRID : CGROUP_V1) : v2 ? CGROUP_V2 : CGROUP_NONE;
 }
 
+int facts_cgroup_places_of(const char *path, struct cgroup_places *ret_p, struct writ_err *err)
+{
+	scoped_buf mounts = BUF_INIT((size_t)4 << 20), self = BUF_INIT((size_t)64 << 10);
+	int r;
+
+	if ((r = fd_read_file("/proc/self/mountinfo", &mounts, err)) < 0 ||
+	    (r = fd_read_file(path, &self, err)) < 0)
+		return r;
+	facts_cgroup_places_parse(buf_view(&mounts), buf_view(&self), ret_p);
+	return 0;
+}
+
 int facts_cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err)
 {
-	scoped_buf mounts = BUF_INIT((size_t)4 << 20);
-	scoped_buf self = BUF_INIT((size_t)64 << 10);
-	int r = fd_read_file("/proc/self/mountinfo", &mounts, err);
-
-	if (r == 0)
-		r = fd_read_file("/proc/self/cgroup", &self, err);
-	if (r == 0)
-		facts_cgroup_places_parse(buf_view(&mounts), buf_view(&self), ret_p);
-	return r;
+	return facts_cgroup_places_of("/proc/self/cgroup", ret_p, err);
 }

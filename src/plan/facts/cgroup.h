@@ -24,6 +24,9 @@ struct cgroup_places {
 
 /* Parses the texts of /proc/self/mountinfo and /proc/self/cgroup. */
 void facts_cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgroup_places *ret_p);
+/* Finds the cgroups of the process whose /proc file "cgroup" is @path. */
+must_check int facts_cgroup_places_of(const char *path, struct cgroup_places *ret_p,
+				      struct writ_err *err);
 must_check int facts_cgroup_places_read(struct cgroup_places *ret_p, struct writ_err *err);
 
 #endif

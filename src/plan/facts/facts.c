@@ -18,6 +18,7 @@ static const char header[] = "writ-facts 1";
 enum { RECORD_MAX = 64 * 1024 };
 
 #define AT(member) offsetof(struct host_facts, member), sizeof(((struct host_facts *)0)->member)
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a bool is the low byte of a number");
 #define B(member, group, about) { #member, FACT_BOOL, AT(member), 1, NULL, group, about }
 #define N(member, max, group, about) { #member, FACT_NUM, AT(member), max, NULL, group, about }
 #define W(member, words, group, about) \
@@ -133,19 +134,12 @@ const struct fact *facts_find(struct sv name)
 	return NULL;
 }
 
-static bool get_bool(const struct host_facts *f, const struct fact *row)
-{
-	bool v;
-
-	memcpy(&v, (const char *)f + row->offset, sizeof(v));
-	return v;
-}
-
+/* Returns the value of a bool or a number. */
 static uint64_t get_num(const struct host_facts *f, const struct fact *row)
 {
-	uint64_t v;
+	uint64_t v = 0;
 
-	memcpy(&v, (const char *)f + row->offset, sizeof(v));
+	memcpy(&v, (const char *)f + row->offset, row->size);
 	return v;
 }
 
@@ -169,7 +163,7 @@ void facts_value(const struct host_facts *f, const struct fact *row, struct buf 
 {
 	switch (row->type) {
 	case FACT_BOOL:
-		buf_str(b, get_bool(f, row) ? "yes" : "no");
+		buf_str(b, get_num(f, row) ? "yes" : "no");
 		return;
 	case FACT_NUM:
 		buf_fmt(b, "%llu", (unsigned long long)get_num(f, row));
@@ -201,7 +195,7 @@ void facts_json(const struct host_facts *f, struct buf *b)
 		buf_fmt(b, "%s\"%s\":", i ? "," : "{", row->name);
 		switch (row->type) {
 		case FACT_BOOL:
-			buf_str(b, get_bool(f, row) ? "true" : "false");
+			buf_str(b, get_num(f, row) ? "true" : "false");
 			break;
 		case FACT_NUM:
 			facts_value(f, row, b);
@@ -243,59 +237,36 @@ void facts_set_text(char ret_text[static FACT_STR], struct sv from)
 	memcpy(ret_text, text, sizeof(text));
 }
 
-static bool set_bool(struct host_facts *f, const struct fact *row, struct sv v)
-{
-	const bool on = sv_is(v, "yes");
-
-	if (!on && !sv_is(v, "no"))
-		return false;
-	memcpy((char *)f + row->offset, &on, sizeof(on));
-	return true;
-}
-
-static bool set_num(struct host_facts *f, const struct fact *row, struct sv v)
-{
-	uint64_t n;
-
-	if (!sv_to_u64(v, row->max, &n))
-		return false;
-	memcpy((char *)f + row->offset, &n, sizeof(n));
-	return true;
-}
-
-static bool set_word(struct host_facts *f, const struct fact *row, struct sv v)
-{
-	for (uint64_t i = 0; i <= row->max; i++)
-		if (sv_is(v, row->words[i])) {
-			memcpy((char *)f + row->offset, &i, sizeof(i));
-			return true;
-		}
-	return false;
-}
-
-static bool set_text(struct host_facts *f, const struct fact *row, struct sv v)
-{
-	if (sv_is(v, "-"))
-		return true; /* the record was initialised to zero */
-	if (!text_ok(v))
-		return false;
-	memcpy((char *)f + row->offset, v.p, v.n);
-	return true;
-}
-
 static bool set_value(struct host_facts *f, const struct fact *row, struct sv v)
 {
+	uint64_t n = 0;
+
 	switch (row->type) {
 	case FACT_BOOL:
-		return set_bool(f, row, v);
+		n = sv_is(v, "yes");
+		if (n == 0 && !sv_is(v, "no"))
+			return false;
+		break;
 	case FACT_NUM:
-		return set_num(f, row, v);
+		if (!sv_to_u64(v, row->max, &n))
+			return false;
+		break;
 	case FACT_WORD:
-		return set_word(f, row, v);
+		while (n <= row->max && !sv_is(v, row->words[n]))
+			n++;
+		if (n > row->max)
+			return false;
+		break;
 	case FACT_TEXT:
-		return set_text(f, row, v);
+		if (sv_is(v, "-"))
+			return true; /* the record was initialised to zero */
+		if (!text_ok(v))
+			return false;
+		memcpy((char *)f + row->offset, v.p, v.n);
+		return true;
 	}
-	return false;
+	memcpy((char *)f + row->offset, &n, row->size);
+	return true;
 }
 
 /* Parser state: the record, and which rows have occurred. */

@@ -81,7 +81,7 @@ static void probe_all(struct probe *p, struct host_facts *f)
 	probe_cgroup_finish(p, &cgroup, f);
 }
 
-int facts_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err)
+int facts_probe(struct host_facts *ret_f, struct writ_err *err)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	struct host_facts f = { 0 };
@@ -97,7 +97,7 @@ int facts_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *e
 	 */
 	(void)sigaction(SIGCHLD, &dfl, &caller);
 	(void)snprintf(p.cgroup_name, sizeof(p.cgroup_name), "writ-probe-%d", (int)getpid());
-	facts_janitor_start(dir, &p, &janitor);
+	facts_janitor_start(&p, &janitor);
 	can = trial_ok(&p, try_nothing, 0);
 	if (!can) {
 		/*
@@ -116,9 +116,4 @@ int facts_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *e
 		return writ_fail(err, WRIT_E_SYS, 0, "cannot start a child process to probe with");
 	*ret_f = f;
 	return 0;
-}
-
-int facts_probe(struct host_facts *ret_f, struct writ_err *err)
-{
-	return facts_probe_at(NULL, ret_f, err);
 }

@@ -21,9 +21,6 @@
  */
 must_check int facts_probe(struct host_facts *ret_f, struct writ_err *err);
 
-/* Like facts_probe(), but overlay and reflink are tried below @dir, where copy-on-write workspaces
- * will be, instead of below $TMPDIR or /tmp. */
-must_check int facts_probe_at(const char *dir, struct host_facts *ret_f, struct writ_err *err);
 
 /* Adds the versions of other engines to *@f by running `NAME --version` for each, all at once, for
  * at most two seconds. An engine that prints no version is "unknown". */

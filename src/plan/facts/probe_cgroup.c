@@ -94,8 +94,7 @@ static bool begin(struct subject *ret_s, struct report *r)
 
 static void subject_end(const struct subject *s)
 {
-	(void)kill(s->pid, SIGKILL);
-	(void)facts_grandchild_wait(s->pid);
+	facts_grandchild_end(s->pid);
 	(void)close(s->to);
 	(void)close(s->from);
 }

@@ -226,6 +226,22 @@ int facts_grandchild_wait(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+pid_t facts_grandchild_idle(void)
+{
+	const pid_t pid = facts_grandchild_fork();
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	return pid;
+}
+
+void facts_grandchild_end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)facts_grandchild_wait(pid);
+}
+
 int facts_write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid)
 {
 	char line[64];
@@ -244,16 +260,15 @@ int facts_write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid)
 
 int facts_enter_ns(const struct probe *p, int flags)
 {
-	if (!p->userns)
-		return unshare(flags) < 0 ? errno : 0;
-	if (unshare(CLONE_NEWUSER | flags) < 0)
-		return errno;
-	return facts_write_maps(0, p->uid, 0, p->gid);
-}
+	int e;
 
-int facts_private_mounts(void)
-{
-	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? errno : 0;
+	if (unshare(p->userns ? CLONE_NEWUSER | flags : flags) < 0)
+		return errno;
+	e = p->userns ? facts_write_maps(0, p->uid, 0, p->gid) : 0;
+	/* Later mounts stay in the new mount namespace. */
+	if (e == 0 && flags & CLONE_NEWNS && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		e = errno;
+	return e;
 }
 
 ssize_t facts_read_small(const char *path, char *buf, size_t size)

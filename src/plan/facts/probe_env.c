@@ -87,25 +87,6 @@ int try_compat32(const struct probe *p, int arg, struct report *r)
 
 enum { OUTSIDE = 3, INSIDE_MAX = 3 };
 
-/* Starts an idle process that only counts towards limits. */
-static pid_t idle(void)
-{
-	const pid_t pid = facts_grandchild_fork();
-
-	if (pid == 0)
-		for (;;)
-			(void)pause();
-	return pid;
-}
-
-static void end_idle(const pid_t *pids, int n)
-{
-	for (int i = 0; i < n; i++) {
-		(void)kill(pids[i], SIGKILL);
-		(void)facts_grandchild_wait(pids[i]);
-	}
-}
-
 /* Tries whether RLIMIT_NPROC counts per user namespace. With three idle processes of this user
  * outside, a limit of three must permit two more processes inside a new user namespace and refuse
  * the third. */
@@ -118,15 +99,16 @@ int try_nproc(const struct probe *p, int arg, struct report *r)
 	(void)arg, (void)r;
 	if (!p->userns)
 		return EPERM;
-	while (n < OUTSIDE && (pids[n] = idle()) > 0)
+	while (n < OUTSIDE && (pids[n] = facts_grandchild_idle()) > 0)
 		n++;
 	if (n < OUTSIDE || facts_enter_ns(p, 0) != 0 || setrlimit(RLIMIT_NPROC, &lim) < 0)
 		e = EPERM;
-	while (e == 0 && n < OUTSIDE + INSIDE_MAX && (pids[n] = idle()) > 0)
+	while (e == 0 && n < OUTSIDE + INSIDE_MAX && (pids[n] = facts_grandchild_idle()) > 0)
 		n++;
 	if (e == 0 && (n != OUTSIDE + INSIDE_MAX - 1 || errno != EAGAIN))
 		e = EDOM;
-	end_idle(pids, n);
+	while (n > 0)
+		facts_grandchild_end(pids[--n]);
 	return e;
 }
 

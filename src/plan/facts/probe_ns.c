@@ -56,12 +56,8 @@ int try_user(const struct probe *p, int arg, struct report *r)
 
 int try_user_nested(const struct probe *p, int arg, struct report *r)
 {
-	int e;
+	const int e = try_user(p, arg, r);
 
-	(void)arg, (void)r;
-	if (unshare(CLONE_NEWUSER) < 0)
-		return errno;
-	e = facts_write_maps(0, p->uid, 0, p->gid);
 	if (e != 0)
 		return e;
 	if (unshare(CLONE_NEWUSER) < 0)
@@ -72,41 +68,34 @@ int try_user_nested(const struct probe *p, int arg, struct report *r)
 /* Checks that this process can really use its new namespaces of the kinds @flags. */
 static int use_ns(int flags)
 {
-	const int e = flags & CLONE_NEWNS ? facts_private_mounts() : 0;
+	pid_t pid;
 
-	if (e != 0)
-		return e;
 	if (flags & CLONE_NEWUTS && sethostname("writ", 4) < 0)
 		return errno;
-	if (flags & CLONE_NEWPID) {
-		const pid_t pid = facts_grandchild_fork();
-
-		if (pid == 0)
-			_exit(getpid() == 1 ? 0 : 1);
-		if (pid < 0)
-			return errno;
-		return facts_grandchild_wait(pid) == 0 ? 0 : EPERM;
-	}
-	return 0;
+	if (!(flags & CLONE_NEWPID))
+		return 0;
+	pid = facts_grandchild_fork();
+	if (pid == 0)
+		_exit(getpid() == 1 ? 0 : 1);
+	if (pid < 0)
+		return errno;
+	return facts_grandchild_wait(pid) == 0 ? 0 : EPERM;
 }
 
 static int try_ns(const struct probe *p, int flags, struct report *r)
 {
-	int e = facts_enter_ns(p, flags);
+	const int e = facts_enter_ns(p, flags);
 
 	(void)r;
-	if (e == 0)
-		e = use_ns(flags);
-	return e;
+	return e == 0 ? use_ns(flags) : e;
 }
 
 /* Tries the namespaces without a user namespace around them, as root can. */
 static int try_ns_direct(const struct probe *p, int flags, struct report *r)
 {
-	(void)p, (void)r;
-	if (unshare(flags) < 0)
-		return errno;
-	return use_ns(flags);
+	const struct probe direct = { .uid = p->uid, .gid = p->gid };
+
+	return try_ns(&direct, flags, r);
 }
 
 int try_proc(const struct probe *p, int arg, struct report *r)
@@ -117,8 +106,6 @@ int try_proc(const struct probe *p, int arg, struct report *r)
 
 	(void)arg;
 	e = facts_enter_ns(p, CLONE_NEWNS | CLONE_NEWPID);
-	if (e == 0)
-		e = facts_private_mounts();
 	if (e != 0)
 		return e;
 	pid = facts_grandchild_fork();
@@ -150,11 +137,9 @@ static const char *mount_point(const struct probe *p)
 
 int try_pivot(const struct probe *p, int arg, struct report *r)
 {
-	int e = facts_enter_ns(p, CLONE_NEWNS);
+	const int e = facts_enter_ns(p, CLONE_NEWNS);
 
 	(void)arg, (void)r;
-	if (e == 0)
-		e = facts_private_mounts();
 	if (e != 0)
 		return e;
 	if (mount("tmpfs", mount_point(p), "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") < 0 ||
@@ -182,8 +167,6 @@ int try_mount_api(const struct probe *p, int arg, struct report *r)
 	int e = facts_enter_ns(p, CLONE_NEWNS);
 
 	(void)arg, (void)r;
-	if (e == 0)
-		e = facts_private_mounts();
 	if (e == 0)
 		e = fd_or_errno(syscall(NR_FSOPEN, "tmpfs", 1), &fs);
 	if (e == 0 && syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)

@@ -76,16 +76,18 @@ bool trial_ok(const struct probe *p, trial_fn fn, int arg);
  */
 pid_t facts_grandchild_fork(void);
 int facts_grandchild_wait(pid_t pid);
+/* Forks an idle process, which only counts towards limits, until facts_grandchild_end(). */
+pid_t facts_grandchild_idle(void);
+void facts_grandchild_end(pid_t pid);
 
 /*
  * Enters new namespaces of the kinds @flags inside a trial. If p->userns is set, also enters a new
- * user namespace in which the prober's ids are uid and gid 0. Returns 0 or an errno.
+ * user namespace in which the prober's ids are uid and gid 0. In a new mount namespace every mount
+ * becomes private. Returns 0 or an errno.
  */
 int facts_enter_ns(const struct probe *p, int flags);
 /* Writes id maps with one uid and one gid. Returns 0 or an errno. */
 int facts_write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid);
-/* Makes every mount private, so that later mounts stay in the current mount namespace. */
-int facts_private_mounts(void);
 
 /* Reads at most @size - 1 bytes of @path, NUL-terminated and without a final newline; -1 on
  * failure. */

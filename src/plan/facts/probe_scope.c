@@ -21,18 +21,12 @@ enum { CAN_MEMORY = 1 << 0, CAN_CPU = 1 << 1, CAN_PIDS = 1 << 2 };
 /* Opens the cgroup directory of @pid; -1 on failure. */
 static int cgroup_of(pid_t pid)
 {
-	scoped_buf mounts = BUF_INIT(1024 * 1024);
-	scoped_buf self = BUF_INIT(64 * 1024);
 	struct cgroup_places c = { 0 };
 	struct writ_err err;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (fd_read_file("/proc/self/mountinfo", &mounts, &err) < 0 ||
-	    fd_read_file(path, &self, &err) < 0)
-		return -1;
-	facts_cgroup_places_parse(buf_view(&mounts), buf_view(&self), &c);
-	if (c.version != CGROUP_V2 || !c.own[0])
+	if (facts_cgroup_places_of(path, &c, &err) < 0 || c.version != CGROUP_V2 || !c.own[0])
 		return -1;
 	return open(c.own, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
@@ -88,15 +82,11 @@ int try_systemd(const struct probe *p, int arg, struct report *r)
 		return ENOENT;
 	if (scope_connect(socket, SCOPE_MS, &fd, &err) < 0)
 		return err.sys ? err.sys : ENOENT;
-	pid = facts_grandchild_fork();
-	if (pid == 0)
-		for (;;)
-			(void)pause();
+	pid = facts_grandchild_idle();
 	if (pid < 0)
 		return errno;
 	r->v[0] = try_scope(socket, pid);
-	(void)kill(pid, SIGKILL);
-	(void)facts_grandchild_wait(pid);
+	facts_grandchild_end(pid);
 	return 0;
 }
 

@@ -15,12 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/remove.h"
 
 #include "base/banned.h"
 
-/* Levels of directories to remove: a trial makes three, overlayfs one more. */
-enum { DEPTH_MAX = 8 };
 enum { NR_CLOSE_RANGE = 436 };
 
 static bool on_disk(const char *dir)
@@ -43,60 +41,19 @@ static bool make_below(const char *base, size_t size, char *ret_dir)
 	return true;
 }
 
-static bool make_dir(const char *wanted, size_t size, char *ret_dir)
+static bool make_dir(size_t size, char *ret_dir)
 {
 	const char *env = getenv("TMPDIR");
-	const char *const bases[] = { wanted, env ? env : "/tmp", "/var/tmp", "/tmp" };
+	const char *const bases[] = { env ? env : "/tmp", "/var/tmp", "/tmp" };
 
 	/* Prefer a directory on disk, because the trials of overlay and reflink are about disks. */
-	for (size_t i = 0; i < ARRAY_LEN(bases); i++)
-		if (bases[i] && on_disk(bases[i]) && make_below(bases[i], size, ret_dir))
+	for (size_t i = 0; i < 2 * ARRAY_LEN(bases); i++) {
+		const char *base = bases[i % ARRAY_LEN(bases)];
+
+		if ((i >= ARRAY_LEN(bases) || on_disk(base)) && make_below(base, size, ret_dir))
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(bases); i++)
-		if (bases[i] && make_below(bases[i], size, ret_dir))
-			return true;
+	}
 	return false;
-}
-
-static void remove_below(int dirfd, const char *name, int depth)
-{
-	struct dirent *d;
-	DIR *dir;
-	int fd;
-
-	if (depth > DEPTH_MAX)
-		return;
-	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
-		/*
-		 * Overlayfs leaves its work directory with mode 000: change the mode before opening
-		 * the directory.
-		 */
-		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	dir = fdopendir(fd);
-	if (!dir) {
-		(void)close(fd);
-		return;
-	}
-	while ((d = readdir(dir))) {
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-			continue;
-		if (unlinkat(fd, d->d_name, 0) == 0)
-			continue;
-		remove_below(fd, d->d_name, depth + 1);
-		(void)unlinkat(fd, d->d_name, AT_REMOVEDIR);
-	}
-	(void)closedir(dir);
-}
-
-static void remove_dir(const char *dir)
-{
-	if (!dir[0])
-		return;
-	remove_below(AT_FDCWD, dir, 0);
-	(void)rmdir(dir);
 }
 
 /*
@@ -117,15 +74,14 @@ static void detach(int *fd)
 	}
 }
 
-__attribute__((noreturn)) static void janitor_main(const char *wanted, const struct probe *p,
-						   int fd)
+__attribute__((noreturn)) static void janitor_main(const struct probe *p, int fd)
 {
 	char dir[sizeof(p->dir)] = { 0 };
 	ssize_t n;
 	char c;
 
 	detach(&fd);
-	if (!make_dir(wanted, sizeof(dir), dir))
+	if (!make_dir(sizeof(dir), dir))
 		dir[0] = 0;
 	n = send(fd, dir, sizeof(dir), MSG_NOSIGNAL);
 	/*
@@ -134,12 +90,13 @@ __attribute__((noreturn)) static void janitor_main(const char *wanted, const str
 	 */
 	if (n > 0)
 		(void)!read(fd, &c, 1);
-	remove_dir(dir);
+	if (dir[0])
+		remove_tree(AT_FDCWD, dir);
 	probe_cgroup_sweep(p);
 	_exit(0);
 }
 
-void facts_janitor_start(const char *wanted, struct probe *p, struct janitor *ret_k)
+void facts_janitor_start(struct probe *p, struct janitor *ret_k)
 {
 	ssize_t n = -1;
 	int fds[2];
@@ -151,7 +108,7 @@ void facts_janitor_start(const char *wanted, struct probe *p, struct janitor *re
 		return;
 	pid = fork();
 	if (pid == 0)
-		janitor_main(wanted, p, fds[1]);
+		janitor_main(p, fds[1]);
 	(void)close(fds[1]);
 	if (pid < 0) {
 		(void)close(fds[0]);

@@ -22,11 +22,11 @@ struct janitor {
 };
 
 /*
- * Starts the janitor. The janitor makes a directory below @wanted (may be NULL), $TMPDIR, /var/tmp
- * or /tmp: below the first that is writable and on disk, otherwise below the first that is
- * writable. p->dir is the path of the directory, "" if none could be made.
+ * Starts the janitor. The janitor makes a directory below $TMPDIR, /var/tmp or /tmp: below the
+ * first that is writable and on disk, otherwise below the first that is writable. p->dir is the
+ * path of the directory, "" if none could be made.
  */
-void facts_janitor_start(const char *wanted, struct probe *p, struct janitor *ret_k);
+void facts_janitor_start(struct probe *p, struct janitor *ret_k);
 
 /* Ends the janitor after all trials: the janitor removes the directory without following links. */
 void facts_janitor_end(struct janitor *k);

@@ -14,11 +14,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "facts/dbus.h"
-#include "facts/scope_priv.h"
 
 #include "base/banned.h"
 
 enum {
+	SCOPE_SERIAL = 1, /* number of the one call that scope.c makes */
 	CALL_MAX = 4096,
 	LINE_MAX_BYTES = 256,
 	/* Maximum number of unrelated messages: systemd reports changes of all its units. */
@@ -118,7 +118,7 @@ static int recv_line(int fd, char ret[static LINE_MAX_BYTES], int64_t end, struc
 
 static int authenticate(int fd, int64_t end, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(128);
+	scoped_buf b = BUF_INIT(128);
 	char uid[16], line[LINE_MAX_BYTES];
 	int r;
 
@@ -128,13 +128,13 @@ static int authenticate(int fd, int64_t end, struct writ_err *err)
 	for (const char *c = uid; *c; c++)
 		buf_fmt(&b, "%02x", (unsigned char)*c);
 	buf_str(&b, "\r\n");
-	r = send_all(fd, buf_view(&b), end, err);
-	buf_clear(&b);
-	if (r == 0)
-		r = recv_line(fd, line, end, err);
-	if (r == 0 && !sv_starts(sv_from(line), SV("OK")))
-		r = writ_fail_lit(err, WRIT_E_DENIED, 0, "systemd does not take us for its user");
-	return r < 0 ? r : send_all(fd, SV("BEGIN\r\n"), end, err);
+	if ((r = send_all(fd, buf_view(&b), end, err)) < 0 ||
+	    (r = recv_line(fd, line, end, err)) < 0)
+		return r;
+	if (!sv_starts(sv_from(line), SV("OK")))
+		return writ_fail_lit(err, WRIT_E_DENIED, 0,
+				     "systemd does not take us for its user");
+	return send_all(fd, SV("BEGIN\r\n"), end, err);
 }
 
 int scope_connect(const char *path, int timeout_ms, int *ret_fd, struct writ_err *err)
@@ -210,7 +210,7 @@ static void put_properties(struct buf *b, const struct scope_ask *ask)
 	dbus_array_end(b, all, 8);
 }
 
-void scope_put_call(struct buf *b, const struct scope_ask *ask)
+static void put_call(struct buf *b, const struct scope_ask *ask)
 {
 	const struct dbus_call c = { .serial = SCOPE_SERIAL,
 				     .destination = manager,
@@ -218,7 +218,7 @@ void scope_put_call(struct buf *b, const struct scope_ask *ask)
 				     .interface = "org.freedesktop.systemd1.Manager",
 				     .member = "StartTransientUnit",
 				     .signature = "ssa(sv)a(sa(sv))" };
-	struct buf body = BUF_INIT(CALL_MAX);
+	scoped_buf body = BUF_INIT(CALL_MAX);
 
 	dbus_put_str(&body, sv_from(ask->name));
 	dbus_put_str(&body, SV("fail"));
@@ -226,7 +226,6 @@ void scope_put_call(struct buf *b, const struct scope_ask *ask)
 	dbus_array_end(&body, dbus_array_begin(&body, 8), 8);
 	dbus_put_call(b, &c, buf_view(&body));
 	b->failed |= body.failed;
-	buf_clear(&body);
 }
 
 /* --- replies --- */
@@ -285,7 +284,7 @@ static int is_done(const struct dbus_message *m, const char *name, struct writ_e
 /* Waits until systemd has answered the call and the job that the call started has ended. */
 static int wait_for_job(int fd, const char *name, int64_t end, struct writ_err *err)
 {
-	struct buf room = BUF_INIT(DBUS_MAX);
+	scoped_buf room = BUF_INIT(DBUS_MAX);
 	bool answered = false, done = false;
 	int r = 0;
 
@@ -303,7 +302,6 @@ static int wait_for_job(int fd, const char *name, int64_t end, struct writ_err *
 		done |= r > 0;
 		r = r > 0 ? 0 : r;
 	}
-	buf_clear(&room);
 	if (r == 0 && !(answered && done))
 		return writ_fail_lit(err, WRIT_E_LIMIT, 0, "systemd says too much");
 	return r;
@@ -312,19 +310,16 @@ static int wait_for_job(int fd, const char *name, int64_t end, struct writ_err *
 int scope_start(const struct scope_ask *ask, struct writ_err *err)
 {
 	const int64_t end = clock_monotonic_ms() + ask->timeout_ms;
-	struct buf call = BUF_INIT(CALL_MAX);
+	scoped_buf call = BUF_INIT(CALL_MAX);
 	scoped_fd fd = -1;
 	int r;
 
 	if (ask->pid <= 0)
 		return writ_fail_lit(err, WRIT_E_BUG, 0, "no process to move");
-	r = scope_connect(ask->socket, ask->timeout_ms, &fd, err);
-	if (r == 0) {
-		scope_put_call(&call, ask);
-		r = buf_check(&call, err);
-	}
-	if (r == 0)
-		r = send_all(fd, buf_view(&call), end, err);
-	buf_clear(&call);
-	return r < 0 ? r : wait_for_job(fd, ask->name, end, err);
+	put_call(&call, ask);
+	if ((r = scope_connect(ask->socket, ask->timeout_ms, &fd, err)) < 0 ||
+	    (r = buf_check(&call, err)) < 0 ||
+	    (r = send_all(fd, buf_view(&call), end, err)) < 0)
+		return r;
+	return wait_for_job(fd, ask->name, end, err);
 }

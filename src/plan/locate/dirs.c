@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,15 +75,6 @@ static struct sv physical(struct arena *a, struct sv path)
 	return path;
 }
 
-int locate_write_file(struct arena *a, const char *path, struct sv text, struct writ_err *err)
-{
-	const size_t slash = sv_rfind(sv_from(path), '/');
-	const char *dir = arena_str(a, sv_sub(sv_from(path), 0, slash));
-	int r = dir ? fd_make_dirs(dir, err) : writ_nomem(err);
-
-	return r < 0 ? r : fd_replace_file(path, text, 0600, err);
-}
-
 static bool realm_check(struct sv s)
 {
 	if (s.n != 28 || !sv_starts(s, SV("l-")))
@@ -113,7 +105,7 @@ static int new_realm(struct arena *a, const char *file, struct writ_err *err)
 		text[2 + i] = digits[bytes[i] & 31];
 	text[28] = '\n';
 	if (r == 0)
-		r = locate_write_file(a, fresh, (struct sv){ text, 29 }, err);
+		r = fd_replace_deep(AT_FDCWD, fresh, (struct sv){ text, 29 }, 0600, err);
 	if (r < 0)
 		return r;
 	if (link(fresh, file) < 0 && errno != EEXIST)
@@ -206,9 +198,7 @@ const char *locate_project_file(struct arena *a, const struct find_where *w, con
 	const struct digest d = crypto_sha256(w->workspace);
 	const size_t slash = sv_rfind(w->workspace, '/');
 	const struct sv name = sv_skip(w->workspace, slash == SIZE_MAX ? 0 : slash + 1);
-	struct buf b = BUF_INIT(PATH_MAX);
-	struct buf hex = BUF_INIT(128);
-	const char *path;
+	scoped_buf b = BUF_INIT(PATH_MAX), hex = BUF_INIT(128);
 
 	buf_fmt(&b, SV_FMT "/%s/", SV_ARG(w->config), folder);
 	for (size_t i = 0; i < name.n && i < 40; i++) {
@@ -220,8 +210,5 @@ const char *locate_project_file(struct arena *a, const struct find_where *w, con
 	}
 	digest_hex(&d, &hex);
 	buf_fmt(&b, "-" SV_FMT ".writ", SV_ARG(sv_sub(buf_view(&hex), 0, 16)));
-	path = b.failed || hex.failed ? NULL : arena_str(a, buf_view(&b));
-	buf_clear(&b);
-	buf_clear(&hex);
-	return path;
+	return b.failed || hex.failed ? NULL : arena_str(a, buf_view(&b));
 }

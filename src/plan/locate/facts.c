@@ -150,7 +150,7 @@ int locate_facts(struct arena *a, struct sv state, const char *name, struct host
 		buf_fmt(&b, "# " SV_FMT "\n", SV_ARG(buf_view(&hex)));
 		facts_print(ret, &b);
 		/* A failure to write the cache only costs time later. */
-		(void)!locate_write_file(a, path, buf_view(&b), &none);
+		(void)!fd_replace_deep(AT_FDCWD, path, buf_view(&b), 0600, &none);
 	}
 	return r;
 }

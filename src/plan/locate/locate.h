@@ -84,10 +84,6 @@ must_check int locate_cwd(struct arena *a, const char *cwd, struct find_where *w
  */
 const char *locate_project_file(struct arena *a, const struct find_where *w, const char *folder);
 
-/* Replaces one of writ's own files (mode 0600) and creates its directories (0700). */
-must_check int locate_write_file(struct arena *a, const char *path, struct sv text,
-				 struct writ_err *err);
-
 /* --- input.c: texts of policies --- */
 
 /* A file that a `use` line named, kept so that writ reads the file only once. */

@@ -12,6 +12,23 @@ static void member(struct buf *b, const char *key, struct sv value, bool first)
 	json_put_str(b, value);
 }
 
+/* Appends @head, and the texts of the capabilities that @rule made. */
+static void put_texts(struct buf *b, const char *head, const struct cap_entry *v, size_t n,
+		      uint32_t rule)
+{
+	const char *comma = head;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].rule != rule)
+			continue;
+		buf_str(b, comma);
+		json_put_str(b, v[i].cap.text);
+		comma = ",";
+	}
+	if (comma == head)
+		buf_str(b, head);
+}
+
 static void put_rule(const struct plan *p, const struct plan_rule *r, struct buf *b)
 {
 	const struct cap_rule *rule = &p->set->rules.v[r->rule];
@@ -29,22 +46,8 @@ static void put_rule(const struct plan *p, const struct plan_rule *r, struct buf
 	member(b, "cost", sv_from(r->hold.cost), false);
 	if (r->hold.fix)
 		member(b, "fix", sv_from(r->hold.fix), false);
-	buf_str(b, ",\"capabilities\":[");
-	for (size_t i = 0, n = 0; i < p->set->caps.n; i++) {
-		if (p->set->caps.v[i].rule != r->rule)
-			continue;
-		if (n++)
-			buf_ch(b, ',');
-		json_put_str(b, p->set->caps.v[i].cap.text);
-	}
-	buf_str(b, "],\"not\":[");
-	for (size_t i = 0, n = 0; i < p->set->nots.n; i++) {
-		if (p->set->nots.v[i].rule != r->rule)
-			continue;
-		if (n++)
-			buf_ch(b, ',');
-		json_put_str(b, p->set->nots.v[i].cap.text);
-	}
+	put_texts(b, ",\"capabilities\":[", p->set->caps.v, p->set->caps.n, r->rule);
+	put_texts(b, "],\"not\":[", p->set->nots.v, p->set->nots.n, r->rule);
 	buf_str(b, "]}");
 }
 

@@ -115,6 +115,8 @@ struct attest_log {
  * origin. */
 struct sv attest_realm(struct sv origin);
 
+/* Decodes an entry of a realm's log, in which no member is private. */
+must_check int attest_open_entry(struct sv entry, json_t **ret, struct writ_err *err);
 /* Read facts from the entries session.start and session.end (or session.cut) of a realm's log. */
 must_check int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
 				 struct writ_err *err);
@@ -150,12 +152,7 @@ struct fields {
 
 struct fields attest_fields_of(const json_t *o, struct arena *a, struct writ_err *err);
 struct sv attest_member_text(struct fields *f, const char *key);
-struct sv attest_member_word(struct fields *f, const char *key);
 uint64_t attest_member_number(struct fields *f, const char *key);
-bool attest_member_bool(struct fields *f, const char *key);
-/* decodes a base64url member */
-struct digest attest_member_digest(struct fields *f, const char *key);
-enum custody attest_member_custody(struct fields *f, const char *key);
 struct fields attest_member_object(struct fields *f, const char *key);
 /* Checks that the member @key equals @text. */
 void attest_member_is(struct fields *f, const char *key, struct sv text);
@@ -165,6 +162,32 @@ void attest_member_is(struct fields *f, const char *key, struct sv text);
  */
 must_check int attest_fields_end(struct fields *f);
 
-void attest_put_digest(json_t *o, const char *key, const struct digest *d);
+
+/* Type of a member, which determines the C type: struct sv, uint64_t, bool, struct digest, enum. */
+enum attest_type {
+	ATTEST_TEXT,
+	ATTEST_WORD, /* a text that attest_is_word() accepts */
+	ATTEST_NUMBER,
+	ATTEST_FLAG,
+	ATTEST_DIGEST, /* base64url */
+	ATTEST_CUSTODY,
+};
+
+/* A member of a JSON object, and its place in a struct. One table serves writing and reading. */
+struct attest_member {
+	const char *key;
+	enum attest_type type;
+	size_t offset;
+};
+
+/* Makes an object with the @n members of the struct @from; NULL: out of memory. */
+json_t *attest_object(const struct attest_member *v, size_t n, const void *from);
+/* Reads the @n members into the struct @ret; @f keeps the first error. */
+void attest_get(struct fields *f, const struct attest_member *v, size_t n, void *ret);
+/* Decodes the canonical JSON @bytes, which has exactly the @n members, into the struct @ret. */
+must_check int attest_decode(struct arena *a, struct sv bytes, const struct attest_member *v,
+			     size_t n, void *ret, struct writ_err *err);
+/* Returns the key of the first member that differs between the structs @a and @b, or NULL. */
+const char *attest_differ(const struct attest_member *v, size_t n, const void *a, const void *b);
 
 #endif

@@ -29,16 +29,13 @@ int attest_key_init(struct attest_key *ret, struct sv der, struct writ_err *err)
 
 void attest_key_print(const struct attest_key *k, struct buf *b)
 {
-	struct buf text = BUF_INIT(256);
+	scoped_buf text = BUF_INIT(256);
 
 	base64_encode(BASE64_PADDED, (struct sv){ (const char *)k->der, ATTEST_SPKI }, &text);
 	buf_str(b, PEM_BEGIN);
-	for (struct sv rest = buf_view(&text); rest.n; rest = sv_skip(rest, 64)) {
-		buf_sv(b, sv_sub(rest, 0, 64));
-		buf_ch(b, '\n');
-	}
+	for (struct sv rest = buf_view(&text); rest.n; rest = sv_skip(rest, 64))
+		buf_fmt(b, SV_FMT "\n", SV_ARG(sv_sub(rest, 0, 64)));
 	buf_str(b, PEM_END);
-	buf_clear(&text);
 }
 
 /* Parses the base64 between the BEGIN and END lines of a key. */

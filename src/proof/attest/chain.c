@@ -9,23 +9,14 @@
 
 #include "base/banned.h"
 
-bool attest_chain_same(const struct note_key *a, const struct note_key *b)
-{
-	return sv_eq(a->name, b->name) && memcmp(&a->pub, &b->pub, sizeof(a->pub)) == 0;
-}
-
 static int read_entry(struct arena *a, struct sv entry, struct chain_link *ret,
 		      struct writ_err *err)
 {
 	scoped_json *o = NULL;
 	struct sv old, next;
 	struct fields in;
-	int r = entry.n > ENTRY_PUBLIC_MAX
-			? writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long")
-			: cj_decode(entry, &o, err);
+	int r = attest_open_entry(entry, &o, err);
 
-	if (r == 0 && (json_object_get(o, "_salt") || json_object_get(o, "_sd")))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
 	if (r < 0)
 		return r;
 	in = attest_fields_of(o, a, err);
@@ -34,10 +25,9 @@ static int read_entry(struct arena *a, struct sv entry, struct chain_link *ret,
 	attest_member_is(&in, "role", SV("log"));
 	old = attest_member_text(&in, "old");
 	next = attest_member_text(&in, "new");
-	r = in.failed;
-	if (r == 0)
-		r = note_key_parse(old, &ret->old, err);
-	return r == 0 ? note_key_parse(next, &ret->next, err) : r;
+	if (in.failed || (r = note_key_parse(old, &ret->old, err)) < 0)
+		return in.failed ? in.failed : r;
+	return note_key_parse(next, &ret->next, err);
 }
 
 /*
@@ -52,17 +42,12 @@ static int read_one(struct arena *a, struct sv bytes, struct sv origin, struct c
 	struct digest leaf;
 	struct note note;
 	struct proof p;
-	int r = attest_proof_entry(a, bytes, &entry, err);
+	int r;
 
-	if (r == 0)
-		r = read_entry(a, entry, ret, err);
-	if (r == 0)
-		r = proof_parse(bytes, &p, err);
-	if (r == 0)
-		r = checkpoint_open(p.checkpoint, &ret->old, &note, &c, err);
-	if (r == 0)
-		r = checkpoint_open(p.checkpoint, &ret->next, &note, &d, err);
-	if (r < 0)
+	if ((r = attest_proof_entry(a, bytes, &entry, err)) < 0 ||
+	    (r = read_entry(a, entry, ret, err)) < 0 || (r = proof_parse(bytes, &p, err)) < 0 ||
+	    (r = checkpoint_open(p.checkpoint, &ret->old, &note, &c, err)) < 0 ||
+	    (r = checkpoint_open(p.checkpoint, &ret->next, &note, &d, err)) < 0)
 		return r;
 	if (!sv_eq(c.origin, origin))
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another log");
@@ -85,7 +70,7 @@ int attest_chain_read(struct arena *a, const struct attest_rotated *files, struc
 		*ret_at = i;
 		r = read_one(a, files->v[i].bytes, origin, l, err);
 		if (r == 0 && i &&
-		    (l[-1].index >= l->index || !attest_chain_same(&l[-1].next, &l->old)))
+		    (l[-1].index >= l->index || !note_key_eq(&l[-1].next, &l->old)))
 			r = writ_fail(err, WRIT_E_DENIED, 0,
 				      "it does not go on from the change before");
 		ret->n += r == 0;
@@ -97,7 +82,7 @@ const struct chain_link *attest_chain_ended(const struct chain *c, const struct 
 					    uint64_t size)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (c->link[i].index < size && attest_chain_same(&c->link[i].old, key))
+		if (c->link[i].index < size && note_key_eq(&c->link[i].old, key))
 			return &c->link[i];
 	return NULL;
 }
@@ -118,10 +103,10 @@ static const struct note_key *key_at(const struct chain *c, uint64_t size)
  */
 static size_t position_of(const struct chain *c, const struct note_key *key)
 {
-	if (attest_chain_same(&c->link[0].old, key))
+	if (note_key_eq(&c->link[0].old, key))
 		return 1;
 	for (size_t i = 0; i < c->n; i++)
-		if (attest_chain_same(&c->link[i].next, key))
+		if (note_key_eq(&c->link[i].next, key))
 			return i + 2;
 	return 0;
 }
@@ -142,7 +127,7 @@ void attest_chain_apply(const struct chain *c, uint64_t size, bool follow, struc
 	now = key_at(c, size);
 	for (size_t i = 0; i < p->logs_n; i++) {
 		const struct note_key *key = &p->log[i].key;
-		const bool mine = attest_chain_has(c, key), counts = attest_chain_same(key, now);
+		const bool mine = attest_chain_has(c, key), counts = note_key_eq(key, now);
 
 		before += mine && position_of(c, key) < position_of(c, now);
 		strange += !mine && sv_eq(key->name, now->name);

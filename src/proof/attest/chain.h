@@ -34,7 +34,6 @@ must_check int attest_chain_read(struct arena *a, const struct attest_rotated *f
 				 struct sv origin, struct chain *ret, size_t *ret_at,
 				 struct writ_err *err);
 
-bool attest_chain_same(const struct note_key *a, const struct note_key *b);
 /* Checks whether @key is in the chain @c, which must not be empty. */
 bool attest_chain_has(const struct chain *c, const struct note_key *key);
 

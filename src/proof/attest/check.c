@@ -92,9 +92,9 @@ static const struct note_key *unknown_pin(const struct attest_evidence *ev,
 	for (size_t i = 0; i < t->policy->logs_n; i++) {
 		const struct note_key *key = &t->policy->log[i].key;
 
-		if (!sv_eq(key->name, origin) || (t->signer && attest_chain_same(key, t->signer)))
+		if (!sv_eq(key->name, origin) || (t->signer && note_key_eq(key, t->signer)))
 			continue;
-		if (c->n ? !attest_chain_has(c, key) : first && !attest_chain_same(first, key))
+		if (c->n ? !attest_chain_has(c, key) : first && !note_key_eq(first, key))
 			return key;
 		first = key;
 	}
@@ -108,13 +108,12 @@ static enum attest_answer load_log_keys(struct arena *a, const struct attest_evi
 	const struct note_key *strange;
 	struct writ_err ignored = { 0 };
 	struct checkpoint c;
-	struct note note;
 	struct proof p;
 	size_t at = 0;
 
 	b->policy = t->policy ? *t->policy : (struct tlog_policy){ 0 };
-	if (proof_parse(ev->end.bytes, &p, err) < 0 || note_parse(p.checkpoint, &note, err) < 0 ||
-	    checkpoint_parse(note.text, &c, err) < 0)
+	if (proof_parse(ev->end.bytes, &p, err) < 0 ||
+	    checkpoint_read(p.checkpoint, NULL, &c, err) < 0)
 		return blame(&ev->end, err);
 	if (attest_chain_read(a, &ev->rotated, c.origin, &b->came, &at, err) < 0)
 		return blame(&ev->rotated.v[at], err);

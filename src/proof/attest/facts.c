@@ -61,7 +61,7 @@ struct sv attest_realm(struct sv origin)
 /*
  * Decodes an entry of the realm's log. Unknown members are allowed: later versions may add members.
  */
-static int open_entry(struct sv entry, json_t **ret, struct writ_err *err)
+int attest_open_entry(struct sv entry, json_t **ret, struct writ_err *err)
 {
 	int r;
 
@@ -72,6 +72,22 @@ static int open_entry(struct sv entry, json_t **ret, struct writ_err *err)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
 	return r;
 }
+
+#define AT(member) offsetof(struct attest_facts, member)
+
+static const struct attest_member start_members[] = {
+	{ "time", ATTEST_NUMBER, AT(of.started) },   { "session", ATTEST_WORD, AT(of.id) },
+	{ "custody", ATTEST_CUSTODY, AT(of.custody) }, { "policy", ATTEST_DIGEST, AT(policy) },
+	{ "plan", ATTEST_DIGEST, AT(guarantees) },   { "tier", ATTEST_WORD, AT(tier) },
+	{ "adapter", ATTEST_WORD, AT(adapter) },     { "version", ATTEST_WORD, AT(version) },
+};
+/* The exit code is the last member, which the entry of an interrupted session does not have. */
+static const struct attest_member end_members[] = {
+	{ "time", ATTEST_NUMBER, AT(of.finished) },
+	{ "entries", ATTEST_NUMBER, AT(of.entries) },
+	{ "root", ATTEST_DIGEST, AT(of.root) },
+	{ "exit", ATTEST_NUMBER, AT(of.exit) },
+};
 
 static bool is_end(struct sv line, const json_t *o, uint64_t exit_code)
 {
@@ -86,20 +102,13 @@ int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
 {
 	scoped_json *o = NULL;
 	struct fields in;
-	int r = open_entry(entry, &o, err);
+	int r = attest_open_entry(entry, &o, err);
 
 	if (r < 0)
 		return r;
 	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "event", SV("session.start"));
-	f->of.started = attest_member_number(&in, "time");
-	f->of.id = attest_member_word(&in, "session");
-	f->of.custody = attest_member_custody(&in, "custody");
-	f->policy = attest_member_digest(&in, "policy");
-	f->guarantees = attest_member_digest(&in, "plan");
-	f->tier = attest_member_word(&in, "tier");
-	f->adapter = attest_member_word(&in, "adapter");
-	f->version = attest_member_word(&in, "version");
+	attest_get(&in, start_members, ARRAY_LEN(start_members), f);
 	return in.failed;
 }
 
@@ -107,19 +116,17 @@ int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f, st
 {
 	scoped_json *o = NULL;
 	struct fields in;
-	int r = open_entry(entry, &o, err);
+	int r = attest_open_entry(entry, &o, err);
 
 	if (r < 0)
 		return r;
 	in = attest_fields_of(o, a, err);
 	f->whole = sv_is(entry_event(entry), "session.end");
 	attest_member_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
-	f->of.finished = attest_member_number(&in, "time");
-	if (!sv_eq(attest_member_word(&in, "session"), f->of.id) && in.failed == 0)
+	if (!sv_eq(attest_member_text(&in, "session"), f->of.id) && in.failed == 0)
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another session than the start");
-	f->of.entries = attest_member_number(&in, "entries");
-	f->of.root = attest_member_digest(&in, "root");
-	f->of.exit = f->whole ? attest_member_number(&in, "exit") : 0;
+	f->of.exit = 0;
+	attest_get(&in, end_members, ARRAY_LEN(end_members) - !f->whole, f);
 	return in.failed;
 }
 

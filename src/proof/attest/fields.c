@@ -43,15 +43,6 @@ struct sv attest_member_text(struct fields *f, const char *key)
 	return s;
 }
 
-struct sv attest_member_word(struct fields *f, const char *key)
-{
-	const struct sv s = attest_member_text(f, key);
-
-	if (!attest_is_word(s))
-		bad(f, key, "is not a plain word");
-	return s;
-}
-
 uint64_t attest_member_number(struct fields *f, const char *key)
 {
 	const json_t *v = get(f, key);
@@ -59,34 +50,6 @@ uint64_t attest_member_number(struct fields *f, const char *key)
 	if (v && (!json_is_integer(v) || json_integer_value(v) < 0))
 		bad(f, key, "is no number");
 	return v && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
-}
-
-bool attest_member_bool(struct fields *f, const char *key)
-{
-	const json_t *v = get(f, key);
-
-	if (v && !json_is_boolean(v))
-		bad(f, key, "is neither true nor false");
-	return json_is_true(v);
-}
-
-struct digest attest_member_digest(struct fields *f, const char *key)
-{
-	const struct sv s = attest_member_text(f, key);
-	struct digest d = { 0 };
-
-	if (!base64_decode(BASE64_URL, s, d.b, sizeof(d.b)))
-		bad(f, key, "is no digest");
-	return d;
-}
-
-enum custody attest_member_custody(struct fields *f, const char *key)
-{
-	enum custody c = CUSTODY_NONE;
-
-	if (!attest_custody_parse(attest_member_text(f, key), &c))
-		bad(f, key, "is no custody");
-	return c;
 }
 
 struct fields attest_member_object(struct fields *f, const char *key)
@@ -113,11 +76,107 @@ int attest_fields_end(struct fields *f)
 	return f->failed;
 }
 
-void attest_put_digest(json_t *o, const char *key, const struct digest *d)
+static bool get_flag(struct fields *f, const char *key)
 {
-	struct buf b = BUF_INIT(64);
+	const json_t *v = get(f, key);
 
-	base64_encode(BASE64_URL, (struct sv){ (const char *)d->b, sizeof(d->b) }, &b);
-	(void)json_object_set_new(o, key, json_stringn(b.p, b.n));
-	buf_clear(&b);
+	if (v && !json_is_boolean(v))
+		bad(f, key, "is neither true nor false");
+	return json_is_true(v);
+}
+
+static void get_member(struct fields *f, const struct attest_member *m, void *at)
+{
+	const bool text = m->type != ATTEST_NUMBER && m->type != ATTEST_FLAG;
+	const struct sv s = text ? attest_member_text(f, m->key) : SV("");
+
+	switch (m->type) {
+	case ATTEST_TEXT:
+	case ATTEST_WORD:
+		if (m->type == ATTEST_WORD && !attest_is_word(s))
+			bad(f, m->key, "is not a plain word");
+		*(struct sv *)at = s;
+		break;
+	case ATTEST_NUMBER:
+		*(uint64_t *)at = attest_member_number(f, m->key);
+		break;
+	case ATTEST_FLAG:
+		*(bool *)at = get_flag(f, m->key);
+		break;
+	case ATTEST_DIGEST:
+		if (!base64_decode(BASE64_URL, s, at, sizeof(struct digest)))
+			bad(f, m->key, "is no digest");
+		break;
+	case ATTEST_CUSTODY:
+		if (!attest_custody_parse(s, at))
+			bad(f, m->key, "is no custody");
+		break;
+	}
+}
+
+void attest_get(struct fields *f, const struct attest_member *v, size_t n, void *ret)
+{
+	for (size_t i = 0; i < n; i++)
+		get_member(f, &v[i], (char *)ret + v[i].offset);
+}
+
+int attest_decode(struct arena *a, struct sv bytes, const struct attest_member *v, size_t n,
+		  void *ret, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct fields in;
+	const int r = cj_decode(bytes, &o, err);
+
+	if (r < 0)
+		return r;
+	in = attest_fields_of(o, a, err);
+	attest_get(&in, v, n, ret);
+	return attest_fields_end(&in);
+}
+
+static json_t *value_of(const struct attest_member *m, const void *at)
+{
+	scoped_buf b = BUF_INIT(64);
+	const struct sv *s = at;
+
+	switch (m->type) {
+	case ATTEST_TEXT:
+	case ATTEST_WORD:
+		return json_stringn(s->n ? s->p : "", s->n);
+	case ATTEST_NUMBER:
+		return json_integer((json_int_t)*(const uint64_t *)at);
+	case ATTEST_FLAG:
+		return json_boolean(*(const bool *)at);
+	case ATTEST_DIGEST:
+		base64_encode(BASE64_URL, (struct sv){ at, sizeof(struct digest) }, &b);
+		return json_stringn(b.p, b.n);
+	case ATTEST_CUSTODY:
+		return json_string(attest_custody_name(*(const enum custody *)at));
+	}
+	return NULL;
+}
+
+json_t *attest_object(const struct attest_member *v, size_t n, const void *from)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_object_set_new(o, v[i].key,
+					value_of(&v[i], (const char *)from + v[i].offset)) < 0) {
+			json_decref(o);
+			return NULL;
+		}
+	return o;
+}
+
+const char *attest_differ(const struct attest_member *v, size_t n, const void *a, const void *b)
+{
+	for (size_t i = 0; i < n; i++) {
+		scoped_json *x = value_of(&v[i], (const char *)a + v[i].offset);
+		scoped_json *y = value_of(&v[i], (const char *)b + v[i].offset);
+
+		if (!json_equal(x, y))
+			return v[i].key;
+	}
+	return NULL;
 }

@@ -21,17 +21,12 @@ const char *attest_boundary_name(enum boundary b)
 
 const char *verdict_name(enum verdict v)
 {
-	switch (v) {
-	case VERDICT_UNKNOWN:
-		return "unknown";
-	case VERDICT_HELD:
-		return "held";
-	case VERDICT_VIOLATED:
-		return "violated";
-	case VERDICT_NOT_ENFORCED:
-		return "not enforced";
-	}
-	return "unknown";
+	static const char *const names[] = { [VERDICT_UNKNOWN] = "unknown",
+					     [VERDICT_HELD] = "held",
+					     [VERDICT_VIOLATED] = "violated",
+					     [VERDICT_NOT_ENFORCED] = "not enforced" };
+
+	return names[v];
 }
 
 /* --- reading entries: assume nothing about their types --- */

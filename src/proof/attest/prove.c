@@ -69,25 +69,18 @@ static int prove_one(struct realm *log, uint64_t index, const struct checkpoint 
 	struct proof p = { .index = index, .checkpoint = note };
 	int r = realm_entry(log, index, &entry, err);
 
-	if (r == 0 && index >= c->size)
-		r = writ_fail(err, WRIT_E_DENIED, 0,
-			      "the last checkpoint of the log ends before entry %llu",
-			      (unsigned long long)index);
-	if (r == 0)
-		r = tree_prove_inclusion(&log->nodes.nodes, index, c->size, &p.path, err);
+	if (r < 0)
+		return r;
+	if (index >= c->size)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "the last checkpoint of the log ends before entry %llu",
+				 (unsigned long long)index);
 	base64_encode(BASE64_PADDED, buf_view(&entry), &extra);
 	p.extra = buf_view(&extra);
-	if (r == 0)
-		r = buf_check(&extra, err);
-	return r == 0 ? proof_print(&p, b, err) : r;
-}
-
-static int parse_note(const struct buf *text, struct checkpoint *ret, struct writ_err *err)
-{
-	struct note note;
-	const int r = note_parse(buf_view(text), &note, err);
-
-	return r == 0 ? checkpoint_parse(note.text, ret, err) : r;
+	if ((r = tree_prove_inclusion(&log->nodes.nodes, index, c->size, &p.path, err)) < 0 ||
+	    (r = buf_check(&extra, err)) < 0)
+		return r;
+	return proof_print(&p, b, err);
 }
 
 int attest_prove(struct realm *log, const struct attest_found *found, struct attest_made *m,
@@ -97,60 +90,49 @@ int attest_prove(struct realm *log, const struct attest_found *found, struct att
 	struct checkpoint c = { 0 };
 	int r = realm_read(log, "cosigned", &text, err);
 
-	if (r == 0 && text.n)
-		r = parse_note(&text, &c, err);
-	if (r == 0 && c.size <= found->end) {
+	if (r < 0 || (text.n && (r = checkpoint_read(buf_view(&text), NULL, &c, err)) < 0))
+		return r;
+	if (c.size <= found->end) {
 		text.n = 0;
-		r = realm_checkpoint(log, &text, err);
-		if (r == 0 && text.n == 0)
-			r = writ_fail(err, WRIT_E_DENIED, 0, "the log was never signed");
-		if (r == 0)
-			r = parse_note(&text, &c, err);
+		if ((r = realm_checkpoint(log, &text, err)) < 0)
+			return r;
+		if (text.n == 0)
+			return writ_fail(err, WRIT_E_DENIED, 0, "the log was never signed");
+		if ((r = checkpoint_read(buf_view(&text), NULL, &c, err)) < 0)
+			return r;
 	}
-	if (r == 0 && c.size > log->tree.size)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "the log is shorter than its checkpoint");
-	if (r == 0)
-		r = prove_one(log, found->start, &c, buf_view(&text), &m->start, err);
-	if (r == 0)
-		r = prove_one(log, found->end, &c, buf_view(&text), &m->end, err);
-	return r;
-}
-
-static bool is_size(const char *name)
-{
-	return strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
+	if (c.size > log->tree.size)
+		return writ_fail(err, WRIT_E_DENIED, 0, "the log is shorter than its checkpoint");
+	r = prove_one(log, found->start, &c, buf_view(&text), &m->start, err);
+	return r < 0 ? r : prove_one(log, found->end, &c, buf_view(&text), &m->end, err);
 }
 
 /* Lists the names in rotated/, sorted by log size: each name is the size in 16 hex digits. */
 static int list_rotated(const struct realm *log, struct arena *a, struct attest_rotated *ret,
 			struct writ_err *err)
 {
-	const int fd = openat(log->dir, "rotated", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	scoped_list *d = fd_open_list(log->dir, "rotated");
 	const struct dirent *e;
-	int r = fd < 0 && errno != ENOENT ? writ_fail(err, WRIT_E_SYS, errno, "rotated") : 0;
+	uint64_t size;
 
-	while (r == 0 && d && (e = readdir(d))) {
+	if (!d)
+		return errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "rotated");
+	while ((e = readdir(d))) {
 		size_t at = ret->n;
 		char *name;
 
-		if (!is_size(e->d_name))
+		if (!sv_hex_to_u64(sv_from(e->d_name), 16, &size))
 			continue;
 		name = ret->n < ATTEST_ROTATED_MAX ? arena_str(a, sv_from(e->d_name)) : NULL;
-		if (!name) {
-			r = writ_fail(err, WRIT_E_LIMIT, 0, "the log's key has changed too often");
-			break;
-		}
+		if (!name)
+			return writ_fail(err, WRIT_E_LIMIT, 0,
+					 "the log's key has changed too often");
 		for (; at > 0 && strcmp(ret->v[at - 1].name, name) > 0; at--)
 			ret->v[at] = ret->v[at - 1];
 		ret->v[at] = (struct attest_file){ .name = name, .bytes = SV("") };
 		ret->n++;
 	}
-	if (d)
-		closedir(d);
-	else
-		fd_scope_close(&fd);
-	return r;
+	return 0;
 }
 
 /*
@@ -165,7 +147,8 @@ static bool prove_rotated(struct realm *log, const char *size, struct buf *b)
 
 	(void)snprintf(name, sizeof(name), "rotated/%s", size);
 	return realm_read(log, name, &text, &no) == 0 && text.n &&
-	       parse_note(&text, &c, &no) == 0 && c.size > 0 && c.size <= log->tree.size &&
+	       checkpoint_read(buf_view(&text), NULL, &c, &no) == 0 && c.size > 0 &&
+	       c.size <= log->tree.size &&
 	       realm_entry(log, c.size - 1, &entry, &no) == 0 &&
 	       sv_is(entry_event(buf_view(&entry)), "key.rotate") &&
 	       prove_one(log, c.size - 1, &c, buf_view(&text), b, &no) == 0;
@@ -197,15 +180,14 @@ static int parse_proof(struct arena *a, struct sv bytes, struct proof *p, struct
 		       struct sv *ret_entry, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(PROOF_EXTRA_MAX);
-	struct note note;
-	int r = proof_parse(bytes, p, err);
+	const int r = proof_parse(bytes, p, err);
 
-	if (r == 0 && (p->extra.n == 0 || !base64_decode_to(BASE64_PADDED, p->extra, &b) ||
-		       !arena_sv(a, buf_view(&b), ret_entry)))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "the proof has no entry with it");
-	if (r == 0)
-		r = note_parse(p->checkpoint, &note, err);
-	return r == 0 ? checkpoint_parse(note.text, c, err) : r;
+	if (r < 0)
+		return r;
+	if (p->extra.n == 0 || !base64_decode_to(BASE64_PADDED, p->extra, &b) ||
+	    !arena_sv(a, buf_view(&b), ret_entry))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the proof has no entry with it");
+	return checkpoint_read(p->checkpoint, NULL, c, err);
 }
 
 int attest_proof_entry(struct arena *a, struct sv proof, struct sv *ret, struct writ_err *err)
@@ -222,15 +204,14 @@ int attest_read_proofs(struct arena *a, struct sv start, struct sv end, struct a
 	struct sv first = SV(""), last = SV("");
 	struct checkpoint c, d;
 	struct proof p, q;
-	int r = parse_proof(a, start, &p, &c, &first, err);
+	int r;
 
-	if (r == 0)
-		r = parse_proof(a, end, &q, &d, &last, err);
-	if (r == 0 && (p.index >= q.index || !sv_eq(p.checkpoint, q.checkpoint)))
-		r = writ_fail(err, WRIT_E_DENIED, 0,
-			      "the proofs of start and end are not of one checkpoint, in order");
-	if (r < 0)
+	if ((r = parse_proof(a, start, &p, &c, &first, err)) < 0 ||
+	    (r = parse_proof(a, end, &q, &d, &last, err)) < 0)
 		return r;
+	if (p.index >= q.index || !sv_eq(p.checkpoint, q.checkpoint))
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "the proofs of start and end are not of one checkpoint, in order");
 	*f = (struct attest_facts){ .of = { .realm = attest_realm(c.origin) },
 				    .executable = SV("") };
 	*log = (struct attest_log){
@@ -248,14 +229,13 @@ int attest_make(struct arena *a, struct sv entries, struct attest_made *m, struc
 	struct statement s = { 0 };
 	int r = attest_read_proofs(a, buf_view(&m->start), buf_view(&m->end), &f, &s.log, err);
 
-	if (r == 0 && !f.whole)
-		r = writ_fail(err, WRIT_E_DENIED, 0,
-			      "the session was cut off: nobody knows how it ended");
-	if (r == 0)
-		r = attest_read_entries(a, entries, true, &f, NULL, NULL, err);
-	if (r == 0)
-		r = manifest_print(&f, &m->manifest, err);
 	if (r < 0)
+		return r;
+	if (!f.whole)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "the session was cut off: nobody knows how it ended");
+	if ((r = attest_read_entries(a, entries, true, &f, NULL, NULL, err)) < 0 ||
+	    (r = manifest_print(&f, &m->manifest, err)) < 0)
 		return r;
 	s.of = f.of;
 	s.manifest = crypto_sha256(buf_view(&m->manifest));

@@ -5,6 +5,27 @@
 
 #include "base/banned.h"
 
+#define SESSION(member) offsetof(struct attest_session, member)
+#define LOG(member) offsetof(struct attest_log, member)
+
+static const struct attest_member session_members[] = {
+	{ "id", ATTEST_WORD, SESSION(id) },
+	{ "realm", ATTEST_WORD, SESSION(realm) },
+	{ "started", ATTEST_NUMBER, SESSION(started) },
+	{ "finished", ATTEST_NUMBER, SESSION(finished) },
+	{ "exit", ATTEST_NUMBER, SESSION(exit) },
+};
+static const struct attest_member evidence_members[] = {
+	{ "entries", ATTEST_NUMBER, SESSION(entries) },
+	{ "root", ATTEST_DIGEST, SESSION(root) },
+};
+static const struct attest_member log_members[] = {
+	{ "origin", ATTEST_TEXT, LOG(origin) }, { "size", ATTEST_NUMBER, LOG(size) },
+	{ "root", ATTEST_DIGEST, LOG(root) },	{ "start", ATTEST_NUMBER, LOG(start) },
+	{ "end", ATTEST_NUMBER, LOG(end) },
+};
+static const struct attest_member custody = { "custody", ATTEST_CUSTODY, SESSION(custody) };
+
 #define IN_TOTO "https://in-toto.io/Statement/v1"
 
 void statement_words(struct statement *s)
@@ -41,14 +62,11 @@ void statement_words(struct statement *s)
 
 static json_t *subject(const char *name, const struct digest *d)
 {
-	struct buf hex = BUF_INIT(80);
-	json_t *v;
+	scoped_buf hex = BUF_INIT(80);
 
 	digest_hex(d, &hex);
-	v = json_pack("{s:{s:s%},s:s}", "digest", "sha256", hex.p ? hex.p : "", hex.n, "name",
-		      name);
-	buf_clear(&hex);
-	return v;
+	return json_pack("{s:{s:s%},s:s}", "digest", "sha256", hex.p ? hex.p : "", hex.n, "name",
+			 name);
 }
 
 static json_t *words(const struct statement_words *w)
@@ -62,22 +80,13 @@ static json_t *words(const struct statement_words *w)
 
 static json_t *predicate(const struct statement *s)
 {
-	const struct attest_session *of = &s->of;
-	json_t *log = json_pack("{s:s%,s:I,s:I,s:I}", "origin", s->log.origin.p, s->log.origin.n,
-				"size", (json_int_t)s->log.size, "start", (json_int_t)s->log.start,
-				"end", (json_int_t)s->log.end);
-	json_t *evidence = json_pack("{s:I}", "entries", (json_int_t)of->entries);
-	json_t *session =
-		json_pack("{s:s%,s:s%,s:I,s:I,s:I}", "id", of->id.p, of->id.n, "realm", of->realm.p,
-			  of->realm.n, "started", (json_int_t)of->started, "finished",
-			  (json_int_t)of->finished, "exit", (json_int_t)of->exit);
-
-	attest_put_digest(log, "root", &s->log.root);
-	attest_put_digest(evidence, "root", &of->root);
-	return json_pack("{s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "custody",
-			 attest_custody_name(of->custody), "session", session, "evidence", evidence,
-			 "log", log, "assumptions", words(&s->assumptions), "notCovered",
-			 words(&s->not_covered));
+	return json_pack(
+		"{s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "custody",
+		attest_custody_name(s->of.custody), "session",
+		attest_object(session_members, ARRAY_LEN(session_members), &s->of), "evidence",
+		attest_object(evidence_members, ARRAY_LEN(evidence_members), &s->of), "log",
+		attest_object(log_members, ARRAY_LEN(log_members), &s->log), "assumptions",
+		words(&s->assumptions), "notCovered", words(&s->not_covered));
 }
 
 int statement_print(const struct statement *s, struct buf *b, struct writ_err *err)
@@ -134,11 +143,7 @@ static int parse_log(struct fields *in, struct attest_log *ret)
 {
 	struct fields log = attest_member_object(in, "log");
 
-	ret->origin = attest_member_text(&log, "origin");
-	ret->size = attest_member_number(&log, "size");
-	ret->root = attest_member_digest(&log, "root");
-	ret->start = attest_member_number(&log, "start");
-	ret->end = attest_member_number(&log, "end");
+	attest_get(&log, log_members, ARRAY_LEN(log_members), ret);
 	if (log.failed == 0 && (ret->start >= ret->end || ret->end >= ret->size))
 		return writ_fail(log.err, WRIT_E_SYNTAX, 0, "the indices of the log do not fit");
 	return attest_fields_end(&log);
@@ -149,15 +154,10 @@ static int parse_session(struct fields *in, struct attest_session *ret)
 	struct fields session = attest_member_object(in, "session");
 	struct fields evidence = attest_member_object(in, "evidence");
 
-	ret->id = attest_member_word(&session, "id");
-	ret->realm = attest_member_word(&session, "realm");
-	ret->started = attest_member_number(&session, "started");
-	ret->finished = attest_member_number(&session, "finished");
-	ret->exit = attest_member_number(&session, "exit");
+	attest_get(&session, session_members, ARRAY_LEN(session_members), ret);
 	if (attest_fields_end(&session) < 0)
 		return session.failed;
-	ret->entries = attest_member_number(&evidence, "entries");
-	ret->root = attest_member_digest(&evidence, "root");
+	attest_get(&evidence, evidence_members, ARRAY_LEN(evidence_members), ret);
 	return attest_fields_end(&evidence);
 }
 
@@ -167,18 +167,15 @@ static int parse_predicate(struct fields *in, struct statement *s)
 
 	if (attest_member_number(in, "schema") != 1 && in->failed == 0)
 		return writ_fail(in->err, WRIT_E_SYNTAX, 0, "it is of another version");
-	s->of.custody = attest_member_custody(in, "custody");
+	attest_get(in, &custody, 1, &s->of);
 	if (in->failed)
 		return in->failed;
-	r = parse_session(in, &s->of);
-	if (r == 0)
-		r = parse_log(in, &s->log);
-	if (r == 0)
-		r = parse_words(in->o, "assumptions", in->a, &s->assumptions, in->err);
-	if (r == 0)
-		r = parse_words(in->o, "notCovered", in->a, &s->not_covered, in->err);
 	in->asked += 2;
-	return r == 0 ? attest_fields_end(in) : r;
+	if ((r = parse_session(in, &s->of)) < 0 || (r = parse_log(in, &s->log)) < 0 ||
+	    (r = parse_words(in->o, "assumptions", in->a, &s->assumptions, in->err)) < 0 ||
+	    (r = parse_words(in->o, "notCovered", in->a, &s->not_covered, in->err)) < 0)
+		return r;
+	return attest_fields_end(in);
 }
 
 int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, struct writ_err *err)
@@ -198,16 +195,14 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 	inner = attest_member_object(&in, "predicate");
 	list = json_object_get(o, "subject");
 	in.asked++;
-	r = attest_fields_end(&in);
-	if (r == 0 && json_array_size(list) != 2)
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "it does not have two subjects");
-	if (r == 0)
-		r = parse_subject(list, 0, SV("session.json"), a, &s.manifest, err);
-	if (r == 0)
-		r = parse_subject(list, 1, SV("entries.jsonl"), a, &s.entries, err);
-	if (r == 0)
-		r = parse_predicate(&inner, &s);
-	if (r == 0)
-		*ret = s;
-	return r;
+	if ((r = attest_fields_end(&in)) < 0)
+		return r;
+	if (json_array_size(list) != 2)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "it does not have two subjects");
+	if ((r = parse_subject(list, 0, SV("session.json"), a, &s.manifest, err)) < 0 ||
+	    (r = parse_subject(list, 1, SV("entries.jsonl"), a, &s.entries, err)) < 0 ||
+	    (r = parse_predicate(&inner, &s)) < 0)
+		return r;
+	*ret = s;
+	return 0;
 }

@@ -222,23 +222,19 @@ static void put_members(const struct entry *e, const struct entry_member *const 
 /* Appends the disclosure of a private member, the array [salt, name, value]. */
 static void put_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *text)
 {
-	buf_sv(text, SV("[\""));
-	buf_sv(text, salt);
-	buf_sv(text, SV("\",\""));
-	buf_sv(text, name);
-	buf_sv(text, SV("\","));
-	buf_sv(text, value);
-	buf_ch(text, ']');
+	const struct sv parts[] = { SV("[\""), salt, SV("\",\""), name, SV("\","), value, SV("]") };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		buf_sv(text, parts[i]);
 }
 
 void entry_disclosure(struct sv salt, struct sv name, struct sv value, struct buf *b)
 {
-	struct buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
+	scoped_buf text = BUF_INIT(ENTRY_LINE_MAX + 256);
 
 	put_disclosure(salt, name, value, &text);
 	base64_encode(BASE64_URL, buf_view(&text), b);
 	b->failed |= text.failed;
-	buf_clear(&text);
 }
 
 /* Salt source and scratch buffers for hiding several members of an entry. */

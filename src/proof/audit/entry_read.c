@@ -54,22 +54,19 @@ static int digest_of(const json_t *o, const char *name, struct sv salt, char *re
 		     struct writ_err *err)
 {
 	const json_t *v = json_object_get(o, name);
-	struct buf value = BUF_INIT(ENTRY_LINE_MAX), text = BUF_INIT(2 * ENTRY_LINE_MAX);
+	scoped_buf value = BUF_INIT(ENTRY_LINE_MAX), text = BUF_INIT(2 * ENTRY_LINE_MAX);
 	struct digest d;
 	int r = v ? cj_encode(v, &value, err) : bad(err, "has a salt of nothing");
 
-	if (r == 0)
-		entry_disclosure(salt, sv_from(name), buf_view(&value), &text);
-	if (r == 0)
-		r = buf_check(&text, err);
+	if (r < 0)
+		return r;
+	entry_disclosure(salt, sv_from(name), buf_view(&value), &text);
+	if ((r = buf_check(&text, err)) < 0)
+		return r;
 	d = crypto_sha256(buf_view(&text));
-	buf_clear(&text);
-	base64_encode(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, &text);
-	if (r == 0 && text.n == ENTRY_DIGEST_TEXT)
-		memcpy(ret, text.p, ENTRY_DIGEST_TEXT + 1);
-	buf_clear(&text);
-	buf_clear(&value);
-	return r;
+	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret);
+	ret[ENTRY_DIGEST_TEXT] = 0;
+	return 0;
 }
 
 /* Inserts @text into the sorted @list of digests; refuses a duplicate. */
@@ -121,10 +118,8 @@ static int hide_private(json_t *o, struct writ_err *err)
 		if (!is_text_of(string_of(salt), ENTRY_SALT) || name[0] < 'a' ||
 		    strcmp(name, "event") == 0 || strcmp(name, "time") == 0)
 			return bad(err, "has a salt that is none");
-		r = digest_of(o, name, string_of(salt), text, err);
-		if (r == 0)
-			r = insert(list, text, err);
-		if (r < 0)
+		if ((r = digest_of(o, name, string_of(salt), text, err)) < 0 ||
+		    (r = insert(list, text, err)) < 0)
 			return r;
 		(void)json_object_del(o, name);
 	}
@@ -136,16 +131,15 @@ int entry_public(struct sv line, struct buf *b, struct writ_err *err)
 {
 	scoped_json *o = NULL;
 	const size_t before = b->n;
-	int r = decode(line, &o, err);
+	int r;
 
-	if (r == 0)
-		r = hide_private(o, err);
-	if (r == 0)
-		r = cj_encode(o, b, err);
-	if (r == 0 && b->n - before > ENTRY_PUBLIC_MAX)
+	if ((r = decode(line, &o, err)) < 0 || (r = hide_private(o, err)) < 0 ||
+	    (r = cj_encode(o, b, err)) < 0)
+		return r;
+	if (b->n - before > ENTRY_PUBLIC_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry has more than %d public bytes",
 				 ENTRY_PUBLIC_MAX);
-	return r;
+	return 0;
 }
 
 int entry_leaf(struct sv line, struct digest *ret_leaf, struct writ_err *err)
@@ -162,14 +156,12 @@ struct sv entry_text(const json_t *o, const char *key, struct arena *a)
 {
 	const struct sv coded = string_of(json_object_get(o, key));
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(ENTRY_LINE_MAX);
+	scoped_buf b = BUF_INIT(ENTRY_LINE_MAX);
 	struct sv text = coded;
 
-	if (sv_find(coded, '%') == SIZE_MAX)
+	if (sv_find(coded, '%') == SIZE_MAX || entry_decode(coded, &b, &err) < 0 ||
+	    !arena_sv(a, buf_view(&b), &text))
 		return coded;
-	if (entry_decode(coded, &b, &err) < 0 || !arena_sv(a, buf_view(&b), &text))
-		text = coded;
-	buf_clear(&b);
 	return text;
 }
 

@@ -54,24 +54,25 @@ int audit_log_key_load(const struct log_place *p, bool make, struct log_key *ret
 {
 	char dir[LOG_PATH];
 	struct writ_err ignored = { 0 };
-	struct key_pair pair;
+	scoped_key_pair pair = { 0 };
+	bool fresh;
 	int r = audit_log_path(p->state, "keys", dir, err);
+
+	if (r < 0)
+		return r;
 	/*
 	 * SECURITY: pin without asking only a log key that this call makes. Pinning a key that
 	 * already existed would trust a key that an attacker may have put in its place.
 	 */
-	const bool fresh = r == 0 && make && !keys_have(dir, KEY_LOG);
-
-	if (r == 0)
-		r = keys_load(dir, KEY_LOG, make, &pair, err);
-	if (r == 0)
-		r = key_of(p, &pair, ret, err);
-	crypto_wipe(&pair, sizeof(pair));
+	fresh = make && !keys_have(dir, KEY_LOG);
+	if ((r = keys_load(dir, KEY_LOG, make, &pair, err)) < 0 ||
+	    (r = key_of(p, &pair, ret, err)) < 0)
+		return r;
 	/* Sign even if the pin cannot be written. Verification then reports that the key is not
 	 * pinned. */
-	if (r == 0 && fresh)
+	if (fresh)
 		(void)!pin(p, ret, &ignored);
-	return r;
+	return 0;
 }
 
 void audit_rotated_name(uint64_t size, char ret[static ROTATED_NAME])
@@ -82,18 +83,13 @@ void audit_rotated_name(uint64_t size, char ret[static ROTATED_NAME])
 /* Finds the newest file of rotated/. Returns false if rotated/ has no file. */
 static bool newest(const struct realm *log, char ret[static ROTATED_NAME])
 {
-	const int fd = openat(log->dir, "rotated", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	scoped_list *d = fd_open_list(log->dir, "rotated");
 	const struct dirent *e;
 	char name[17] = "";
 
 	while (d && (e = readdir(d)))
 		if (strlen(e->d_name) == 16 && strcmp(e->d_name, name) > 0)
 			memcpy(name, e->d_name, 17);
-	if (d)
-		closedir(d);
-	else
-		fd_scope_close(&fd);
 	(void)snprintf(ret, ROTATED_NAME, "rotated/%s", name);
 	return name[0] != 0;
 }
@@ -122,14 +118,13 @@ static int recover_rotation(const struct log_place *p, struct realm *log, struct
 {
 	char dir[LOG_PATH], name[ROTATED_NAME];
 	scoped_log_key next = { 0 };
+	scoped_key_pair pair = { 0 };
 	struct writ_err none = { 0 };
-	struct key_pair pair;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
 	if (r < 0 || keys_next_load(dir, KEY_LOG, &pair, &none) < 0)
 		return r < 0 || none.sys == ENOENT ? r : (*err = none).code;
 	r = key_of(p, &pair, &next, err);
-	crypto_wipe(&pair, sizeof(pair));
 	if (r < 0)
 		return r;
 	if (newest(log, name) && rotation_is_logged(log, &next, name)) {
@@ -182,24 +177,21 @@ static int sign_both(struct realm *log, const struct entry *e, const struct log_
 	char name[ROTATED_NAME];
 	struct checkpoint c = { .origin = old->key.name };
 	struct digest leaf;
-	int r = entry_finish(e, &line, &leaf, err);
+	int r;
 
-	if (r == 0)
-		r = tree_append(&tree, &leaf, NULL, err);
+	if ((r = entry_finish(e, &line, &leaf, err)) < 0 ||
+	    (r = tree_append(&tree, &leaf, NULL, err)) < 0)
+		return r;
 	c.size = tree.size;
 	c.root = tree_frontier_root(&tree);
-	if (r == 0)
-		r = checkpoint_print(&c, &text, err);
-	buf_sv(&b, buf_view(&text));
-	buf_ch(&b, '\n');
-	if (r == 0)
-		r = note_sign(&old->key, &old->sec, buf_view(&text), &b, err);
-	if (r == 0)
-		r = note_sign(&next->key, &next->sec, buf_view(&text), &b, err);
-	if (r == 0)
-		r = buf_check(&b, err);
+	if ((r = checkpoint_print(&c, &text, err)) < 0)
+		return r;
+	buf_fmt(&b, SV_FMT "\n", SV_ARG(buf_view(&text)));
+	if ((r = note_sign(&old->key, &old->sec, buf_view(&text), &b, err)) < 0 ||
+	    (r = note_sign(&next->key, &next->sec, buf_view(&text), &b, err)) < 0)
+		return r;
 	audit_rotated_name(c.size, name);
-	return r == 0 ? realm_put(log->dir, name, buf_view(&b), err) : r;
+	return fd_replace_deep(log->dir, name, buf_view(&b), 0600, err);
 }
 
 static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_index,
@@ -207,18 +199,14 @@ static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_in
 {
 	char dir[LOG_PATH];
 	scoped_log_key old = { 0 }, next = { 0 };
+	scoped_key_pair pair = { 0 };
 	scoped_entry e = { 0 };
-	struct key_pair pair;
-	int r = audit_log_key_current(p, log, &old, err);
+	int r;
 
-	if (r == 0)
-		r = audit_log_path(p->state, "keys", dir, err);
-	if (r == 0)
-		r = keys_next_make(dir, KEY_LOG, &pair, err);
-	if (r == 0)
-		r = key_of(p, &pair, &next, err);
-	crypto_wipe(&pair, sizeof(pair));
-	if (r < 0)
+	if ((r = audit_log_key_current(p, log, &old, err)) < 0 ||
+	    (r = audit_log_path(p->state, "keys", dir, err)) < 0 ||
+	    (r = keys_next_make(dir, KEY_LOG, &pair, err)) < 0 ||
+	    (r = key_of(p, &pair, &next, err)) < 0)
 		return r;
 	/*
 	 * The order of the steps makes a crash at any point recoverable: the checkpoint of both
@@ -227,27 +215,21 @@ static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_in
 	 * entry.
 	 */
 	begin_rotate_entry(&e, &old, &next);
-	r = sign_both(log, &e, &old, &next, err);
-	if (r == 0)
-		r = realm_append(log, &e, true, ret_index, err);
-	if (r == 0)
-		r = pin(p, &next, err);
-	if (r == 0)
-		r = keys_next_take(dir, KEY_LOG, err);
-	return r == 0 ? realm_sign(log, &next.key, &next.sec, true, err) : r;
+	if ((r = sign_both(log, &e, &old, &next, err)) < 0 ||
+	    (r = realm_append(log, &e, true, ret_index, err)) < 0 ||
+	    (r = pin(p, &next, err)) < 0 || (r = keys_next_take(dir, KEY_LOG, err)) < 0)
+		return r;
+	return realm_sign(log, &next.key, &next.sec, true, err);
 }
 
 int audit_log_rotate(const struct log_place *p, uint64_t *ret_index, struct writ_err *err)
 {
 	char path[LOG_PATH];
-	struct realm log;
-	int r = audit_log_path(p->state, "log", path, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r == 0)
-		r = realm_open(&log, path, true, err);
-	if (r < 0)
+	if ((r = audit_log_path(p->state, "log", path, err)) < 0 ||
+	    (r = realm_open(&log, path, true, err)) < 0)
 		return r;
-	r = rotate(p, &log, ret_index, err);
-	realm_close(&log);
-	return r;
+	return rotate(p, &log, ret_index, err);
 }

@@ -1,6 +1,6 @@
 #include "audit/pin.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -20,29 +20,19 @@ void pins_clear(struct pins *p)
 
 int pins_read(const char *path, struct pins *p, struct writ_err *err)
 {
-	struct writ_err first = { 0 };
-	int r = fd_read_file(path, &p->text, &first);
+	struct writ_err why = { 0 };
+	int r = fd_read_optional(path, &p->text, err);
 
-	if (r < 0 && first.sys == ENOENT)
-		return 0;
-	if (r < 0) {
-		*err = first;
+	if (r <= 0)
 		return r;
-	}
-	r = tlog_policy_parse(buf_view(&p->text), &p->policy, &first);
-	return r < 0 ? writ_fail(err, r, 0, "%s: %s", path, first.what) : 0;
-}
-
-static bool same_key(const struct note_key *a, const struct note_key *b)
-{
-	return a->type == b->type && sv_eq(a->name, b->name) &&
-	       memcmp(&a->pub, &b->pub, sizeof(a->pub)) == 0;
+	r = tlog_policy_parse(buf_view(&p->text), &p->policy, &why);
+	return r < 0 ? writ_fail(err, r, 0, "%s: %s", path, why.what) : 0;
 }
 
 bool pins_has_log(const struct pins *p, const struct note_key *log)
 {
 	for (size_t i = 0; i < p->policy.logs_n; i++)
-		if (same_key(&p->policy.log[i].key, log))
+		if (note_key_eq(&p->policy.log[i].key, log))
 			return true;
 	return false;
 }
@@ -50,21 +40,12 @@ bool pins_has_log(const struct pins *p, const struct note_key *log)
 /* Writes the pin file, after checking that its text can be parsed again. */
 static int write_pins(const char *path, const struct buf *b, struct writ_err *err)
 {
-	const size_t slash = sv_rfind(sv_from(path), '/');
-	char dir[4096];
 	struct tlog_policy check;
-	int r = buf_check(b, err);
+	int r;
 
-	if (r == 0)
-		r = tlog_policy_parse(buf_view(b), &check, err);
-	if (r == 0 && (slash == SIZE_MAX || slash == 0 || slash >= sizeof(dir)))
-		r = writ_fail(err, WRIT_E_LIMIT, 0, "not a place for pins");
-	if (r < 0)
+	if ((r = buf_check(b, err)) < 0 || (r = tlog_policy_parse(buf_view(b), &check, err)) < 0)
 		return r;
-	memcpy(dir, path, slash);
-	dir[slash] = 0;
-	r = fd_make_dirs(dir, err);
-	return r == 0 ? fd_replace_file(path, buf_view(b), 0600, err) : r;
+	return fd_replace_deep(AT_FDCWD, path, buf_view(b), 0600, err);
 }
 
 int pins_add_log(const char *path, const struct note_key *log, struct writ_err *err)
@@ -147,7 +128,7 @@ int pins_add_witness(const char *path, const struct note_key *witness, struct sv
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < p.policy.witnesses_n; i++)
-		if (same_key(&p.policy.witness[i].key, witness))
+		if (note_key_eq(&p.policy.witness[i].key, witness))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "this witness is there already");
 	if (!sv_is_graph(url) || url.n == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "not a URL");

@@ -35,23 +35,12 @@ int realm_lock(struct realm *r, const char *path, struct writ_err *err)
 
 int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *err)
 {
-	struct writ_err first = { 0 };
 	int n;
 
 	*r = (struct realm)REALM_INIT;
 	r->writes = writes;
-	n = realm_lock(r, path, &first);
-	/* Create the log directory at its first use. */
-	if (n < 0 && writes && first.sys == ENOENT && r->dir < 0) {
-		n = fd_make_dirs(path, err);
-		if (n == 0)
-			n = realm_lock(r, path, err);
-	} else if (n < 0) {
-		*err = first;
-	}
-	if (n == 0)
-		n = realm_load(r, err);
-	if (n < 0)
+	if ((writes && (n = fd_make_dirs(path, err)) < 0) || (n = realm_lock(r, path, err)) < 0 ||
+	    (n = realm_load(r, err)) < 0)
 		realm_close(r);
 	return n;
 }
@@ -98,13 +87,9 @@ int realm_append(struct realm *r, const struct entry *e, bool sync, uint64_t *re
 		return writ_fail(err, WRIT_E_BUG, 0, "the log is not open for appending");
 	n = entry_finish(e, &line, &leaf, err);
 	buf_ch(&line, '\n');
-	if (n == 0)
-		n = buf_check(&line, err);
-	if (n == 0)
-		n = append_line(r, buf_view(&line), sync, err);
-	if (n == 0)
-		n = tree_append(&r->tree, &leaf, NULL, err);
-	if (n < 0)
+	if (n < 0 || (n = buf_check(&line, err)) < 0 ||
+	    (n = append_line(r, buf_view(&line), sync, err)) < 0 ||
+	    (n = tree_append(&r->tree, &leaf, NULL, err)) < 0)
 		return n;
 	r->nodes.leaf[r->nodes.n++] = leaf;
 	if (ret_index)
@@ -171,12 +156,8 @@ static int put_latest(struct realm *r, struct sv note, struct writ_err *err)
 	struct sv boot = SV("");
 	int n = realm_boot_id(r, &boot, err);
 
-	buf_sv(&b, boot);
-	buf_ch(&b, '\n');
-	buf_sv(&b, note);
-	if (n == 0)
-		n = buf_check(&b, err);
-	return n == 0 ? exchange_latest(r, buf_view(&b), err) : n;
+	buf_fmt(&b, SV_FMT "\n" SV_FMT, SV_ARG(boot), SV_ARG(note));
+	return n < 0 || (n = buf_check(&b, err)) < 0 ? n : exchange_latest(r, buf_view(&b), err);
 }
 
 /*
@@ -218,7 +199,7 @@ int realm_sign(struct realm *r, const struct note_key *key, const struct sign_se
 	if (n == 0 && sync && fdatasync(r->wal) < 0)
 		n = writ_fail(err, WRIT_E_SYS, errno, "sync the log");
 	if (n == 0)
-		n = sync ? realm_put(r->dir, "checkpoint", buf_view(&b), err)
+		n = sync ? fd_replace_deep(r->dir, "checkpoint", buf_view(&b), 0600, err)
 			 : put_latest(r, buf_view(&b), err);
 	if (n < 0)
 		return n;

@@ -119,6 +119,8 @@ struct realm {
 		.dir = -1, .lock = -1, .wal = -1                                                   \
 	}
 
+#define scoped_realm __attribute__((cleanup(realm_close))) struct realm
+
 /*
  * Opens the log at @path and holds the log's lock until realm_close(). With @writes the caller can
  * append to the log: a missing log is created, and traces of a crash are repaired.
@@ -160,12 +162,6 @@ must_check int realm_checkpoint(const struct realm *r, struct buf *b, struct wri
  */
 must_check int realm_read(const struct realm *r, const char *name, struct buf *b,
 			  struct writ_err *err);
-/*
- * Replaces the contents of the file @name in the log directory @dir by @bytes, and creates missing
- * parent directories.
- */
-must_check int realm_put(int dir, const char *name, struct sv bytes, struct writ_err *err);
-
 /* Appends the entry with index @index to @b, exactly the bytes that were hashed. */
 must_check int realm_entry(struct realm *r, uint64_t index, struct buf *b, struct writ_err *err);
 

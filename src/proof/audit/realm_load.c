@@ -22,44 +22,25 @@ static int damaged(struct writ_err *err, const char *what)
 
 static bool parse_name(const char *name, uint64_t *ret)
 {
-	uint64_t v = 0;
-
-	if (strlen(name) != 16)
-		return false;
-	for (size_t i = 0; i < 16; i++) {
-		const int digit = sv_hex_lower(name[i]);
-
-		if (digit < 0)
-			return false;
-		v = v << 4 | (uint64_t)digit;
-	}
-	*ret = v;
-	return v % TILE_WIDTH == 0 && v < TREE_SIZE_MAX;
+	return sv_hex_to_u64(sv_from(name), 16, ret) && *ret % TILE_WIDTH == 0 &&
+	       *ret < TREE_SIZE_MAX;
 }
 
 int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *err)
 {
-	const int fd = openat(r->dir, "wal", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scoped_list *d = fd_open_list(r->dir, "wal");
 	const struct dirent *e;
 	struct realm_found f = { 0 };
 	uint64_t v;
 
-	if (fd < 0 && errno == ENOENT && r->writes && mkdirat(r->dir, "wal", 0700) == 0) {
-		*ret = f;
-		return 0;
-	}
-
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
+	if (!d && !(errno == ENOENT && r->writes && mkdirat(r->dir, "wal", 0700) == 0))
 		return writ_fail(err, WRIT_E_SYS, errno, "wal");
-	while ((e = readdir(d)))
+	while (d && (e = readdir(d)))
 		if (parse_name(e->d_name, &v)) {
 			f.low = f.n == 0 || v < f.low ? v : f.low;
 			f.high = f.n == 0 || v > f.high ? v : f.high;
 			f.n++;
 		}
-	closedir(d);
 	*ret = f;
 	return 0;
 }
@@ -68,13 +49,9 @@ int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *
  * root; verify.h checks the key. */
 static int parse_mark(struct sv bytes, struct realm_mark *ret, struct writ_err *err)
 {
-	struct note note;
 	struct checkpoint c;
-	int n = note_parse(bytes, &note, err);
 
-	if (n == 0)
-		n = checkpoint_parse(note.text, &c, err);
-	if (n < 0)
+	if (checkpoint_read(bytes, NULL, &c, err) < 0)
 		return damaged(err, "a checkpoint of it cannot be read");
 	*ret = (struct realm_mark){ .size = c.size, .root = c.root };
 	return 0;
@@ -104,16 +81,18 @@ static int load_marks(struct realm *r, struct writ_err *err)
 	return n;
 }
 
-static int compare_one(const struct realm *r, const struct realm_mark *m, struct writ_err *err)
+static int compare_root(const struct realm_mark *m, struct digest root, struct writ_err *err)
 {
-	struct digest root;
-
-	if (m->size == 0 || r->tree.size != m->size)
-		return 0;
-	root = tree_frontier_root(&r->tree);
 	return digest_eq(&root, &m->root)
 		       ? 0
 		       : damaged(err, "its entries are not those that were signed");
+}
+
+static int compare_one(const struct realm *r, const struct realm_mark *m, struct writ_err *err)
+{
+	return m->size == 0 || r->tree.size != m->size
+		       ? 0
+		       : compare_root(m, tree_frontier_root(&r->tree), err);
 }
 
 /*
@@ -275,22 +254,16 @@ static int compare_old(struct realm *r, const struct realm_mark *m, struct writ_
 	if (m->size == 0 || m->size >= r->nodes.base)
 		return 0;
 	n = tree_root(&r->nodes.nodes, m->size, &root, err);
-	if (n < 0)
-		return n;
-	return digest_eq(&root, &m->root)
-		       ? 0
-		       : damaged(err, "its entries are not those that were signed");
+	return n < 0 ? n : compare_root(m, root, err);
 }
 
 int realm_load(struct realm *r, struct writ_err *err)
 {
 	struct realm_found f = { 0 };
 	uint64_t base;
-	int n = realm_list(r, &f, err);
+	int n;
 
-	if (n == 0)
-		n = load_marks(r, err);
-	if (n < 0)
+	if ((n = realm_list(r, &f, err)) < 0 || (n = load_marks(r, err)) < 0)
 		return n;
 	if (f.n > 2 || (f.n == 2 && f.high - f.low != TILE_WIDTH))
 		return damaged(err, "there are files in wal/ that do not belong together");
@@ -304,12 +277,10 @@ int realm_load(struct realm *r, struct writ_err *err)
 	n = tree_frontier_load(&r->nodes.tiles.nodes, base, &r->tree, err);
 	if (n < 0)
 		return damaged(err, "a tile is missing or has another length");
-	n = realm_wal_open(r, err);
-	if (n == 0 && f.n == 2 && r->writes)
-		n = realm_wal_drop(r, f.low, err);
-	if (n == 0)
-		n = compare_old(r, &r->checkpoint, err);
-	if (n == 0)
-		n = compare_old(r, &r->latest, err);
-	return n == 0 ? load_wal(r, err) : n;
+	if ((n = realm_wal_open(r, err)) < 0 ||
+	    (f.n == 2 && r->writes && (n = realm_wal_drop(r, f.low, err)) < 0) ||
+	    (n = compare_old(r, &r->checkpoint, err)) < 0 ||
+	    (n = compare_old(r, &r->latest, err)) < 0)
+		return n;
+	return load_wal(r, err);
 }

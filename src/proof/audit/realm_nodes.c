@@ -54,12 +54,11 @@ static int get(struct tree_nodes *from, unsigned level, uint64_t index, struct d
 		*ret = n->leaf[index - n->base];
 		return 0;
 	}
-	r = get(from, level - 1, 2 * index, &left, err);
-	if (r == 0)
-		r = get(from, level - 1, 2 * index + 1, &right, err);
-	if (r == 0)
-		*ret = tree_node(&left, &right);
-	return r;
+	if ((r = get(from, level - 1, 2 * index, &left, err)) < 0 ||
+	    (r = get(from, level - 1, 2 * index + 1, &right, err)) < 0)
+		return r;
+	*ret = tree_node(&left, &right);
+	return 0;
 }
 
 void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base)

@@ -34,13 +34,6 @@ int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err)
 	return unlinkat(r->dir, name, 0) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : 0;
 }
 
-int realm_put(int dir, const char *name, struct sv bytes, struct writ_err *err)
-{
-	const int r = fd_make_above(dir, name, err);
-
-	return r < 0 ? r : fd_replace_at(dir, name, bytes, 0600, err);
-}
-
 /* Appends the entries of the newest file of wal/, which is full, to @b as a bundle. */
 static int bundle(const struct realm *r, struct buf *b, struct writ_err *err)
 {
@@ -65,7 +58,7 @@ static int write_tile(struct realm *r, const struct tile *t, struct writ_err *er
 		n = buf_check(&name, err);
 	if (n == 0 && t->entries)
 		n = tlog_bundle_check(buf_view(&b), t, err);
-	return n == 0 ? realm_put(r->dir, name.p, buf_view(&b), err) : n;
+	return n == 0 ? fd_replace_deep(r->dir, name.p, buf_view(&b), 0600, err) : n;
 }
 
 /* Removes the partial tile that tile @t, which is one node wider, has replaced. */

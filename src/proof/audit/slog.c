@@ -102,11 +102,7 @@ int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 	buf_ch(&l->line, '\n');
 	if (l->publish)
 		buf_ch(&l->open, '\n');
-	if (r == 0)
-		r = buf_check(&l->line, err);
-	if (r == 0)
-		r = buf_check(&l->open, err);
-	if (r < 0) {
+	if (r < 0 || (r = buf_check(&l->line, err)) < 0 || (r = buf_check(&l->open, err)) < 0) {
 		/* Drop the entry, which is too large. */
 		l->line.n = before;
 		l->open.n = open_before;

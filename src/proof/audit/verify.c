@@ -13,62 +13,50 @@
 
 const char *verify_state_name(enum verify_state s)
 {
-	switch (s) {
-	case VERIFY_UNCHECKED:
-		return "unchecked";
-	case VERIFY_SEALED:
-		return "sealed";
-	case VERIFY_UNSIGNED:
-		return "unsigned";
-	case VERIFY_OPEN:
-		return "open";
-	case VERIFY_CUT:
-		return "cut";
-	case VERIFY_GONE:
-		return "gone";
-	case VERIFY_UNKNOWN:
-		return "unknown";
-	case VERIFY_BROKEN:
-		return "broken";
-	}
-	return "unchecked";
+	static const char *const names[] = { [VERIFY_UNCHECKED] = "unchecked",
+					     [VERIFY_SEALED] = "sealed",
+					     [VERIFY_UNSIGNED] = "unsigned",
+					     [VERIFY_OPEN] = "open",
+					     [VERIFY_CUT] = "cut",
+					     [VERIFY_GONE] = "gone",
+					     [VERIFY_UNKNOWN] = "unknown",
+					     [VERIFY_BROKEN] = "broken" };
+
+	return names[s];
 }
 
-printf_like(2, 0) static const char *text_of(struct arena *a, const char *fmt, va_list ap)
+/* Fills the finding @f, which is NULL if the report has too many. */
+printf_like(4, 0) static void put_finding(struct verify_report *v, struct verify_finding *f,
+					  const char *place, const char *fmt, va_list ap)
 {
 	scoped_buf b = BUF_INIT(1024);
 
+	if (!f)
+		return;
 	buf_vfmt(&b, fmt, ap);
-	return arena_str(a, buf_view(&b));
+	f->what = arena_str(v->a, buf_view(&b));
+	f->place = arena_str(v->a, sv_from(place));
 }
 
 void verify_failed(struct verify_report *v, const char *place, const char *fmt, ...)
 {
-	struct verify_finding *f =
-		v->failures.n < VERIFY_FINDINGS ? vec_push(v->a, &v->failures) : NULL;
+	const bool room = v->failures.n < VERIFY_FINDINGS;
 	va_list ap;
 
 	v->failures_n++;
-	if (!f)
-		return;
 	va_start(ap, fmt);
-	f->what = text_of(v->a, fmt, ap);
+	put_finding(v, room ? vec_push(v->a, &v->failures) : NULL, place, fmt, ap);
 	va_end(ap);
-	f->place = arena_str(v->a, sv_from(place));
 }
 
 void verify_remark(struct verify_report *v, const char *place, const char *fmt, ...)
 {
-	struct verify_finding *f =
-		v->remarks.n < VERIFY_FINDINGS ? vec_push(v->a, &v->remarks) : NULL;
+	const bool room = v->remarks.n < VERIFY_FINDINGS;
 	va_list ap;
 
-	if (!f)
-		return;
 	va_start(ap, fmt);
-	f->what = text_of(v->a, fmt, ap);
+	put_finding(v, room ? vec_push(v->a, &v->remarks) : NULL, place, fmt, ap);
 	va_end(ap);
-	f->place = arena_str(v->a, sv_from(place));
 }
 
 static int lock(struct verify *s, struct writ_err *err)
@@ -88,31 +76,14 @@ static int lock(struct verify *s, struct writ_err *err)
 	return 0;
 }
 
-static void unlock(struct verify *s)
+static int check_log(struct verify *s, struct writ_err *err)
 {
-	fd_scope_close(&s->log.lock);
-	fd_scope_close(&s->log.dir);
-	s->log.lock = s->log.dir = -1;
-}
+	int r;
 
-static int check_all(struct verify *s, struct writ_err *err)
-{
-	int r = lock(s, err);
-
-	if (r == 0)
-		r = verify_load_marks(s, err);
-	if (r == 0)
-		r = verify_tree(s, err);
-	if (r == 0)
-		r = verify_keys(s, err);
-	if (r == 0)
-		r = verify_find_running(s, err);
-	/*
-	 * Release the lock of the realm's log before reading the session files, which takes long.
-	 * Sessions may start and end after the release.
-	 */
-	unlock(s);
-	return r == 0 ? verify_sessions(s, err) : r;
+	if ((r = lock(s, err)) < 0 || (r = verify_load_marks(s, err)) < 0 ||
+	    (r = verify_tree(s, err)) < 0 || (r = verify_keys(s, err)) < 0)
+		return r;
+	return verify_find_running(s, err);
 }
 
 int realm_verify(const struct verify_options *opt, struct arena *a, struct verify_report *ret,
@@ -122,9 +93,15 @@ int realm_verify(const struct verify_options *opt, struct arena *a, struct verif
 	int r;
 
 	*ret = (struct verify_report){ .a = a };
-	r = check_all(&s, err);
-	for (size_t i = 0; i < s.marks.n; i++)
-		buf_clear(&s.marks.v[i].bytes);
+	r = check_log(&s, err);
+	/*
+	 * Release the lock of the realm's log before reading the session files, which takes long.
+	 * Sessions may start and end after the release.
+	 */
+	fd_scope_close(&s.log.lock);
+	fd_scope_close(&s.log.dir);
+	if (r == 0)
+		verify_sessions(&s);
 	ret->size = s.tree.size;
 	ret->root = tree_frontier_root(&s.tree);
 	return r;

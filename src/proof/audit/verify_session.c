@@ -175,27 +175,19 @@ static bool is_held(int fd)
 /* Adds the files of sessions that the realm's log does not contain. */
 static int add_unlogged_files(struct verify *s, int dir, struct writ_err *err)
 {
-	const int copy = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	scoped_list *d = dir < 0 ? NULL : fd_open_list(dir, ".");
 	const struct dirent *e;
-	int r = 0;
 
-	while (r == 0 && d && (e = readdir(d))) {
+	while (d && (e = readdir(d))) {
 		struct sv id = sv_from(e->d_name);
-		struct verify_session *at;
 
 		if (!sv_ends(id, SV(".jsonl")))
 			continue;
 		id.n -= 6;
-		if (!is_id(id) || verify_find(s->v, id))
-			continue;
-		at = find_or_add(s->v, id);
-		if (!at)
-			r = writ_nomem(err);
+		if (is_id(id) && !find_or_add(s->v, id))
+			return writ_nomem(err);
 	}
-	if (d)
-		closedir(d);
-	return r;
+	return 0;
 }
 
 int verify_find_running(struct verify *s, struct writ_err *err)
@@ -319,12 +311,11 @@ static void check_file(struct verify *s, struct verify_session *at, int fd, cons
 						  : VERIFY_SEALED;
 }
 
-int verify_sessions(struct verify *s, struct writ_err *err)
+void verify_sessions(struct verify *s)
 {
 	scoped_fd dir = open_dir(s);
 	char name[FILE_NAME], place[FILE_NAME + 16];
 
-	(void)err;
 	for (size_t i = 0; i < s->v->sessions.n; i++) {
 		struct verify_session *at = &s->v->sessions.v[i];
 		scoped_fd fd = -1;
@@ -340,5 +331,4 @@ int verify_sessions(struct verify *s, struct writ_err *err)
 		else
 			verify_failed(s->v, place, "cannot be read: %s", strerror(errno));
 	}
-	return 0;
 }

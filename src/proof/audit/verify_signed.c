@@ -13,28 +13,25 @@
  */
 static int load(struct verify *s, const char *file, struct writ_err *err)
 {
-	struct verify_mark m = { .file = file, .bytes = BUF_INIT(NOTE_MAX) }, *kept;
-	scoped_buf boot = BUF_INIT(64);
+	struct verify_mark m = { .file = file }, *kept;
+	scoped_buf boot = BUF_INIT(64), bytes = BUF_INIT(NOTE_MAX);
 	struct writ_err no = { 0 };
 	struct checkpoint c;
 	struct sv rest;
-	int r = realm_read(&s->log, file, &m.bytes, &no);
+	int r = realm_read(&s->log, file, &bytes, &no);
 
-	if (r == 0 && m.bytes.n == 0)
+	if (r == 0 && bytes.n == 0)
 		return 0;
-	rest = buf_view(&m.bytes);
+	rest = buf_view(&bytes);
 	if (r == 0 && strcmp(file, "latest") == 0) {
 		const struct sv when = sv_cut(&rest, '\n');
 
 		m.lost = realm_read_boot_id(&boot, &no) < 0 || !sv_eq(when, buf_view(&boot));
 	}
-	if (r == 0)
-		r = note_parse(rest, &m.note, &no);
-	if (r == 0)
-		r = checkpoint_parse(m.note.text, &c, &no);
-	if (r < 0) {
+	if (!arena_sv(s->v->a, rest, &rest))
+		return writ_nomem(err);
+	if (r < 0 || checkpoint_read(rest, &m.note, &c, &no) < 0) {
 		verify_failed(s->v, file, "cannot be read: %s", no.what);
-		buf_clear(&m.bytes);
 		return 0;
 	}
 	if (!sv_eq(c.origin, s->opt->origin))
@@ -42,10 +39,8 @@ static int load(struct verify *s, const char *file, struct writ_err *err)
 	m.size = c.size;
 	m.root = c.root;
 	kept = vec_push(s->v->a, &s->marks);
-	if (!kept) {
-		buf_clear(&m.bytes);
+	if (!kept)
 		return writ_nomem(err);
-	}
 	*kept = m;
 	return 0;
 }
@@ -101,17 +96,6 @@ static bool is_signed_by(const struct verify_mark *m, const struct note_key *key
 	struct writ_err no = { 0 };
 
 	return note_verify(&m->note, key, 1, &who, &no) == 0;
-}
-
-static bool is_pinned(const struct verify *s, const struct note_key *key)
-{
-	for (size_t i = 0; i < s->opt->pins->logs_n; i++) {
-		const struct note_key *k = &s->opt->pins->log[i].key;
-
-		if (sv_eq(k->name, key->name) && memcmp(&k->pub, &key->pub, sizeof(k->pub)) == 0)
-			return true;
-	}
-	return false;
 }
 
 static const struct verify_mark *rotation_mark(const struct verify *s, uint64_t size)
@@ -195,8 +179,8 @@ static void check_pins(struct verify *s, const struct note_key *keys, size_t n)
 				      "older copy, or another log",
 				      k->id);
 	}
-	for (size_t i = 0; i < n; i++)
-		s->v->pinned |= is_pinned(s, &keys[i]);
+	for (size_t i = 0; i < n * s->opt->pins->logs_n; i++)
+		s->v->pinned |= note_key_eq(&keys[i % n], &s->opt->pins->log[i / n].key);
 }
 
 /* Returns the key that must have signed a checkpoint of @size entries. */

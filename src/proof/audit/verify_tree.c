@@ -61,6 +61,21 @@ static void compare_leaves(struct verify *s, uint64_t index, const char *bundle,
 				      (unsigned long long)index * TILE_WIDTH + i, name.p);
 }
 
+/* Adds the root of a full tile of nodes, which become invalid, to @level. */
+static int add_node(struct verify *s, unsigned level, struct digest node[static TILE_WIDTH],
+		    struct writ_err *err)
+{
+	struct digest *up = vec_push(s->v->a, &s->level[level]);
+
+	if (!up)
+		return writ_nomem(err);
+	for (size_t n = TILE_WIDTH / 2; n > 0; n /= 2)
+		for (size_t i = 0; i < n; i++)
+			node[i] = tree_node(&node[2 * i], &node[2 * i + 1]);
+	*up = node[0];
+	return 0;
+}
+
 /*
  * Checks a bundle of entries. Returns 1 if the bundle is missing or malformed, so that the entries
  * after the bundle cannot be hashed into the tree.
@@ -69,7 +84,7 @@ static int check_bundle(struct verify *s, uint64_t index, struct writ_err *err)
 {
 	const struct tile t = { .entries = true, .width = TILE_WIDTH, .index = index };
 	scoped_buf b = BUF_INIT(BUNDLE_BYTES_MAX), name = BUF_INIT(TILE_NAME_MAX);
-	struct digest leaf[TILE_WIDTH], *node;
+	struct digest leaf[TILE_WIDTH];
 	struct writ_err no = { 0 };
 	struct sv rest, entry;
 	int r = 0;
@@ -89,14 +104,7 @@ static int check_bundle(struct verify *s, uint64_t index, struct writ_err *err)
 	if (r < 0)
 		return r;
 	compare_leaves(s, index, name.p, leaf);
-	for (size_t n = TILE_WIDTH / 2; n > 0; n /= 2)
-		for (size_t i = 0; i < n; i++)
-			leaf[i] = tree_node(&leaf[2 * i], &leaf[2 * i + 1]);
-	node = vec_push(s->v->a, &s->level[0]);
-	if (!node)
-		return writ_nomem(err);
-	*node = leaf[0];
-	return 0;
+	return add_node(s, 0, leaf, err);
 }
 
 /* Checks a tile above level 0 and, if the tile is full, computes the node above it. */
@@ -104,7 +112,7 @@ static int check_upper_tile(struct verify *s, const struct tile *t, struct writ_
 {
 	const struct digest *have = s->level[t->level - 1].v + t->index * TILE_WIDTH;
 	scoped_buf b = BUF_INIT(TILE_BYTES_MAX), name = BUF_INIT(TILE_NAME_MAX);
-	struct digest node[TILE_WIDTH], *up;
+	struct digest node[TILE_WIDTH];
 
 	if (read_one(s, t, &name, &b) &&
 	    (b.n != (size_t)t->width * 32 || memcmp(b.p, have, b.n) != 0))
@@ -112,14 +120,7 @@ static int check_upper_tile(struct verify *s, const struct tile *t, struct writ_
 	if (t->width != TILE_WIDTH || t->level == TILE_LEVELS)
 		return 0;
 	memcpy(node, have, sizeof(node));
-	for (size_t n = TILE_WIDTH / 2; n > 0; n /= 2)
-		for (size_t i = 0; i < n; i++)
-			node[i] = tree_node(&node[2 * i], &node[2 * i + 1]);
-	up = vec_push(s->v->a, &s->level[t->level]);
-	if (!up)
-		return writ_nomem(err);
-	*up = node[0];
-	return 0;
+	return add_node(s, t->level, node, err);
 }
 
 static int check_wal(struct verify *s, uint64_t base, struct writ_err *err)

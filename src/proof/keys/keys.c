@@ -21,6 +21,21 @@ const char *keys_role_name(enum key_role role)
 	return role > KEY_NONE && role < KEY_ROLES ? names[role] : "none";
 }
 
+void keys_wipe(struct key_pair *k)
+{
+	crypto_wipe(k, sizeof(*k));
+}
+
+/* A buffer for the text of a private key, which is wiped at the end of its scope. */
+#define scoped_secret __attribute__((cleanup(wipe_secret))) struct buf
+
+static void wipe_secret(struct buf *b)
+{
+	if (b->n)
+		crypto_wipe(b->p, b->n);
+	buf_clear(b);
+}
+
 /*
  * SECURITY: refuse a key file that other users can read or write, or that belongs to another user.
  * Signatures of such a key would prove nothing.
@@ -38,60 +53,53 @@ static int check_file(int fd, const char *name, struct writ_err *err)
 	return 0;
 }
 
-static int read_key(int dir, const char *name, uint8_t ret[static 32], struct writ_err *err)
+static int read_key(int dir, const char *name, struct key_pair *ret, struct writ_err *err)
 {
 	scoped_fd fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct buf b = BUF_INIT(PEM_MAX);
+	scoped_secret b = BUF_INIT(PEM_MAX);
+	uint8_t seed[32];
 	int r;
 
 	if (fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
-	r = check_file(fd, name, err);
-	if (r == 0)
-		r = fd_read_all(fd, &b, err);
-	if (r == 0)
-		r = keys_parse_secret(buf_view(&b), ret, err);
-	if (b.n)
-		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
-	return r;
+	if ((r = check_file(fd, name, err)) < 0 || (r = fd_read_all(fd, &b, err)) < 0 ||
+	    (r = keys_parse_secret(buf_view(&b), seed, err)) < 0)
+		return r;
+	sign_keypair(seed, &ret->pub, &ret->sec);
+	crypto_wipe(seed, sizeof(seed));
+	return 0;
 }
 
-static int write_key(int dir, const char *fresh, const uint8_t seed[static 32],
-		     struct writ_err *err)
+int keys_write(int dir, const char *name, const uint8_t seed[static 32], struct writ_err *err)
 {
 	scoped_fd fd =
-		openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct buf b = BUF_INIT(PEM_MAX);
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	scoped_secret b = BUF_INIT(PEM_MAX);
 	int r;
 
 	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", fresh);
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", name);
 	keys_print_secret(seed, &b);
-	r = buf_check(&b, err);
-	if (r == 0)
-		r = fd_write_all(fd, buf_view(&b), err);
-	if (r == 0 && fsync(fd) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", fresh);
-	if (b.n)
-		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
-	return r;
+	if ((r = buf_check(&b, err)) < 0 || (r = fd_write_all(fd, buf_view(&b), err)) < 0)
+		return r;
+	return fsync(fd) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", name) : 0;
 }
 
 /*
  * Makes a key file. Two processes may make the same key at once: link() fails for the second
  * process, and both then read the file that the first process linked.
  */
-static int make_key(int dir, const char *name, uint8_t ret[static 32], struct writ_err *err)
+static int make_key(int dir, const char *name, struct key_pair *ret, struct writ_err *err)
 {
 	char fresh[64];
-	int r = crypto_random(ret, 32, err);
+	uint8_t seed[32];
+	int r = crypto_random(seed, sizeof(seed), err);
 
 	(void)snprintf(fresh, sizeof(fresh), "%s.new.%ld", name, (long)getpid());
 	(void)unlinkat(dir, fresh, 0);
 	if (r == 0)
-		r = write_key(dir, fresh, ret, err);
+		r = keys_write(dir, fresh, seed, err);
+	crypto_wipe(seed, sizeof(seed));
 	if (r == 0 && linkat(dir, fresh, dir, name, 0) < 0 && errno != EEXIST)
 		r = writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
 	(void)unlinkat(dir, fresh, 0);
@@ -107,19 +115,12 @@ static void name_of(enum key_role role, const char *kind, char ret[static NAME_M
 
 static int open_dir(const char *dir, bool make, int *ret, struct writ_err *err)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int r = make ? fd_make_dirs(dir, err) : 0;
 
-	if (fd < 0 && errno == ENOENT && make) {
-		const int r = fd_make_dirs(dir, err);
-
-		if (r < 0)
-			return r;
-		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
-	*ret = fd;
-	return 0;
+	if (r < 0)
+		return r;
+	*ret = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", dir) : 0;
 }
 
 static int load(const char *dir, const char *name, bool make, struct key_pair *ret,
@@ -127,19 +128,15 @@ static int load(const char *dir, const char *name, bool make, struct key_pair *r
 {
 	struct writ_err none = { 0 };
 	scoped_fd fd = -1;
-	uint8_t seed[32];
 	int r = open_dir(dir, make, &fd, err);
 
 	if (r < 0)
 		return r;
-	r = read_key(fd, name, seed, &none);
+	r = read_key(fd, name, ret, &none);
 	if (r < 0 && none.sys == ENOENT && make)
-		r = make_key(fd, name, seed, err);
-	else if (r < 0)
+		return make_key(fd, name, ret, err);
+	if (r < 0)
 		*err = none;
-	if (r == 0)
-		sign_keypair(seed, &ret->pub, &ret->sec);
-	crypto_wipe(seed, sizeof(seed));
 	return r;
 }
 
@@ -154,13 +151,7 @@ int keys_load(const char *dir, enum key_role role, bool make, struct key_pair *r
 
 int keys_load_file(const char *path, struct key_pair *ret, struct writ_err *err)
 {
-	uint8_t seed[32];
-	const int r = read_key(AT_FDCWD, path, seed, err);
-
-	if (r == 0)
-		sign_keypair(seed, &ret->pub, &ret->sec);
-	crypto_wipe(seed, sizeof(seed));
-	return r;
+	return read_key(AT_FDCWD, path, ret, err);
 }
 
 bool keys_have(const char *dir, enum key_role role)
@@ -212,23 +203,22 @@ static int keep_old(int dir, enum key_role role, const struct sign_public *pub,
 int keys_next_take(const char *dir, enum key_role role, struct writ_err *err)
 {
 	char name[NAME_MAX_BYTES], next[NAME_MAX_BYTES];
-	struct key_pair old;
+	scoped_key_pair old = { 0 };
 	scoped_fd fd = -1;
-	int r = keys_load(dir, role, false, &old, err);
+	int r;
 
 	name_of(role, "", name);
 	name_of(role, ".next", next);
-	if (r == 0)
-		r = open_dir(dir, false, &fd, err);
 	/* Store the old public key before the rename: after a crash in between the key is listed
 	 * once too often, which is harmless, whereas a missing key would make old signatures
 	 * unverifiable. */
-	if (r == 0)
-		r = keep_old(fd, role, &old.pub, err);
-	if (r == 0 && (renameat(fd, next, fd, name) < 0 || fsync(fd) < 0))
-		r = writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
-	crypto_wipe(&old, sizeof(old));
-	return r;
+	if ((r = keys_load(dir, role, false, &old, err)) < 0 ||
+	    (r = open_dir(dir, false, &fd, err)) < 0 ||
+	    (r = keep_old(fd, role, &old.pub, err)) < 0)
+		return r;
+	if (renameat(fd, next, fd, name) < 0 || fsync(fd) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
+	return 0;
 }
 
 void keys_next_drop(const char *dir, enum key_role role)

@@ -23,7 +23,7 @@
  *   - Two processes that make the same key at once end up with the same key.
  *
  * Common mistakes
- *   - Forgetting crypto_wipe() on a struct key_pair.
+ *   - Forgetting to wipe a struct key_pair: declare it scoped_key_pair.
  *   - Claiming more than self-attestation. Any process of the user can read these keys; writ-signer
  *     (signer/) keeps keys that the user cannot read.
  *
@@ -46,8 +46,12 @@ enum key_role {
 
 struct key_pair {
 	struct sign_public pub;
-	struct sign_secret sec; /* private key; the caller must crypto_wipe() it */
+	struct sign_secret sec; /* private key; wiped by scoped_key_pair or by the caller */
 };
+
+#define scoped_key_pair __attribute__((cleanup(keys_wipe))) struct key_pair
+
+void keys_wipe(struct key_pair *k);
 
 const char *keys_role_name(enum key_role role);
 
@@ -57,6 +61,9 @@ must_check int keys_load(const char *dir, enum key_role role, bool make, struct 
 
 /* Loads a key from a PEM file at any path. Only the caller's user may have access to the file. */
 must_check int keys_load_file(const char *path, struct key_pair *ret, struct writ_err *err);
+/* Writes the key of @seed to the new file @name in @dir. */
+must_check int keys_write(int dir, const char *name, const uint8_t seed[static 32],
+			  struct writ_err *err);
 bool keys_have(const char *dir, enum key_role role);
 
 /*

@@ -139,23 +139,19 @@ int signer_sign(const char *keys, struct sv bytes, struct attest_key *ret_key, s
 {
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
 	scoped_fd program = -1, dir = -1, fd = -1;
-	int r = signer_open_plain(&program, err);
+	int r;
 
-	if (r == 0)
-		r = fd_make_dirs(keys, err);
-	if (r == 0) {
-		dir = open(keys, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dir < 0 ? writ_fail(err, WRIT_E_SYS, errno, "%s", keys) : 0;
-	}
-	if (r == 0)
-		r = start(program, "sign", dir, &fd, err);
-	if (r == 0)
-		r = request(fd, SIGNER_SIGN, bytes, &b, err);
-	if (r == 0)
-		r = attest_key_init(ret_key, sv_sub(buf_view(&b), 0, ATTEST_SPKI), err);
-	if (r == 0)
-		buf_sv(sig, sv_skip(buf_view(&b), ATTEST_SPKI));
-	return r == 0 ? buf_check(sig, err) : r;
+	if ((r = signer_open_plain(&program, err)) < 0 || (r = fd_make_dirs(keys, err)) < 0)
+		return r;
+	dir = open(keys, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", keys);
+	if ((r = start(program, "sign", dir, &fd, err)) < 0 ||
+	    (r = request(fd, SIGNER_SIGN, bytes, &b, err)) < 0 ||
+	    (r = attest_key_init(ret_key, sv_sub(buf_view(&b), 0, ATTEST_SPKI), err)) < 0)
+		return r;
+	buf_sv(sig, sv_skip(buf_view(&b), ATTEST_SPKI));
+	return buf_check(sig, err);
 }
 
 int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
@@ -163,22 +159,29 @@ int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 {
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), answer = BUF_INIT(SIGNER_MESSAGE_MAX);
 	scoped_fd program = -1, fd = -1;
-	int r = sig.n > ATTEST_SIG_MAX
-			? writ_fail(err, WRIT_E_DENIED, 0, "the signature is too long")
-			: signer_open_plain(&program, err);
+	int r;
 
-	if (r == 0)
-		r = start(program, "verify", -1, &fd, err);
+	if (sig.n > ATTEST_SIG_MAX)
+		return writ_fail(err, WRIT_E_DENIED, 0, "the signature is too long");
 	buf_add(&b, key->der, ATTEST_SPKI);
 	buf_ch(&b, (char)sig.n);
 	buf_sv(&b, sig);
 	buf_sv(&b, bytes);
-	if (r == 0)
-		r = buf_check(&b, err);
-	return r == 0 ? request(fd, SIGNER_VERIFY, buf_view(&b), &answer, err) : r;
+	if ((r = signer_open_plain(&program, err)) < 0 ||
+	    (r = start(program, "verify", -1, &fd, err)) < 0 || (r = buf_check(&b, err)) < 0)
+		return r;
+	return request(fd, SIGNER_VERIFY, buf_view(&b), &answer, err);
 }
 
 /* --- the installed writ-signer --- */
+
+int signer_encode(const struct attest_member *v, size_t n, const void *from, struct buf *b,
+		  struct writ_err *err)
+{
+	scoped_json *o = attest_object(v, n, from);
+
+	return o ? cj_encode(o, b, err) : writ_nomem(err);
+}
 
 int signer_start(const struct signer_install *in, const char *mode, int given, int *ret,
 		 struct writ_err *err)
@@ -192,34 +195,24 @@ int signer_start(const struct signer_install *in, const char *mode, int given, i
 	return r == 0 ? start(program, mode, given, ret, err) : r;
 }
 
-static int request_json(int fd, enum signer_letter letter, const json_t *o, struct buf *b,
-			struct writ_err *err)
+static int request_members(int fd, enum signer_letter letter, const struct attest_member *v,
+			   size_t n, const void *from, struct writ_err *err)
 {
-	scoped_buf text = BUF_INIT(SIGNER_MESSAGE_MAX);
-	const int r = cj_encode(o, &text, err);
+	scoped_buf text = BUF_INIT(SIGNER_MESSAGE_MAX), b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	const int r = signer_encode(v, n, from, &text, err);
 
-	return r == 0 ? request(fd, letter, buf_view(&text), b, err) : r;
+	return r == 0 ? request(fd, letter, buf_view(&text), &b, err) : r;
 }
 
 int signer_begin(const struct signer_install *in, const struct signer_about *about, int *ret_fd,
 		 struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	scoped_json *o = json_pack("{s:b,s:s%,s:s%,s:s%,s:s%,s:s%}", "durable", about->durable,
-				   "realm", about->realm.p, about->realm.n, "session",
-				   about->session.p, about->session.n, "tier", about->tier.p,
-				   about->tier.n, "adapter", about->adapter.p, about->adapter.n,
-				   "version", about->version.p, about->version.n);
 	scoped_fd fd = -1;
-	int r;
+	int r = signer_start(in, "session", -1, &fd, err);
 
-	if (!o)
-		return writ_nomem(err);
-	attest_put_digest(o, "policy", &about->policy);
-	attest_put_digest(o, "plan", &about->plan);
-	r = signer_start(in, "session", -1, &fd, err);
 	if (r == 0)
-		r = request_json(fd, SIGNER_START, o, &b, err);
+		r = request_members(fd, SIGNER_START, signer_start_members, SIGNER_START_N, about,
+				    err);
 	if (r == 0)
 		*ret_fd = fd_take(&fd);
 	return r;
@@ -245,14 +238,9 @@ int signer_send_lines(int fd, struct sv lines, struct writ_err *err)
 int signer_end(int fd, uint64_t exit, uint64_t entries, const struct digest *root,
 	       struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	scoped_json *o =
-		json_pack("{s:I,s:I}", "exit", (json_int_t)exit, "entries", (json_int_t)entries);
+	const struct signer_ending e = { .exit = exit, .entries = entries, .root = *root };
 
-	if (!o)
-		return writ_nomem(err);
-	attest_put_digest(o, "root", root);
-	return request_json(fd, SIGNER_END, o, &b, err);
+	return request_members(fd, SIGNER_END, signer_end_members, SIGNER_END_N, &e, err);
 }
 
 void signer_answer_init(struct signer_answer *w)
@@ -291,19 +279,19 @@ static void store_file(struct signer_answer *w, struct sv message)
 int signer_attest(const struct signer_install *in, struct sv realm, struct sv session, int entries,
 		  struct signer_answer *w, struct writ_err *err)
 {
-	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
-	scoped_json *o = json_pack("{s:s%,s:s%,s:b}", "realm", realm.p, realm.n, "session",
-				   session.p, session.n, "sign", entries >= 0);
-	scoped_buf text = BUF_INIT(SIGNER_MESSAGE_MAX);
+	const struct signer_question q = { .realm = realm,
+					   .session = session,
+					   .sign = entries >= 0 };
+	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), text = BUF_INIT(SIGNER_MESSAGE_MAX);
 	struct writ_err gone = { 0 };
 	scoped_fd fd = -1;
 	char letter = SIGNER_FILE;
-	int r = signer_start(in, "attest", entries, &fd, err);
+	int r;
 
-	if (r == 0)
-		r = o ? cj_encode(o, &text, err) : writ_nomem(err);
-	if (r == 0)
-		(void)!signer_send(fd, SIGNER_ATTEST, buf_view(&text), &gone);
+	if ((r = signer_start(in, "attest", entries, &fd, err)) < 0 ||
+	    (r = signer_encode(signer_attest_members, SIGNER_ATTEST_N, &q, &text, err)) < 0)
+		return r;
+	(void)!signer_send(fd, SIGNER_ATTEST, buf_view(&text), &gone);
 	while (r == 0 && letter == SIGNER_FILE) {
 		r = signer_answer_next(fd, &b, &letter, err);
 		if (r == 0 && letter == SIGNER_FILE)

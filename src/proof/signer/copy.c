@@ -77,20 +77,21 @@ static int make_log_dir(const struct signer_copy *c, int *ret_fd, struct writ_er
 int signer_copy_fetch(void *ctx, struct writ_err *err)
 {
 	struct signer_copy *c = ctx;
+	const struct signer_question q = { .realm = c->realm,
+					   .sign = c->sign,
+					   .entries = c->entries };
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), text = BUF_INIT(1024);
-	scoped_json *o = json_pack("{s:s%,s:b,s:b}", "realm", c->realm.p, c->realm.n, "sign",
-				   c->sign, "entries", c->entries);
 	struct writ_err gone = { 0 };
 	scoped_fd fd = -1, dir = -1;
 	char letter = SIGNER_FILE;
-	int r = make_log_dir(c, &dir, err);
+	int r;
 
-	if (r == 0)
-		r = o ? cj_encode(o, &text, err) : writ_nomem(err);
-	if (r == 0)
-		r = signer_start(&c->in, "log", -1, &fd, err);
-	if (r == 0)
-		(void)!signer_send(fd, SIGNER_LOG, buf_view(&text), &gone);
+	c->there = false;
+	if ((r = make_log_dir(c, &dir, err)) < 0 ||
+	    (r = signer_encode(signer_log_members, SIGNER_LOG_N, &q, &text, err)) < 0 ||
+	    (r = signer_start(&c->in, "log", -1, &fd, err)) < 0)
+		return r;
+	(void)!signer_send(fd, SIGNER_LOG, buf_view(&text), &gone);
 	while (r == 0 && letter == SIGNER_FILE) {
 		r = signer_answer_next(fd, &b, &letter, err);
 		if (r == 0 && letter == SIGNER_FILE)
@@ -105,7 +106,7 @@ static void sweep(struct sv state)
 {
 	char path[PATH_MAX];
 	const int n = snprintf(path, sizeof(path), SV_FMT, SV_ARG(state));
-	DIR *d = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
+	scoped_list *d = n > 0 && (size_t)n < sizeof(path) ? opendir(path) : NULL;
 	const struct dirent *e;
 	struct stat st;
 
@@ -114,8 +115,6 @@ static void sweep(struct sv state)
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    st.st_mtime < time(NULL) - KEPT_SECONDS)
 			remove_tree(dirfd(d), e->d_name);
-	if (d)
-		closedir(d);
 }
 
 int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err)
@@ -154,13 +153,11 @@ int signer_copy_store(void *ctx, struct sv note, struct writ_err *err)
 
 	buf_fmt(&text, SV_FMT "\n", SV_ARG(c->realm));
 	buf_sv(&text, note);
-	r = buf_check(&text, err);
-	if (r == 0)
-		r = signer_start(&c->in, "log", -1, &fd, err);
-	if (r == 0)
-		(void)!signer_send(fd, SIGNER_COSIGN, buf_view(&text), &gone);
-	if (r == 0)
-		r = signer_answer_next(fd, &b, &letter, err);
+	if ((r = buf_check(&text, err)) < 0 ||
+	    (r = signer_start(&c->in, "log", -1, &fd, err)) < 0)
+		return r;
+	(void)!signer_send(fd, SIGNER_COSIGN, buf_view(&text), &gone);
+	r = signer_answer_next(fd, &b, &letter, err);
 	return r == 0 && letter != SIGNER_DONE
 		       ? writ_fail(err, WRIT_E_SYS, 0, "writ-signer does not know this log")
 		       : r;

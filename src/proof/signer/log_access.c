@@ -62,32 +62,24 @@ static int send_name(int fd, const struct realm *log, const char *dir, const cha
 static int send_below(int fd, const struct realm *log, const char *dir, bool entries, int depth,
 		      struct writ_err *err)
 {
-	const int at = openat(log->dir, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = at < 0 || depth == 0 ? NULL : fdopendir(at);
+	scoped_list *d = depth ? fd_open_list(log->dir, dir) : NULL;
 	const struct dirent *e;
 	int r = 0;
 
-	if (at < 0 && errno == ENOENT)
-		return 0;
-	if (!d) {
-		fd_scope_close(&at);
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
-	}
+	if (!d)
+		return depth && errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "%s", dir);
 	while (r == 0 && (e = readdir(d)))
 		r = send_name(fd, log, dir, e->d_name, entries, depth, err);
-	closedir(d);
 	return r;
 }
 
-static int send_vkey(const struct held *h, int fd, struct writ_err *err)
+int signer_send_vkey(const struct held *h, int fd, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(NOTE_VKEY_MAX + 2);
-	const char *origin = signer_held_origin(h);
-	struct key_pair pair;
+	scoped_key_pair pair = { 0 };
 	struct note_key key;
-	int r = origin ? signer_held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	int r = signer_held_key(h, &pair, &key, err);
 
-	crypto_wipe(&pair, sizeof(pair));
 	if (r < 0)
 		return r;
 	note_key_print(&key, &b);
@@ -100,21 +92,18 @@ static int send_log(const struct held *h, int fd, bool sign, bool entries, struc
 {
 	static const char *const files[] = { "checkpoint", "latest", "cosigned" };
 	static const char *const dirs[] = { "rotated", "tile", "wal" };
-	struct realm log;
-	int r = realm_open(&log, h->path[HELD_LOG], sign, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r < 0)
-		return r;
 	/* Sync the log before the checkpoint can reach others. */
-	if (sign)
-		r = signer_held_sign(h, &log, true, err);
-	if (r == 0)
-		r = send_vkey(h, fd, err);
+	if ((r = realm_open(&log, h->path[HELD_LOG], sign, err)) < 0 ||
+	    (sign && (r = signer_held_sign(h, &log, true, err)) < 0))
+		return r;
+	r = signer_send_vkey(h, fd, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
 		r = send_one(fd, &log, files[i], err);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++)
 		r = send_below(fd, &log, dirs[i], entries, DEPTH, err);
-	realm_close(&log);
 	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
 }
 
@@ -127,21 +116,13 @@ static bool has_log(struct held *h)
 
 static int send_copy(struct held *h, int fd, struct sv message, struct writ_err *err)
 {
-	scoped_json *o = NULL;
-	struct fields in;
-	bool sign, entries;
-	int r = cj_decode(message, &o, err);
+	struct signer_question q = { 0 };
+	const int r = attest_decode(h->a, message, signer_log_members, SIGNER_LOG_N, &q, err);
 
 	if (r < 0)
 		return r;
-	in = attest_fields_of(o, h->a, err);
-	h->realm = attest_member_word(&in, "realm");
-	sign = attest_member_bool(&in, "sign");
-	entries = attest_member_bool(&in, "entries");
-	r = attest_fields_end(&in);
-	if (r < 0)
-		return r;
-	return has_log(h) ? send_log(h, fd, sign, entries, err)
+	h->realm = q.realm;
+	return has_log(h) ? send_log(h, fd, q.sign, q.entries, err)
 			  : signer_send(fd, SIGNER_NONE, SV(""), err);
 }
 
@@ -153,20 +134,18 @@ static int send_copy(struct held *h, int fd, struct sv message, struct writ_err 
 static int check_note(const struct held *h, struct realm *log, struct sv bytes,
 		      struct checkpoint *ret, struct writ_err *err)
 {
-	const char *origin = signer_held_origin(h);
-	struct key_pair pair;
+	scoped_key_pair pair = { 0 };
 	struct note_key key;
 	struct digest root;
 	struct note note;
-	int r = origin ? signer_held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	int r;
 
-	crypto_wipe(&pair, sizeof(pair));
-	if (r == 0)
-		r = checkpoint_open(bytes, &key, &note, ret, err);
-	if (r == 0 && ret->size > log->tree.size)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");
-	if (r == 0)
-		r = tree_root(&log->nodes.nodes, ret->size, &root, err);
+	if ((r = signer_held_key(h, &pair, &key, err)) < 0 ||
+	    (r = checkpoint_open(bytes, &key, &note, ret, err)) < 0)
+		return r;
+	if (ret->size > log->tree.size)
+		return writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");
+	r = tree_root(&log->nodes.nodes, ret->size, &root, err);
 	if (r == 0 && !digest_eq(&root, &ret->root))
 		r = writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");
 	return r;
@@ -177,32 +156,28 @@ static uint64_t cosigned_size(const struct realm *log)
 	scoped_buf b = BUF_INIT(NOTE_MAX);
 	struct writ_err no = { 0 };
 	struct checkpoint c;
-	struct note note;
 
 	return realm_read(log, "cosigned", &b, &no) == 0 && b.n &&
-			       note_parse(buf_view(&b), &note, &no) == 0 &&
-			       checkpoint_parse(note.text, &c, &no) == 0
+			       checkpoint_read(buf_view(&b), NULL, &c, &no) == 0
 		       ? c.size
 		       : 0;
 }
 
 static int store_cosigned(struct held *h, int fd, struct sv message, struct writ_err *err)
 {
+	scoped_realm log = REALM_INIT;
 	struct checkpoint c;
-	struct realm log;
 	int r;
 
 	h->realm = sv_cut(&message, '\n');
 	if (!has_log(h))
 		return signer_send(fd, SIGNER_NONE, SV(""), err);
-	r = realm_open(&log, h->path[HELD_LOG], true, err);
-	if (r < 0)
+	if ((r = realm_open(&log, h->path[HELD_LOG], true, err)) < 0 ||
+	    (r = check_note(h, &log, message, &c, err)) < 0 ||
+	    (cosigned_size(&log) <= c.size &&
+	     (r = fd_replace_deep(log.dir, "cosigned", message, 0600, err)) < 0))
 		return r;
-	r = check_note(h, &log, message, &c, err);
-	if (r == 0 && cosigned_size(&log) <= c.size)
-		r = realm_put(log.dir, "cosigned", message, err);
-	realm_close(&log);
-	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
+	return signer_send(fd, SIGNER_DONE, SV(""), err);
 }
 
 int signer_serve_log(int fd, struct writ_err *err)

@@ -181,7 +181,7 @@ static int enter_installed(struct writ_err *err)
 		{ ".", CONFINE_WRITE }, { "/proc/sys/kernel/random/boot_id", CONFINE_READ }
 	};
 	scoped_fd data = -1;
-	int r = 0;
+	int r;
 
 	/*
 	 * SECURITY: work only with a group that the caller does not have. Without setgid
@@ -189,25 +189,20 @@ static int enter_installed(struct writ_err *err)
 	 * can change the files, too.
 	 */
 	if (getegid() == getgid() || signer_in_group(getegid()))
-		r = writ_fail(
+		return writ_fail(
 			err, WRIT_E_DENIED, 0,
 			"writ-signer was not given its group: no_new_privs or a nosuid mount, "
 			"or the user is in it");
-	else if (getuid() != geteuid())
-		r = writ_fail(err, WRIT_E_DENIED, 0, "writ-signer is setuid, and must not be");
-	if (r == 0)
-		r = open_data(&data, err);
-	if (r == 0)
-		r = enter_own(data, err);
-	if (r == 0)
-		r = p256_start(err);
+	if (getuid() != geteuid())
+		return writ_fail(err, WRIT_E_DENIED, 0, "writ-signer is setuid, and must not be");
+	if ((r = open_data(&data, err)) < 0 || (r = enter_own(data, err)) < 0 ||
+	    (r = p256_start(err)) < 0)
+		return r;
 	/*
 	 * Confine the process now. The process only reads the given descriptor, which needs no
 	 * path.
 	 */
-	if (r == 0)
-		r = confine_within(trees, ARRAY_LEN(trees), file_calls, ARRAY_LEN(file_calls), err);
-	return r;
+	return confine_within(trees, ARRAY_LEN(trees), file_calls, ARRAY_LEN(file_calls), err);
 }
 
 /* --- the program as built --- */
@@ -247,22 +242,20 @@ static int serve_verify(int fd, struct writ_err *err)
 	struct attest_key key;
 	struct sv rest, sig;
 	char letter = 0;
-	int r = p256_start(err);
+	int r;
 
-	if (r == 0)
-		r = confine_self(plain_calls, ARRAY_LEN(plain_calls), 0, err);
-	if (r == 0)
-		r = signer_receive(fd, &b, &letter, err);
-	if (r == 0 && (letter != SIGNER_VERIFY || b.n < ATTEST_SPKI + 1))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is nothing to check");
-	rest = buf_view(&b);
-	if (r == 0)
-		r = attest_key_init(&key, sv_sub(rest, 0, ATTEST_SPKI), err);
-	if (r < 0)
+	if ((r = p256_start(err)) < 0 ||
+	    (r = confine_self(plain_calls, ARRAY_LEN(plain_calls), 0, err)) < 0 ||
+	    (r = signer_receive(fd, &b, &letter, err)) < 0)
 		return r;
+	if (letter != SIGNER_VERIFY || b.n < ATTEST_SPKI + 1)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "that is nothing to check");
+	rest = buf_view(&b);
 	sig = sv_sub(rest, ATTEST_SPKI + 1, (unsigned char)rest.p[ATTEST_SPKI]);
-	r = p256_verify(&key, sv_skip(rest, ATTEST_SPKI + 1 + sig.n), sig, err);
-	return r == 0 ? signer_send(fd, SIGNER_DONE, SV(""), err) : r;
+	if ((r = attest_key_init(&key, sv_sub(rest, 0, ATTEST_SPKI), err)) < 0 ||
+	    (r = p256_verify(&key, sv_skip(rest, ATTEST_SPKI + 1 + sig.n), sig, err)) < 0)
+		return r;
+	return signer_send(fd, SIGNER_DONE, SV(""), err);
 }
 
 static const struct {

@@ -86,87 +86,60 @@ static void begin_entry(struct entry *e, const struct held *h, const char *event
 
 /* --- keys --- */
 
-int signer_held_key(const struct held *h, const char *origin, struct key_pair *pair,
-		    struct note_key *ret, struct writ_err *err)
+int signer_held_key(const struct held *h, struct key_pair *pair, struct note_key *ret,
+		    struct writ_err *err)
 {
-	const int r = keys_load(h->path[HELD_KEYS], KEY_LOG, true, pair, err);
+	const char *origin = arena_fmt(h->a, "writ/log/" SV_FMT, SV_ARG(h->realm));
+	const int r = origin ? keys_load(h->path[HELD_KEYS], KEY_LOG, true, pair, err)
+			     : writ_nomem(err);
 
 	return r == 0 ? note_key_init(ret, NOTE_KEY_ED25519, sv_from(origin), &pair->pub, err) : r;
 }
 
-const char *signer_held_origin(const struct held *h)
-{
-	return arena_fmt(h->a, "writ/log/" SV_FMT, SV_ARG(h->realm));
-}
-
 int signer_held_sign(const struct held *h, struct realm *log, bool sync, struct writ_err *err)
 {
-	const char *origin = signer_held_origin(h);
-	struct key_pair pair;
+	scoped_key_pair pair = { 0 };
 	struct note_key key;
-	int r = origin ? signer_held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	const int r = signer_held_key(h, &pair, &key, err);
 
-	if (r == 0)
-		r = realm_sign(log, &key, &pair.sec, sync, err);
-	crypto_wipe(&pair, sizeof(pair));
-	return r;
+	return r < 0 ? r : realm_sign(log, &key, &pair.sec, sync, err);
 }
 
 /* --- sessions --- */
 
 static int append(struct held *h, const struct entry *e, bool ends, struct writ_err *err)
 {
-	struct realm log;
-	int r = realm_open(&log, h->path[HELD_LOG], true, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r < 0)
+	if ((r = realm_open(&log, h->path[HELD_LOG], true, err)) < 0 ||
+	    (r = realm_append(&log, e, h->durable, NULL, err)) < 0)
 		return r;
-	r = realm_append(&log, e, h->durable, NULL, err);
-	h->over |= r == 0 && ends;
-	if (r == 0 && ends)
-		r = signer_held_sign(h, &log, h->durable, err);
-	realm_close(&log);
-	return r;
+	h->over |= ends;
+	return ends ? signer_held_sign(h, &log, h->durable, err) : 0;
 }
 
 static int start_session(struct held *h, struct sv message, struct writ_err *err)
 {
-	scoped_json *o = NULL;
+	struct signer_about about = { 0 };
 	scoped_entry e = { 0 };
-	struct digest policy, plan;
-	struct sv tier, adapter, version;
-	struct fields in;
-	int r = cj_decode(message, &o, err);
+	int r = attest_decode(h->a, message, signer_start_members, SIGNER_START_N, &about, err);
 
 	if (r < 0)
 		return r;
-	in = attest_fields_of(o, h->a, err);
-	h->realm = attest_member_word(&in, "realm");
-	h->id = attest_member_word(&in, "session");
-	policy = attest_member_digest(&in, "policy");
-	plan = attest_member_digest(&in, "plan");
-	tier = attest_member_word(&in, "tier");
-	adapter = attest_member_word(&in, "adapter");
-	version = attest_member_word(&in, "version");
-	h->durable = attest_member_bool(&in, "durable");
-	r = attest_fields_end(&in);
-	if (r < 0)
-		return r;
+	h->realm = about.realm;
+	h->id = about.session;
+	h->durable = about.durable;
 	signer_held_paths(h);
-	r = make_dirs(h, err);
-	if (r == 0)
-		r = charge_quota(err);
-	if (r == 0)
-		r = take_id(h, err);
-	if (r < 0)
+	if ((r = make_dirs(h, err)) < 0 || (r = charge_quota(err)) < 0 || (r = take_id(h, err)) < 0)
 		return r;
 	begin_entry(&e, h, "session.start");
 	entry_str(&e, "custody", sv_from(attest_custody_name(CUSTODY_OTHER_UID)));
-	entry_digest(&e, "plan", &plan);
-	entry_digest(&e, "policy", &policy);
-	entry_str(&e, "tier", tier);
-	entry_str(&e, "adapter", adapter);
-	entry_str(&e, "version", version);
+	entry_digest(&e, "plan", &about.plan);
+	entry_digest(&e, "policy", &about.policy);
+	entry_str(&e, "tier", about.tier);
+	entry_str(&e, "adapter", about.adapter);
+	entry_str(&e, "version", about.version);
 	return append(h, &e, false, err);
 }
 
@@ -190,27 +163,17 @@ static int add_lines(struct held *h, struct sv lines, struct writ_err *err)
 static int end_session(struct held *h, struct sv message, struct writ_err *err)
 {
 	const struct digest root = tree_frontier_root(&h->tree);
-	scoped_json *o = NULL;
+	struct signer_ending said = { 0 };
 	scoped_entry e = { 0 };
-	struct digest said;
-	uint64_t exit, entries;
-	struct fields in;
-	int r = cj_decode(message, &o, err);
+	const int r = attest_decode(h->a, message, signer_end_members, SIGNER_END_N, &said, err);
 
 	if (r < 0)
 		return r;
-	in = attest_fields_of(o, h->a, err);
-	exit = attest_member_number(&in, "exit");
-	entries = attest_member_number(&in, "entries");
-	said = attest_member_digest(&in, "root");
-	r = attest_fields_end(&in);
-	if (r == 0 && (entries != h->tree.size || !digest_eq(&said, &root)))
-		r = writ_fail(err, WRIT_E_DENIED, 0, "these are not the lines that came");
-	if (r < 0)
-		return r;
+	if (said.entries != h->tree.size || !digest_eq(&said.root, &root))
+		return writ_fail(err, WRIT_E_DENIED, 0, "these are not the lines that came");
 	begin_entry(&e, h, "session.end");
-	entry_num(&e, "exit", exit);
-	entry_num(&e, "entries", entries);
+	entry_num(&e, "exit", said.exit);
+	entry_num(&e, "entries", said.entries);
 	entry_digest(&e, "root", &root);
 	return append(h, &e, true, err);
 }
@@ -267,45 +230,33 @@ int signer_serve_session(int fd, struct writ_err *err)
 
 static int send_keys(const struct held *h, int fd, const struct p256 *k, struct writ_err *err)
 {
-	scoped_buf vkey = BUF_INIT(NOTE_VKEY_MAX + 2), pem = BUF_INIT(1024);
-	const char *origin = signer_held_origin(h);
+	scoped_buf pem = BUF_INIT(1024);
 	struct attest_key pub;
-	struct key_pair pair;
-	struct note_key key;
-	int r = origin ? signer_held_key(h, origin, &pair, &key, err) : writ_nomem(err);
+	int r;
 
-	if (r == 0) {
-		note_key_print(&key, &vkey);
-		buf_ch(&vkey, '\n');
-		r = signer_send_file(fd, "log.vkey", buf_view(&vkey), err);
-	}
-	crypto_wipe(&pair, sizeof(pair));
-	if (r == 0)
-		r = p256_public(k, &pub, err);
-	if (r == 0)
-		attest_key_print(&pub, &pem);
-	return r == 0 ? signer_send_file(fd, "attest.pub.pem", buf_view(&pem), err) : r;
+	if ((r = signer_send_vkey(h, fd, err)) < 0 || (r = p256_public(k, &pub, err)) < 0)
+		return r;
+	attest_key_print(&pub, &pem);
+	return signer_send_file(fd, "attest.pub.pem", buf_view(&pem), err);
 }
 
 /* Proves a session. Returns 1 if the session has ended, 0 if it is unknown or still running. */
 static int prove(const struct held *h, struct attest_made *m, bool *ret_begun, struct writ_err *err)
 {
 	struct attest_found found = { 0 };
-	struct realm log;
-	int r = realm_open(&log, h->path[HELD_LOG], true, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r < 0)
+	if ((r = realm_open(&log, h->path[HELD_LOG], true, err)) < 0 ||
+	    (r = attest_find(&log, h->id, &found, err)) < 0)
 		return r;
-	r = attest_find(&log, h->id, &found, err);
 	*ret_begun = found.started;
-	if (r == 0 && found.started && found.ended) {
-		r = signer_held_sign(h, &log, true, err);
-		if (r == 0)
-			r = attest_prove(&log, &found, m, err);
-		r = r == 0 ? 1 : r;
-	}
-	realm_close(&log);
-	return r;
+	if (!found.started || !found.ended)
+		return 0;
+	if ((r = signer_held_sign(h, &log, true, err)) < 0 ||
+	    (r = attest_prove(&log, &found, m, err)) < 0)
+		return r;
+	return 1;
 }
 
 /*
@@ -321,24 +272,22 @@ static int sign_statement(const struct held *h, int fd, const struct p256 *k, st
 	scoped_buf sig = BUF_INIT(ATTEST_SIG_MAX), text = BUF_INIT(2 * ATTEST_TEXT_MAX);
 	struct attest_key pub;
 	struct bundle u;
-	int r = fd_read_all(SIGNER_GIVEN, &entries, err);
+	int r;
 
-	if (r == 0)
-		r = attest_make(h->a, buf_view(&entries), m, err);
-	if (r == 0)
-		r = p256_public(k, &pub, err);
+	if ((r = fd_read_all(SIGNER_GIVEN, &entries, err)) < 0 ||
+	    (r = attest_make(h->a, buf_view(&entries), m, err)) < 0 ||
+	    (r = p256_public(k, &pub, err)) < 0)
+		return r;
 	bundle_signed(buf_view(&m->payload), &bytes);
-	if (r == 0)
-		r = p256_sign(k, buf_view(&bytes), &sig, err);
-	if (r < 0)
+	if ((r = p256_sign(k, buf_view(&bytes), &sig, err)) < 0)
 		return r;
 	u = (struct bundle){ .key = pub.id,
 			     .payload = buf_view(&m->payload),
 			     .sig = buf_view(&sig) };
-	r = bundle_print(&u, &text, err);
-	if (r == 0)
-		r = signer_send_file(fd, "session.json", buf_view(&m->manifest), err);
-	return r == 0 ? signer_send_file(fd, "session.sigstore.json", buf_view(&text), err) : r;
+	if ((r = bundle_print(&u, &text, err)) < 0 ||
+	    (r = signer_send_file(fd, "session.json", buf_view(&m->manifest), err)) < 0)
+		return r;
+	return signer_send_file(fd, "session.sigstore.json", buf_view(&text), err);
 }
 
 static int answer_attest(struct held *h, int fd, bool sign, const struct p256 *k,
@@ -371,39 +320,32 @@ int signer_serve_attest(int fd, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(4 << 20);
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
+	struct signer_question q = { 0 };
 	struct held h = { .a = &a };
-	scoped_json *o = NULL;
 	struct p256 *k = NULL;
 	scoped_fd keys = -1;
-	struct fields in;
 	char letter = 0;
-	bool sign;
 	int r = signer_receive(fd, &b, &letter, err);
 
-	if (r == 0 && letter != SIGNER_ATTEST)
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no question");
-	if (r == 0)
-		r = cj_decode(buf_view(&b), &o, err);
 	if (r < 0)
 		return r;
-	in = attest_fields_of(o, &a, err);
-	h.realm = attest_member_word(&in, "realm");
-	h.id = attest_member_text(&in, "session");
-	sign = attest_member_bool(&in, "sign");
-	r = attest_fields_end(&in);
-	if (r == 0 && h.id.n && !attest_is_word(h.id))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");
+	if (letter != SIGNER_ATTEST)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "that is no question");
+	r = attest_decode(&a, buf_view(&b), signer_attest_members, SIGNER_ATTEST_N, &q, err);
 	if (r < 0)
 		return r;
+	h.realm = q.realm;
+	h.id = q.session;
+	if (h.id.n && !attest_is_word(h.id))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "that is no session");
 	signer_held_paths(&h);
-	r = make_dirs(&h, err);
-	if (r == 0) {
-		keys = open(h.path[HELD_KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		r = keys < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory")
-			     : p256_load(keys, &k, err);
-	}
+	if ((r = make_dirs(&h, err)) < 0)
+		return r;
+	keys = open(h.path[HELD_KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	r = keys < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory")
+		     : p256_load(keys, &k, err);
 	if (r == 0)
-		r = answer_attest(&h, fd, sign, k, err);
+		r = answer_attest(&h, fd, q.sign, k, err);
 	p256_free(k);
 	return r;
 }

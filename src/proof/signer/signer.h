@@ -140,6 +140,23 @@ struct signer_about {
 	bool durable; /* sync entries of the log to disk before they take effect */
 };
 
+/* wire.c: the members of the messages SIGNER_START, SIGNER_END, SIGNER_ATTEST and SIGNER_LOG. */
+struct signer_ending {
+	uint64_t exit, entries;
+	struct digest root;
+};
+
+struct signer_question {
+	struct sv realm, session;
+	bool sign, entries;
+};
+
+enum { SIGNER_START_N = 8, SIGNER_END_N = 3, SIGNER_ATTEST_N = 3, SIGNER_LOG_N = 3 };
+extern const struct attest_member signer_start_members[SIGNER_START_N];
+extern const struct attest_member signer_end_members[SIGNER_END_N];
+extern const struct attest_member signer_attest_members[SIGNER_ATTEST_N];
+extern const struct attest_member signer_log_members[SIGNER_LOG_N];
+
 /*
  * Starts a session with the installed writ-signer. The caller sends the session's lines to
  * *@ret_fd.
@@ -201,6 +218,9 @@ void signer_copy_close(struct signer_copy *c);
 
 must_check int signer_start(const struct signer_install *in, const char *mode, int given, int *ret,
 			    struct writ_err *err);
+/* Appends the @n members of the struct @from to @b as canonical JSON. */
+must_check int signer_encode(const struct attest_member *v, size_t n, const void *from,
+			     struct buf *b, struct writ_err *err);
 /* Receives one answer of writ-signer. SIGNER_FAIL and a closed connection are errors. */
 must_check int signer_answer_next(int fd, struct buf *b, char *ret, struct writ_err *err);
 

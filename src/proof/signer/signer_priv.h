@@ -42,9 +42,8 @@ struct held {
 enum { HELD_LOG, HELD_KEYS, HELD_SESSIONS };
 
 void signer_held_paths(struct held *h);
-const char *signer_held_origin(const struct held *h);
-must_check int signer_held_key(const struct held *h, const char *origin, struct key_pair *pair,
-			       struct note_key *ret, struct writ_err *err);
+must_check int signer_held_key(const struct held *h, struct key_pair *pair, struct note_key *ret,
+			       struct writ_err *err);
 must_check int signer_held_sign(const struct held *h, struct realm *log, bool sync,
 				struct writ_err *err);
 
@@ -53,6 +52,7 @@ must_check int signer_serve_attest(int fd, struct writ_err *err);
 
 /* --- log_access.c: send the caller a copy of its log; store cosignatures --- */
 
+must_check int signer_send_vkey(const struct held *h, int fd, struct writ_err *err);
 must_check int signer_serve_log(int fd, struct writ_err *err);
 
 #endif

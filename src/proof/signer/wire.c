@@ -8,6 +8,32 @@
 
 #include "base/banned.h"
 
+#define START(member) offsetof(struct signer_about, member)
+#define END(member) offsetof(struct signer_ending, member)
+#define ASKED(member) offsetof(struct signer_question, member)
+
+const struct attest_member signer_start_members[SIGNER_START_N] = {
+	{ "realm", ATTEST_WORD, START(realm) },	    { "session", ATTEST_WORD, START(session) },
+	{ "policy", ATTEST_DIGEST, START(policy) }, { "plan", ATTEST_DIGEST, START(plan) },
+	{ "tier", ATTEST_WORD, START(tier) },	    { "adapter", ATTEST_WORD, START(adapter) },
+	{ "version", ATTEST_WORD, START(version) }, { "durable", ATTEST_FLAG, START(durable) },
+};
+const struct attest_member signer_end_members[SIGNER_END_N] = {
+	{ "exit", ATTEST_NUMBER, END(exit) },
+	{ "entries", ATTEST_NUMBER, END(entries) },
+	{ "root", ATTEST_DIGEST, END(root) },
+};
+const struct attest_member signer_attest_members[SIGNER_ATTEST_N] = {
+	{ "realm", ATTEST_WORD, ASKED(realm) },
+	{ "session", ATTEST_TEXT, ASKED(session) },
+	{ "sign", ATTEST_FLAG, ASKED(sign) },
+};
+const struct attest_member signer_log_members[SIGNER_LOG_N] = {
+	{ "realm", ATTEST_WORD, ASKED(realm) },
+	{ "sign", ATTEST_FLAG, ASKED(sign) },
+	{ "entries", ATTEST_FLAG, ASKED(entries) },
+};
+
 int signer_send(int fd, enum signer_letter letter, struct sv bytes, struct writ_err *err)
 {
 	char c = (char)letter;

@@ -95,19 +95,27 @@ int checkpoint_open(struct sv bytes, const struct note_key *log, struct note *re
 	struct note_signers who;
 	struct checkpoint c;
 	struct note n;
-	int r = note_parse(bytes, &n, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = note_verify(&n, log, 1, &who, err);
-	if (r < 0)
-		return r;
-	r = checkpoint_parse(n.text, &c, err);
-	if (r < 0)
+	if ((r = note_parse(bytes, &n, err)) < 0 || (r = note_verify(&n, log, 1, &who, err)) < 0 ||
+	    (r = checkpoint_parse(n.text, &c, err)) < 0)
 		return r;
 	if (log->type != NOTE_KEY_ED25519 || !sv_eq(c.origin, log->name))
 		return writ_fail(err, WRIT_E_DENIED, 0, "a checkpoint of another log");
 	*ret_note = n;
 	*ret_c = c;
+	return 0;
+}
+
+int checkpoint_read(struct sv bytes, struct note *ret_note, struct checkpoint *ret_c,
+		    struct writ_err *err)
+{
+	struct note n;
+	int r;
+
+	if ((r = note_parse(bytes, &n, err)) < 0 || (r = checkpoint_parse(n.text, ret_c, err)) < 0)
+		return r;
+	if (ret_note)
+		*ret_note = n;
 	return 0;
 }

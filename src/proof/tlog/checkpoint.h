@@ -31,6 +31,9 @@ must_check int checkpoint_origin_check(struct sv origin, struct writ_err *err);
 must_check int checkpoint_parse(struct sv text, struct checkpoint *ret_c, struct writ_err *err);
 must_check int checkpoint_print(const struct checkpoint *c, struct buf *b, struct writ_err *err);
 
+/* Parses a signed checkpoint, and verifies no signature. @ret_note may be NULL. */
+must_check int checkpoint_read(struct sv bytes, struct note *ret_note, struct checkpoint *ret_c,
+			       struct writ_err *err);
 /* Appends the checkpoint @c as a signed note. The name of @key must be the origin. */
 must_check int checkpoint_sign(const struct checkpoint *c, const struct note_key *key,
 			       const struct sign_secret *sec, struct buf *b,

@@ -26,18 +26,15 @@ int cosign_sign(const struct note_key *key, const struct sign_secret *sec, uint6
 	struct checkpoint checkpoint;
 	uint8_t bytes[COSIGN_BYTES];
 	struct signature sig;
-	int r = checkpoint_parse(text, &checkpoint, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (key->type != NOTE_KEY_COSIGNATURE)
 		return writ_fail(err, WRIT_E_BUG, 0, "this key does not cosign");
-	r = put_message(time, text, &message, err);
-	if (r < 0)
+	if ((r = checkpoint_parse(text, &checkpoint, err)) < 0 ||
+	    (r = put_message(time, text, &message, err)) < 0)
 		return r;
 	sig = sign_bytes(sec, buf_view(&message));
-	r = sign_verify(&key->pub, buf_view(&message), &sig, err);
-	if (r < 0)
+	if (sign_verify(&key->pub, buf_view(&message), &sig, err) < 0)
 		return writ_fail(err, WRIT_E_BUG, 0,
 				 "the secret key is not that of the public one");
 	for (size_t i = 0; i < 8; i++)
@@ -61,11 +58,8 @@ int cosign_verify(const struct note_key *key, struct sv text,
 	for (size_t i = 0; i < 8; i++)
 		time = time << 8 | bytes[i];
 	memcpy(sig.b, bytes + 8, sizeof(sig.b));
-	r = put_message(time, text, &message, err);
-	if (r < 0)
-		return r;
-	r = sign_verify(&key->pub, buf_view(&message), &sig, err);
-	if (r < 0)
+	if ((r = put_message(time, text, &message, err)) < 0 ||
+	    (r = sign_verify(&key->pub, buf_view(&message), &sig, err)) < 0)
 		return r;
 	*ret_time = time;
 	return 0;

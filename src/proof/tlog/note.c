@@ -92,14 +92,6 @@ int note_parse(struct sv bytes, struct note *ret_note, struct writ_err *err)
 	return 0;
 }
 
-void note_print(const struct note *n, struct buf *b)
-{
-	buf_sv(b, n->text);
-	buf_ch(b, '\n');
-	for (size_t i = 0; i < n->sigs_n; i++)
-		buf_sv(b, n->sig[i].line);
-}
-
 void note_put_sig(const struct note_key *key, struct sv bytes, struct buf *b)
 {
 	uint8_t all[4 + COSIGN_BYTES];

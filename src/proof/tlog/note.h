@@ -53,6 +53,7 @@ must_check int note_key_init_trusted(struct note_key *ret_key, enum note_key_typ
 /* Parses and prints the verifier key format "NAME+ID+BASE64" (vkey). */
 must_check int note_key_parse(struct sv vkey, struct note_key *ret_key, struct writ_err *err);
 void note_key_print(const struct note_key *key, struct buf *b);
+bool note_key_eq(const struct note_key *a, const struct note_key *b);
 
 struct note_sig {
 	struct sv line; /* the whole signature line, including its newline */
@@ -70,7 +71,6 @@ struct note {
 /* Checks that @text may be signed: UTF-8, no control characters, ends with a newline. */
 must_check int note_text_check(struct sv text, struct writ_err *err);
 must_check int note_parse(struct sv bytes, struct note *ret_note, struct writ_err *err);
-void note_print(const struct note *n, struct buf *b);
 
 /* Appends one signature line to @b. The base64 of the line contains the key id, then @bytes. */
 void note_put_sig(const struct note_key *key, struct sv bytes, struct buf *b);

@@ -87,23 +87,6 @@ int note_key_init_trusted(struct note_key *ret_key, enum note_key_type type, str
 	return 0;
 }
 
-static bool parse_id(struct sv hex, uint32_t *ret_id)
-{
-	uint32_t id = 0;
-
-	if (hex.n != 8)
-		return false;
-	for (size_t i = 0; i < hex.n; i++) {
-		const int v = sv_hex_lower(hex.p[i]);
-
-		if (v < 0)
-			return false;
-		id = id << 4 | (uint32_t)v;
-	}
-	*ret_id = id;
-	return true;
-}
-
 int note_key_parse(struct sv vkey, struct note_key *ret_key, struct writ_err *err)
 {
 	struct sv rest = vkey;
@@ -111,11 +94,11 @@ int note_key_parse(struct sv vkey, struct note_key *ret_key, struct writ_err *er
 	const struct sv hex = sv_cut(&rest, '+');
 	struct key_bytes bytes;
 	struct note_key key;
-	uint32_t id;
+	uint64_t id;
 	size_t n;
 	int r;
 
-	if (!parse_id(hex, &id) || !base64_check(BASE64_PADDED, rest, &n) || n < 2)
+	if (!sv_hex_to_u64(hex, 8, &id) || !base64_check(BASE64_PADDED, rest, &n) || n < 2)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "not a key: NAME+ID+BASE64");
 	if (!base64_decode(BASE64_PADDED, rest, &bytes, sizeof(bytes)))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a key of a type that is not known here");
@@ -135,4 +118,10 @@ void note_key_print(const struct note_key *key, struct buf *b)
 	buf_sv(b, key->name);
 	buf_fmt(b, "+%08x+", key->id);
 	base64_encode(BASE64_PADDED, (struct sv){ (const char *)&bytes, sizeof(bytes) }, b);
+}
+
+bool note_key_eq(const struct note_key *a, const struct note_key *b)
+{
+	return a->type == b->type && sv_eq(a->name, b->name) &&
+	       memcmp(&a->pub, &b->pub, sizeof(a->pub)) == 0;
 }

@@ -4,9 +4,6 @@
 
 #include "base/banned.h"
 
-/* Name of the single group that tlog_policy_from_keys() makes. */
-#define QUORUM_NAME SV("quorum")
-
 /* Parser state: which witnesses and groups of the tlog policy are already members of a group. */
 struct parse {
 	struct tlog_policy *p;
@@ -60,42 +57,9 @@ static bool same_key(const struct note_key *a, const struct note_key *b)
 	return memcmp(a->pub.b, b->pub.b, sizeof(a->pub.b)) == 0;
 }
 
-static int add_log(struct tlog_policy *p, const struct note_key *key, struct sv url,
-		   struct writ_err *err)
-{
-	if (p->logs_n == TLOG_LOGS_MAX)
-		return writ_fail(err, WRIT_E_LIMIT, 0, "more than 32 logs");
-	if (key->type != NOTE_KEY_ED25519)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "the key of a log must be of type Ed25519");
-	for (size_t i = 0; i < p->logs_n; i++)
-		if (same_key(&p->log[i].key, key))
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "two logs with one key");
-	p->log[p->logs_n++] = (struct tlog_log){ .key = *key, .url = url };
-	return 0;
-}
-
-static int add_witness(struct tlog_policy *p, struct sv name, const struct note_key *key,
-		       struct sv url, struct writ_err *err)
-{
-	if (p->witnesses_n == TLOG_WITNESSES_MAX)
-		return writ_fail(err, WRIT_E_LIMIT, 0, "more than 32 witnesses");
-	if (key->type != NOTE_KEY_COSIGNATURE)
-		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 "the key of a witness must be of type cosignature");
-	/*
-	 * SECURITY: refuse a witness key under a second name: the key would count twice towards the
-	 * quorum.
-	 */
-	for (size_t i = 0; i < p->witnesses_n; i++)
-		if (same_key(&p->witness[i].key, key))
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "two witnesses with one key");
-	p->witness[p->witnesses_n++] =
-		(struct tlog_witness){ .name = name, .key = *key, .url = url };
-	return 0;
-}
-
 static int parse_log(struct parse *s, struct sv line, struct writ_err *err)
 {
+	struct tlog_policy *p = s->p;
 	const struct sv vkey = next_word(&line), url = next_word(&line);
 	struct note_key key;
 	const int r = note_key_parse(vkey, &key, err);
@@ -104,24 +68,44 @@ static int parse_log(struct parse *s, struct sv line, struct writ_err *err)
 		return r;
 	if (line.n)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "log takes a key and perhaps a URL");
-	return add_log(s->p, &key, url, err);
+	if (p->logs_n == TLOG_LOGS_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "more than 32 logs");
+	if (key.type != NOTE_KEY_ED25519)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the key of a log must be of type Ed25519");
+	for (size_t i = 0; i < p->logs_n; i++)
+		if (same_key(&p->log[i].key, &key))
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "two logs with one key");
+	p->log[p->logs_n++] = (struct tlog_log){ .key = key, .url = url };
+	return 0;
 }
 
 static int parse_witness(struct parse *s, struct sv line, struct writ_err *err)
 {
+	struct tlog_policy *p = s->p;
 	const struct sv name = next_word(&line), vkey = next_word(&line), url = next_word(&line);
 	struct note_key key;
-	int r = check_new_name(s->p, name, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = note_key_parse(vkey, &key, err);
-	if (r < 0)
+	if ((r = check_new_name(p, name, err)) < 0 || (r = note_key_parse(vkey, &key, err)) < 0)
 		return r;
 	if (line.n)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "witness takes a name, a key and perhaps a URL");
-	return add_witness(s->p, name, &key, url, err);
+	if (p->witnesses_n == TLOG_WITNESSES_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "more than 32 witnesses");
+	if (key.type != NOTE_KEY_COSIGNATURE)
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "the key of a witness must be of type cosignature");
+	/*
+	 * SECURITY: refuse a witness key under a second name: the key would count twice towards the
+	 * quorum.
+	 */
+	for (size_t i = 0; i < p->witnesses_n; i++)
+		if (same_key(&p->witness[i].key, &key))
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "two witnesses with one key");
+	p->witness[p->witnesses_n++] =
+		(struct tlog_witness){ .name = name, .key = key, .url = url };
+	return 0;
 }
 
 /*
@@ -245,83 +229,6 @@ int tlog_policy_parse(struct sv text, struct tlog_policy *ret_p, struct writ_err
 		return r;
 	if (p.quorum == TLOG_QUORUM_UNSET)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a policy without a quorum");
-	*ret_p = p;
-	return 0;
-}
-
-static void print_key(const struct note_key *key, struct sv url, struct buf *b)
-{
-	note_key_print(key, b);
-	if (url.n) {
-		buf_ch(b, ' ');
-		buf_sv(b, url);
-	}
-	buf_ch(b, '\n');
-}
-
-static void print_group(const struct tlog_policy *p, const struct tlog_group *g, struct buf *b)
-{
-	buf_fmt(b, "group " SV_FMT " %u", SV_ARG(g->name), g->k);
-	for (size_t i = 0; i < p->witnesses_n; i++)
-		if (g->witnesses >> i & 1)
-			buf_fmt(b, " " SV_FMT, SV_ARG(p->witness[i].name));
-	for (size_t i = 0; i < p->groups_n; i++)
-		if (g->groups >> i & 1)
-			buf_fmt(b, " " SV_FMT, SV_ARG(p->group[i].name));
-	buf_ch(b, '\n');
-}
-
-void tlog_policy_print(const struct tlog_policy *p, struct buf *b)
-{
-	for (size_t i = 0; i < p->logs_n; i++) {
-		buf_str(b, "log ");
-		print_key(&p->log[i].key, p->log[i].url, b);
-	}
-	for (size_t i = 0; i < p->witnesses_n; i++) {
-		buf_fmt(b, "witness " SV_FMT " ", SV_ARG(p->witness[i].name));
-		print_key(&p->witness[i].key, p->witness[i].url, b);
-	}
-	for (size_t i = 0; i < p->groups_n; i++)
-		print_group(p, &p->group[i], b);
-	switch (p->quorum) {
-	case TLOG_QUORUM_UNSET:
-		break;
-	case TLOG_QUORUM_NONE:
-		buf_str(b, "quorum none\n");
-		break;
-	case TLOG_QUORUM_WITNESS:
-		buf_fmt(b, "quorum " SV_FMT "\n", SV_ARG(p->witness[p->quorum_at].name));
-		break;
-	case TLOG_QUORUM_GROUP:
-		buf_fmt(b, "quorum " SV_FMT "\n", SV_ARG(p->group[p->quorum_at].name));
-		break;
-	}
-}
-
-int tlog_policy_from_keys(const struct note_key *log, const struct note_key *witnesses,
-			  size_t witnesses_n, uint32_t k, struct tlog_policy *ret_p,
-			  struct writ_err *err)
-{
-	struct tlog_policy p = { .quorum = k ? TLOG_QUORUM_GROUP : TLOG_QUORUM_NONE };
-	int r = add_log(&p, log, SV(""), err);
-
-	for (size_t i = 0; r == 0 && i < witnesses_n; i++) {
-		r = check_new_name(&p, witnesses[i].name, err);
-		if (r == 0)
-			r = add_witness(&p, witnesses[i].name, &witnesses[i], SV(""), err);
-	}
-	if (r == 0)
-		r = check_new_name(&p, QUORUM_NAME, err);
-	if (r < 0)
-		return r;
-	if (k > witnesses_n)
-		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 "a quorum of more witnesses than there are");
-	if (k) {
-		p.group[0] = (struct tlog_group){ .name = QUORUM_NAME, .k = k };
-		p.group[0].witnesses = (uint32_t)(((uint64_t)1 << witnesses_n) - 1);
-		p.groups_n = 1;
-	}
 	*ret_p = p;
 	return 0;
 }

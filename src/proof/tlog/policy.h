@@ -56,15 +56,6 @@ struct tlog_policy {
 };
 
 must_check int tlog_policy_parse(struct sv text, struct tlog_policy *ret_p, struct writ_err *err);
-void tlog_policy_print(const struct tlog_policy *p, struct buf *b);
-
-/*
- * Makes the tlog policy "@k of these witnesses" from keys, without text. @k of 0 requires no
- * witness. The keys must be of the right types and differ.
- */
-must_check int tlog_policy_from_keys(const struct note_key *log, const struct note_key *witnesses,
-				     size_t witnesses_n, uint32_t k, struct tlog_policy *ret_p,
-				     struct writ_err *err);
 
 /*
  * Checks whether the quorum of @p is met if the witnesses in @cosigned have cosigned. Bit i is

@@ -21,19 +21,11 @@ static int check_extra(struct sv extra, struct writ_err *err)
 	return 0;
 }
 
-static int check_note(struct sv bytes, struct writ_err *err)
-{
-	struct checkpoint c;
-	struct note n;
-	const int r = note_parse(bytes, &n, err);
-
-	return r < 0 ? r : checkpoint_parse(n.text, &c, err);
-}
-
 int proof_parse(struct sv bytes, struct proof *ret_p, struct writ_err *err)
 {
 	struct proof p = { .extra = SV("") };
 	struct sv rest = bytes, line;
+	struct checkpoint c;
 	int r;
 
 	if (bytes.n > PROOF_MAX)
@@ -50,24 +42,21 @@ int proof_parse(struct sv bytes, struct proof *ret_p, struct writ_err *err)
 	}
 	if (!tlog_line_take_number(&rest, SV("index"), TREE_SIZE_MAX - 1, &p.index))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a proof without an index");
-	r = tlog_lines_take_proof(&rest, &p.path, err);
-	if (r < 0)
+	if ((r = tlog_lines_take_proof(&rest, &p.path, err)) < 0 ||
+	    (r = checkpoint_read(rest, NULL, &c, err)) < 0)
 		return r;
 	p.checkpoint = rest;
-	r = check_note(p.checkpoint, err);
-	if (r < 0)
-		return r;
 	*ret_p = p;
 	return 0;
 }
 
 int proof_print(const struct proof *p, struct buf *b, struct writ_err *err)
 {
-	int r = check_extra(p->extra, err);
+	struct checkpoint c;
+	int r;
 
-	if (r == 0)
-		r = check_note(p->checkpoint, err);
-	if (r < 0)
+	if ((r = check_extra(p->extra, err)) < 0 ||
+	    (r = checkpoint_read(p->checkpoint, NULL, &c, err)) < 0)
 		return r;
 	if (p->index >= TREE_SIZE_MAX || p->path.n > TREE_PROOF_MAX)
 		return writ_fail(err, WRIT_E_BUG, 0, "no tree has such a proof");
@@ -148,8 +137,8 @@ enum proof_verdict proof_verify(struct sv bytes, struct sv entry, const struct t
 	struct proof p;
 	struct note n;
 
-	if (proof_parse(bytes, &p, err) < 0 || note_parse(p.checkpoint, &n, err) < 0 ||
-	    checkpoint_parse(n.text, &f.checkpoint, err) < 0)
+	if (proof_parse(bytes, &p, err) < 0 ||
+	    checkpoint_read(p.checkpoint, &n, &f.checkpoint, err) < 0)
 		return PROOF_MALFORMED;
 	f.index = p.index;
 	verdict = check_signers(policy, &n, &f, err);
@@ -164,19 +153,12 @@ enum proof_verdict proof_verify(struct sv bytes, struct sv entry, const struct t
 
 const char *proof_verdict_name(enum proof_verdict verdict)
 {
-	switch (verdict) {
-	case PROOF_MALFORMED:
-		return "malformed";
-	case PROOF_BAD_SIGNATURE:
-		return "bad signature";
-	case PROOF_UNKNOWN_LOG:
-		return "unknown log";
-	case PROOF_NO_QUORUM:
-		return "no quorum";
-	case PROOF_NOT_INCLUDED:
-		return "not included";
-	case PROOF_HOLDS:
-		return "holds";
-	}
-	return "malformed";
+	static const char *const names[] = { [PROOF_MALFORMED] = "malformed",
+					     [PROOF_BAD_SIGNATURE] = "bad signature",
+					     [PROOF_UNKNOWN_LOG] = "unknown log",
+					     [PROOF_NO_QUORUM] = "no quorum",
+					     [PROOF_NOT_INCLUDED] = "not included",
+					     [PROOF_HOLDS] = "holds" };
+
+	return verdict < ARRAY_LEN(names) ? names[verdict] : names[PROOF_MALFORMED];
 }

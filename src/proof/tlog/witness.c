@@ -10,10 +10,8 @@
 static int check_request(const struct witness_request *req, struct note *ret_note,
 			 struct checkpoint *ret_c, struct writ_err *err)
 {
-	int r = note_parse(req->checkpoint, ret_note, err);
+	const int r = checkpoint_read(req->checkpoint, ret_note, ret_c, err);
 
-	if (r == 0)
-		r = checkpoint_parse(ret_note->text, ret_c, err);
 	if (r < 0)
 		return r;
 	if (req->proof.n > TREE_PROOF_MAX)
@@ -38,11 +36,8 @@ int tlog_witness_request_parse(struct sv bytes, struct witness_request *ret_req,
 	if (!tlog_line_take_number(&rest, SV("old"), TREE_SIZE_MAX, &req.old_size))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "a request without an old size");
 	r = tlog_lines_take_proof(&rest, &req.proof, err);
-	if (r < 0)
-		return r;
 	req.checkpoint = rest;
-	r = check_request(&req, &n, &c, err);
-	if (r < 0)
+	if (r < 0 || (r = check_request(&req, &n, &c, err)) < 0)
 		return r;
 	*ret_req = req;
 	return 0;
@@ -161,10 +156,8 @@ int tlog_witness_answer_read(struct sv body, struct sv note, const struct note_k
 	buf_sv(&both, n.text);
 	buf_ch(&both, '\n');
 	buf_sv(&both, body);
-	r = buf_check(&both, err);
-	if (r == 0)
-		r = note_parse(buf_view(&both), &answer, err);
-	if (r < 0)
+	if ((r = buf_check(&both, err)) < 0 ||
+	    (r = note_parse(buf_view(&both), &answer, err)) < 0)
 		return r;
 	if (witness->type != NOTE_KEY_COSIGNATURE || answer.text.n != n.text.n)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "not the answer of a witness");

@@ -59,14 +59,6 @@ static int open_token(struct arena *a, struct sv text, const struct token_here *
 	return 0;
 }
 
-static bool in_list(struct sv s, const struct sv *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (sv_eq(v[i], s))
-			return true;
-	return false;
-}
-
 /* Step 4: checks the root token and its issuer. */
 static int check_root(const struct chain *c, const struct token_here *here, struct token_why *why)
 {
@@ -81,7 +73,7 @@ static int check_root(const struct chain *c, const struct token_here *here, stru
 	if (here->now < i->nbf || here->now >= i->exp)
 		return token_refuse(why, TOKEN_E_ROOT, "the issuer is not valid now");
 	for (size_t k = 0; k < t->aud_n; k++)
-		if (!in_list(t->aud[k], i->realms, i->realms_n))
+		if (!token_has_realm(i->realms, i->realms_n, t->aud[k]))
 			return token_refuse(why, TOKEN_E_ROOT, "the issuer has no say in " SV_FMT,
 					    SV_ARG(t->aud[k]));
 	return i->self ? 0 : token_set_check(&i->ceiling, &t->set, TOKEN_E_CEILING, why);
@@ -117,7 +109,7 @@ static int check_links(const struct chain *c, const struct token_here *here, str
 		if (r == 0)
 			r = check_keys(c, i, here->trust, why);
 	}
-	if (r == 0 && !in_list(here->realm, chain_leaf(c)->aud, chain_leaf(c)->aud_n))
+	if (r == 0 && !token_has_realm(chain_leaf(c)->aud, chain_leaf(c)->aud_n, here->realm))
 		return token_refuse(why, TOKEN_E_AUD, "not for realm " SV_FMT, SV_ARG(here->realm));
 	return r;
 }
@@ -210,8 +202,9 @@ static int open_parts(struct arena *a, const struct sv *part, size_t n,
 	return 0;
 }
 
-int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
-	       struct chain *ret_chain, struct token_why *why)
+/* Verifies a presentation. With @proof its last part is a proof, otherwise a token. */
+static int open_chain(struct arena *a, struct sv text, bool proof, const struct token_here *here,
+		      struct chain *ret_chain, struct token_why *why)
 {
 	struct sv part[PARTS_MAX];
 	struct chain *c = arena_new(a, struct chain);
@@ -221,11 +214,30 @@ int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
 	why->hop = TOKEN_HOP_NONE;
 	if (!c)
 		return token_nomem(why);
-	if ((r = split(tokens, TOKEN_CHAIN_MAX, part, &n, why)) < 0 ||
-	    (r = open_parts(a, part, n, here, c, why)) < 0)
+	r = split(text, proof ? PARTS_MAX : TOKEN_CHAIN_MAX, part, &n, why);
+	if (r < 0)
 		return r;
+	if (proof && n < 2)
+		return token_refuse(why, TOKEN_E_FORMAT, "no proof");
+	n -= proof;
+	if ((r = open_parts(a, part, n, here, c, why)) < 0)
+		return r;
+	if (proof) {
+		/* Step 8: verify the proof of possession. */
+		why->hop = TOKEN_HOP_PROOF;
+		r = pop_verify(a, part[n], chain_leaf(c), c->realm, here->now, &c->pop, why);
+		if (r < 0)
+			return r;
+		c->proved = true;
+	}
 	*ret_chain = *c;
 	return 0;
+}
+
+int chain_open(struct arena *a, struct sv tokens, const struct token_here *here,
+	       struct chain *ret_chain, struct token_why *why)
+{
+	return open_chain(a, tokens, false, here, ret_chain, why);
 }
 
 int chain_recheck(const struct chain *c, const struct token_here *here, bool links,
@@ -251,30 +263,7 @@ int chain_recheck(const struct chain *c, const struct token_here *here, bool lin
 int chain_present(struct arena *a, struct sv presentation, const struct token_here *here,
 		  struct chain *ret_chain, struct token_why *why)
 {
-	struct sv part[PARTS_MAX];
-	struct chain *c = arena_new(a, struct chain);
-	size_t n;
-	int r;
-
-	why->hop = TOKEN_HOP_NONE;
-	if (!c)
-		return token_nomem(why);
-	r = split(presentation, PARTS_MAX, part, &n, why);
-	if (r < 0)
-		return r;
-	if (n < 2)
-		return token_refuse(why, TOKEN_E_FORMAT, "no proof");
-	r = open_parts(a, part, n - 1, here, c, why);
-	if (r < 0)
-		return r;
-	/* Step 8: verify the proof of possession. */
-	why->hop = TOKEN_HOP_PROOF;
-	r = pop_verify(a, part[n - 1], chain_leaf(c), c->realm, here->now, &c->pop, why);
-	if (r < 0)
-		return r;
-	c->proved = true;
-	*ret_chain = *c;
-	return 0;
+	return open_chain(a, presentation, true, here, ret_chain, why);
 }
 
 int chain_action(const struct chain *c, struct sv action, struct token_why *why)

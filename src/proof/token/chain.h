@@ -1,21 +1,19 @@
 /*
- * chain.h - a chain of tokens: verify it, and decide what it allows
+ * chain.h - verifies a chain of tokens
  *
  * Reads:  presentations, "T0~T1~...~PROOF"
  * Writes: the caller's arena
- * Next:   session/ opens sessions with a chain; egress/ and mediate/ call chain_decide()
+ * Next:   session/ opens sessions with a chain; each token becomes a policy of its own there
  *
  * Verification has a fixed order, and the first failure is the answer:
  *
  * 	chain_present	sizes, signatures, schema, root, links, times, revocation, proof
  * 	(caller)	is the nonce one that we issued, is it fresh, is the proof new?
  * 	chain_action	is the proof for the action that is about to be performed?
- * 	chain_decide	does every token allow it, who must approve, what is debited?
- * 	(caller)	approvals, counters, the log
+ * 	(caller)	counters, the log
  *
- * SECURITY: chain_decide() asks every token, and the issuer's ceiling like a token before the first
- * one. chain_present() also checks that each token is within its parent. Neither check relies on
- * the other.
+ * SECURITY: chain_present() checks that each token is within its parent. Sessions do not rely on
+ * that: every token of the chain bounds what runs inside.
  */
 #ifndef WRIT_TOKEN_CHAIN_H
 #define WRIT_TOKEN_CHAIN_H
@@ -72,25 +70,5 @@ must_check int chain_present(struct arena *a, struct sv presentation, const stru
 
 /* Checks that the chain's proof is for @action, the canonical object from action.h. */
 must_check int chain_action(const struct chain *c, struct sv action, struct token_why *why);
-
-/* Debit of one use of a capability. A counter is identified by token and capability together. */
-struct chain_debit {
-	struct digest token; /* SHA-256 of the token's signing input */
-	struct sv cap;
-	/* Limits of the capability; 0: the capability has no such limit. */
-	uint64_t n, rate_n, rate_s, max_in, max_out;
-};
-
-struct chain_price {
-	VEC(struct sv) approve; /* all approvers who must approve the action, sorted */
-	VEC(struct chain_debit) debits;
-};
-
-/*
- * Asks every token of the chain whether it allows @req, a CAP_REQUEST. Refuses with TOKEN_E_NOCAP,
- * the hop and the reason; on success the action may happen at the price *@ret_price.
- */
-must_check int chain_decide(struct arena *a, const struct chain *c, const struct cap *req,
-			    struct chain_price *ret_price, struct token_why *why);
 
 #endif

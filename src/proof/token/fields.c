@@ -29,6 +29,30 @@ int token_fields_encode(const json_t *v, struct buf *b, struct token_why *why)
 	return 0;
 }
 
+int token_by_bytes(const void *a, const void *b)
+{
+	return sv_cmp(*(const struct sv *)a, *(const struct sv *)b);
+}
+
+json_t *token_list(const struct sv *v, size_t n)
+{
+	struct sv *sorted = calloc(n + 1, sizeof(*v));
+	json_t *list = sorted ? json_array() : NULL;
+
+	for (size_t i = 0; sorted && i < n; i++)
+		sorted[i] = v[i];
+	if (list && n)
+		qsort(sorted, n, sizeof(*v), token_by_bytes);
+	for (size_t i = 0; list && i < n; i++)
+		if ((i == 0 || !sv_eq(sorted[i - 1], sorted[i])) &&
+		    json_array_append_new(list, json_stringn(sorted[i].p, sorted[i].n)) < 0) {
+			json_decref(list);
+			list = NULL;
+		}
+	free(sorted);
+	return list;
+}
+
 int token_fields_check(const json_t *o, const char *const *keys, size_t n, size_t must,
 		       struct token_why *why)
 {

@@ -57,6 +57,11 @@ must_check int token_field_caps(struct arena *a, const json_t *o, const char *ke
 				enum cap_kind kind, size_t min, struct cap_set *set,
 				struct token_why *why);
 
+/* Compares two struct sv by their bytes, for qsort() and bsearch(). */
+int token_by_bytes(const void *a, const void *b);
+/* Makes a JSON list of strings, in byte order and without duplicates. NULL: out of memory. */
+json_t *token_list(const struct sv *v, size_t n);
+
 bool token_field_is_id(struct sv s);	 /* is @s a version 7 UUID? */
 bool token_field_is_digest(struct sv s); /* does @s encode 32 bytes in base64url? */
 

@@ -18,41 +18,21 @@ const char *jws_type_name(enum jws_type type)
 	return type < JWS_TYPE_COUNT ? type_names[type] : type_names[JWS_NONE];
 }
 
-/* Encodes 32 bytes as base64url (RFC 4648 section 5) without an allocation. */
-static void put_32(const uint8_t b[static 32], char ret_text[static JWS_KID + 1])
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-	for (size_t i = 0; i < JWS_KID; i++) {
-		const size_t bit = i * 6, at = bit / 8;
-		const unsigned two = (unsigned)b[at] << 8 | (at + 1 < 32 ? b[at + 1] : 0);
-
-		ret_text[i] = letters[two >> (10 - bit % 8) & 63];
-	}
-	ret_text[JWS_KID] = 0;
-}
-
 struct jws_kid jws_thumbprint(const struct sign_public *key)
 {
-	char x[JWS_KID + 1];
-	struct sv parts[3] = { SV("{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\""),
-			       { x, JWS_KID },
-			       SV("\"}") };
-	struct jws_kid kid;
-	struct digest d;
+	const struct jws_kid x = jws_text(key->b);
+	const struct sv parts[3] = { SV("{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\""),
+				     jws_kid_sv(&x),
+				     SV("\"}") };
 
-	put_32(key->b, x);
-	d = crypto_sha256_parts(parts, ARRAY_LEN(parts));
-	put_32(d.b, kid.s);
-	return kid;
+	return jws_text(crypto_sha256_parts(parts, ARRAY_LEN(parts)).b);
 }
 
 struct jws_kid jws_text(const uint8_t b[static 32])
 {
-	struct jws_kid text;
+	struct jws_kid text = { "" };
 
-	put_32(b, text.s);
+	base64_put(BASE64_URL, (struct sv){ (const char *)b, 32 }, text.s);
 	return text;
 }
 
@@ -144,11 +124,11 @@ int jws_open(const struct jws *j, const struct sign_public *key, struct buf *b,
 	return 0;
 }
 
-int jws_sign(enum jws_type type, struct sv payload, const struct jws_pair *key, struct buf *b,
-	     struct token_why *why)
+int jws_sign(enum jws_type type, size_t max, struct sv payload, const struct key_pair *key,
+	     struct buf *b, struct token_why *why)
 {
 	const struct jws_kid kid = jws_thumbprint(&key->pub);
-	scoped_buf header = BUF_INIT(JWS_HEADER_MAX), input = BUF_INIT(b->max);
+	scoped_buf header = BUF_INIT(JWS_HEADER_MAX), text = BUF_INIT(max);
 	struct writ_err err = { 0 };
 	struct signature sig;
 
@@ -156,18 +136,18 @@ int jws_sign(enum jws_type type, struct sv payload, const struct jws_pair *key, 
 		return token_refuse(why, TOKEN_E_TYP, "no type to sign for");
 	buf_fmt(&header, "{\"alg\":\"EdDSA\",\"kid\":\"%s\",\"typ\":\"%s\"}", kid.s,
 		jws_type_name(type));
-	base64_encode(BASE64_URL, buf_view(&header), &input);
-	buf_ch(&input, '.');
-	base64_encode(BASE64_URL, payload, &input);
-	if (buf_check(&header, &err) < 0 || buf_check(&input, &err) < 0)
-		return token_refuse(why, TOKEN_E_SIZE, "more than %zu bytes", b->max);
-	sig = sign_bytes(&key->sec, buf_view(&input));
-	buf_sv(b, buf_view(&input));
-	buf_ch(b, '.');
-	base64_encode(BASE64_URL, (struct sv){ (const char *)sig.b, sizeof(sig.b) }, b);
-	if (buf_check(b, &err) < 0)
-		return token_refuse(why, TOKEN_E_SIZE, "more than %zu bytes", b->max);
-	return 0;
+	base64_encode(BASE64_URL, buf_view(&header), &text);
+	buf_ch(&text, '.');
+	base64_encode(BASE64_URL, payload, &text);
+	if (!header.failed && !text.failed) {
+		sig = sign_bytes(&key->sec, buf_view(&text));
+		buf_ch(&text, '.');
+		base64_encode(BASE64_URL, (struct sv){ (const char *)sig.b, sizeof(sig.b) }, &text);
+	}
+	if (header.failed || text.failed)
+		return token_refuse(why, TOKEN_E_SIZE, "more than %zu bytes", max);
+	buf_sv(b, buf_view(&text));
+	return buf_check(b, &err) < 0 ? token_refuse(why, TOKEN_E_SIZE, "%s", err.what) : 0;
 }
 
 struct digest jws_input_hash(const struct jws *j)

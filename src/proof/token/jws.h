@@ -14,7 +14,7 @@
 #define WRIT_TOKEN_JWS_H
 
 #include "base/buf.h"
-#include "crypto/crypto.h"
+#include "keys/keys.h"
 #include "token/refusal.h"
 
 enum jws_type {
@@ -33,11 +33,6 @@ enum { JWS_KID = 43, JWS_HEADER_MAX = 256 };
 
 struct jws_kid {
 	char s[JWS_KID + 1]; /* thumbprint of the key (SHA-256, RFC 7638), with a NUL */
-};
-
-struct jws_pair {
-	struct sign_public pub;
-	struct sign_secret sec; /* private key; the caller must crypto_wipe() it */
 };
 
 /* A JWS split into its parts, which are views of the text. */
@@ -62,9 +57,9 @@ must_check int jws_split(struct sv text, size_t max, enum jws_type type, struct 
 must_check int jws_open(const struct jws *j, const struct sign_public *key, struct buf *b,
 			struct token_why *why);
 
-/* Appends @payload as a JWS signed with the key. */
-must_check int jws_sign(enum jws_type type, struct sv payload, const struct jws_pair *key,
-			struct buf *b, struct token_why *why);
+/* Appends @payload as a JWS of at most @max bytes, signed with the key. */
+must_check int jws_sign(enum jws_type type, size_t max, struct sv payload,
+			const struct key_pair *key, struct buf *b, struct token_why *why);
 
 /* Returns the digest of the signing input, to which the claim par_hash and counters refer. */
 struct digest jws_input_hash(const struct jws *j);

@@ -4,10 +4,10 @@
 
 #include "base/banned.h"
 
-static bool has_realm(const struct token *t, struct sv realm)
+bool token_has_realm(const struct sv *realms, size_t n, struct sv realm)
 {
-	for (size_t i = 0; i < t->aud_n; i++)
-		if (sv_eq(t->aud[i], realm))
+	for (size_t i = 0; i < n; i++)
+		if (sv_eq(realms[i], realm))
 			return true;
 	return false;
 }
@@ -78,7 +78,7 @@ int token_link_check(const struct token *parent, const struct token *child, stru
 	if (child->iat < parent->iat || child->nbf < parent->nbf || child->exp > parent->exp)
 		return token_refuse(why, TOKEN_E_TIME, "valid when the token before is not");
 	for (size_t i = 0; i < child->aud_n; i++)
-		if (!has_realm(parent, child->aud[i]))
+		if (!token_has_realm(parent->aud, parent->aud_n, child->aud[i]))
 			return token_refuse(why, TOKEN_E_AUD, "realm " SV_FMT " was not given",
 					    SV_ARG(child->aud[i]));
 	if (!sv_eq(child->sub, parent->sub) || !token_id_eq(&child->wf, &parent->wf))

@@ -20,21 +20,8 @@ static int round_trip(struct arena *a, const struct token *t, struct buf *payloa
 	return r;
 }
 
-static int sign_token(struct sv payload, const struct jws_pair *key, struct buf *b,
-		      struct token_why *why)
-{
-	scoped_buf text = BUF_INIT(TOKEN_MAX);
-	struct writ_err err = { 0 };
-	const int r = jws_sign(JWS_CAP, payload, key, &text, why);
-
-	if (r < 0)
-		return r;
-	buf_sv(b, buf_view(&text));
-	return buf_check(b, &err) < 0 ? token_refuse(why, TOKEN_E_SIZE, "%s", err.what) : 0;
-}
-
 /* SECURITY: refuse a token for the key that signs it. Each key has one role. */
-static int check_role(const struct token *t, const struct jws_pair *key, struct token_why *why)
+static int check_role(const struct token *t, const struct key_pair *key, struct token_why *why)
 {
 	if (memcmp(t->cnf.b, key->pub.b, sizeof(t->cnf.b)) == 0)
 		return token_refuse(why, TOKEN_E_LINK_ISS,
@@ -42,7 +29,7 @@ static int check_role(const struct token *t, const struct jws_pair *key, struct 
 	return 0;
 }
 
-int token_mint(struct arena *a, const struct token *t, const struct jws_pair *issuer, struct buf *b,
+int token_mint(struct arena *a, const struct token *t, const struct key_pair *issuer, struct buf *b,
 	       struct token_why *why)
 {
 	scoped_buf payload = BUF_INIT(TOKEN_MAX);
@@ -55,11 +42,11 @@ int token_mint(struct arena *a, const struct token *t, const struct jws_pair *is
 	    (r = round_trip(a, &root, &payload, &read, why)) < 0 ||
 	    (r = token_root_check(&read, why)) < 0)
 		return r;
-	return sign_token(buf_view(&payload), issuer, b, why);
+	return jws_sign(JWS_CAP, TOKEN_MAX, buf_view(&payload), issuer, b, why);
 }
 
 int token_derive(struct arena *a, const struct token *parent, const struct token *t,
-		 const struct jws_pair *holder, struct buf *b, struct token_why *why)
+		 const struct key_pair *holder, struct buf *b, struct token_why *why)
 {
 	scoped_buf payload = BUF_INIT(TOKEN_MAX);
 	struct token child = *t, read;
@@ -82,5 +69,5 @@ int token_derive(struct arena *a, const struct token *parent, const struct token
 	    (r = round_trip(a, &child, &payload, &read, why)) < 0 ||
 	    (r = token_link_check(parent, &read, why)) < 0)
 		return r;
-	return sign_token(buf_view(&payload), holder, b, why);
+	return jws_sign(JWS_CAP, TOKEN_MAX, buf_view(&payload), holder, b, why);
 }

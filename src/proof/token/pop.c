@@ -57,11 +57,10 @@ int pop_decode(struct arena *a, struct sv payload, struct pop *ret_pop, struct t
 }
 
 int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
-	     const struct jws_pair *holder, struct buf *b, struct token_why *why)
+	     const struct key_pair *holder, struct buf *b, struct token_why *why)
 {
-	scoped_buf payload = BUF_INIT(POP_MAX), text = BUF_INIT(POP_MAX);
+	scoped_buf payload = BUF_INIT(POP_MAX);
 	struct pop proof = *p, read;
-	struct writ_err err = { 0 };
 	int r;
 
 	if (memcmp(leaf->cnf.b, holder->pub.b, sizeof(leaf->cnf.b)) != 0)
@@ -69,11 +68,9 @@ int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
 	proof.ath = leaf->ath;
 	proof.sid = leaf->sid;
 	if ((r = pop_encode(&proof, &payload, why)) < 0 ||
-	    (r = pop_decode(a, buf_view(&payload), &read, why)) < 0 ||
-	    (r = jws_sign(JWS_POP, buf_view(&payload), holder, &text, why)) < 0)
+	    (r = pop_decode(a, buf_view(&payload), &read, why)) < 0)
 		return r;
-	buf_sv(b, buf_view(&text));
-	return buf_check(b, &err) < 0 ? token_refuse(why, TOKEN_E_SIZE, "%s", err.what) : 0;
+	return jws_sign(JWS_POP, POP_MAX, buf_view(&payload), holder, b, why);
 }
 
 static int check_pop(const struct pop *p, const struct token *leaf, struct sv realm, uint64_t now,

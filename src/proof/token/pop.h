@@ -1,5 +1,5 @@
 /*
- * pop.h - proof of possession: the holder of a token requests one action, here and now
+ * pop.h - proof of possession: the holder of a token opens one session, here and now
  *
  * Reads:  text from outside
  * Writes: nothing
@@ -33,7 +33,7 @@ must_check int pop_decode(struct arena *a, struct sv payload, struct pop *ret_po
  * leaf token.
  */
 must_check int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
-			const struct jws_pair *holder, struct buf *b, struct token_why *why);
+			const struct key_pair *holder, struct buf *b, struct token_why *why);
 
 /* Verifies that @text is a proof by the holder of @leaf, for @realm, made within TOKEN_SKEW of
  * @now. */

@@ -33,11 +33,6 @@ static const struct {
 	[TOKEN_E_NONCE]      = { "E_NONCE", "the nonce is not one that was given out, or too old" },
 	[TOKEN_E_REPLAY]     = { "E_REPLAY", "was used already" },
 	[TOKEN_E_ACTH]       = { "E_ACTH", "the proof is for another action" },
-	[TOKEN_E_NOCAP]      = { "E_NOCAP", "no capability allows it, or a denial forbids it" },
-	[TOKEN_E_APPROVAL]   = { "E_APPROVAL", "somebody who must agree has not" },
-	[TOKEN_E_COUNT]      = { "E_COUNT", "all uses are spent" },
-	[TOKEN_E_RATE]       = { "E_RATE", "used too often in too short a time" },
-	[TOKEN_E_LIMIT]      = { "E_LIMIT", "a limit is reached" },
 	[TOKEN_E_LOG]        = { "E_LOG", "it could not be written down" },
 	/* clang-format on */
 };

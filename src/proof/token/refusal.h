@@ -42,24 +42,18 @@ enum token_code {
 	TOKEN_E_RVK_STALE,
 	TOKEN_E_POP,
 	/*
-	 * The caller decides about the following codes, which need state: nonces, approvals,
-	 * counters, the log.
+	 * The caller decides about the following codes, which need state: nonces, the log.
 	 */
 	TOKEN_E_NONCE,
 	TOKEN_E_REPLAY,
 	TOKEN_E_ACTH,
-	TOKEN_E_NOCAP,
-	TOKEN_E_APPROVAL,
-	TOKEN_E_COUNT,
-	TOKEN_E_RATE,
-	TOKEN_E_LIMIT,
 	TOKEN_E_LOG,
 	/* number of values; keep last */
 	TOKEN_CODE_COUNT
 };
 
 /* Part of a presentation that was refused: the index of a token, from 0, or one of these values. */
-enum { TOKEN_HOP_NONE = -2, TOKEN_HOP_CEILING = -1, TOKEN_HOP_PROOF = 100 };
+enum { TOKEN_HOP_NONE = -2, TOKEN_HOP_PROOF = 100 };
 
 struct token_why {
 	enum token_code code;

@@ -10,26 +10,13 @@
 /* Bound for allocations: more items than fit into a list of RVK_MAX bytes. */
 enum { RVK_ITEMS_MAX = 2048 };
 
-static json_t *list_of(const struct sv *v, size_t n)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < n; i++) {
-		if (json_array_append_new(list, json_stringn(v[i].p, v[i].n)) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
 int rvk_encode(const struct rvk *l, struct buf *b, struct token_why *why)
 {
-	scoped_json *o =
-		json_pack("{s:I,s:I,s:o,s:o,s:o,s:I,s:o,s:i}", "exp", (json_int_t)l->exp, "iat",
-			  (json_int_t)l->iat, "iss", json_stringn(l->iss.p, l->iss.n), "jti",
-			  list_of(l->jti, l->jti_n), "kid", list_of(l->kids, l->kids_n), "seq",
-			  (json_int_t)l->seq, "sid", list_of(l->sid, l->sid_n), "writ", 1);
+	scoped_json *o = json_pack(
+		"{s:I,s:I,s:o,s:o,s:o,s:I,s:o,s:i}", "exp", (json_int_t)l->exp, "iat",
+		(json_int_t)l->iat, "iss", json_stringn(l->iss.p, l->iss.n), "jti",
+		token_list(l->jti, l->jti_n), "kid", token_list(l->kids, l->kids_n), "seq",
+		(json_int_t)l->seq, "sid", token_list(l->sid, l->sid_n), "writ", 1);
 
 	return token_fields_encode(o, b, why);
 }
@@ -67,20 +54,17 @@ int rvk_decode(struct arena *a, struct sv payload, struct rvk *ret_list, struct 
 	return 0;
 }
 
-int rvk_sign(struct arena *a, const struct rvk *l, const struct jws_pair *issuer, struct buf *b,
+int rvk_sign(struct arena *a, const struct rvk *l, const struct key_pair *issuer, struct buf *b,
 	     struct token_why *why)
 {
-	scoped_buf payload = BUF_INIT(RVK_MAX), text = BUF_INIT(RVK_MAX);
-	struct writ_err err = { 0 };
+	scoped_buf payload = BUF_INIT(RVK_MAX);
 	struct rvk read;
 	int r;
 
 	if ((r = rvk_encode(l, &payload, why)) < 0 ||
-	    (r = rvk_decode(a, buf_view(&payload), &read, why)) < 0 ||
-	    (r = jws_sign(JWS_RVK, buf_view(&payload), issuer, &text, why)) < 0)
+	    (r = rvk_decode(a, buf_view(&payload), &read, why)) < 0)
 		return r;
-	buf_sv(b, buf_view(&text));
-	return buf_check(b, &err) < 0 ? token_refuse(why, TOKEN_E_SIZE, "%s", err.what) : 0;
+	return jws_sign(JWS_RVK, RVK_MAX, buf_view(&payload), issuer, b, why);
 }
 
 int rvk_open(struct arena *a, struct sv text, const struct trust *trust, uint64_t seen,
@@ -114,14 +98,9 @@ int rvk_open(struct arena *a, struct sv text, const struct trust *trust, uint64_
 	return 0;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return sv_cmp(*(const struct sv *)a, *(const struct sv *)b);
-}
-
 static bool has(const struct sv *v, size_t n, struct sv s)
 {
-	return n && bsearch(&s, v, n, sizeof(*v), by_bytes);
+	return n && bsearch(&s, v, n, sizeof(*v), token_by_bytes);
 }
 
 int rvk_check(const struct rvk *l, const struct token *t, struct token_why *why)

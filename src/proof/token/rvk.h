@@ -24,7 +24,7 @@ must_check int rvk_encode(const struct rvk *l, struct buf *b, struct token_why *
 must_check int rvk_decode(struct arena *a, struct sv payload, struct rvk *ret_list,
 			  struct token_why *why);
 
-must_check int rvk_sign(struct arena *a, const struct rvk *l, const struct jws_pair *issuer,
+must_check int rvk_sign(struct arena *a, const struct rvk *l, const struct key_pair *issuer,
 			struct buf *b, struct token_why *why);
 
 /*

@@ -201,44 +201,20 @@ int token_decode(struct arena *a, struct sv payload, struct token *ret_t, struct
 
 /* --- Writing --- */
 
-static int by_bytes(const void *a, const void *b)
-{
-	return sv_cmp(*(const struct sv *)a, *(const struct sv *)b);
-}
-
 static json_t *string_of(struct sv s)
 {
 	return json_stringn(s.p, s.n);
 }
 
-/* Makes a sorted JSON list without duplicates. Returns NULL if memory runs out. */
-static json_t *list_of(struct sv *v, size_t n)
-{
-	json_t *list = json_array();
-
-	if (n)
-		qsort(v, n, sizeof(*v), by_bytes);
-	for (size_t i = 0; list && i < n; i++) {
-		if (i > 0 && sv_eq(v[i - 1], v[i]))
-			continue;
-		if (json_array_append_new(list, string_of(v[i])) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
 static json_t *caps_list(const struct cap_entry *v, size_t n)
 {
 	struct sv *texts = calloc(n + 1, sizeof(*texts));
-	json_t *list;
+	json_t *list = NULL;
 
-	if (!texts)
-		return NULL;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; texts && i < n; i++)
 		texts[i] = v[i].cap.text;
-	list = list_of(texts, n);
+	if (texts)
+		list = token_list(texts, n);
 	free(texts);
 	return list;
 }
@@ -289,31 +265,17 @@ static json_t *details_of(const struct cap_set *s)
 			 require_of(s), "rt", rt.n ? rt.p : "", "type", TOKEN_RAR_TYPE);
 }
 
-static json_t *aud_of(const struct token *t)
-{
-	struct sv *v = calloc(t->aud_n + 1, sizeof(*v));
-	json_t *list;
-
-	if (!v)
-		return NULL;
-	if (t->aud_n)
-		memcpy(v, t->aud, t->aud_n * sizeof(*v));
-	list = list_of(v, t->aud_n);
-	free(v);
-	return list;
-}
-
 int token_encode(const struct token *t, struct buf *b, struct token_why *why)
 {
 	const struct jws_kid x = jws_text(t->cnf.b), parent = jws_text(t->par_hash.b);
 	scoped_json *o = json_pack(
 		"{s:o,s:o,s:{s:{s:s,s:s,s:s}},s:I,s:I,s:I,s:I,s:o,s:s,s:I,s:I,s:s,s:o,s:s,s:i}",
-		"aud", aud_of(t), "authorization_details", details_of(&t->set), "cnf", "jwk", "crv",
-		"Ed25519", "kty", "OKP", "x", x.s, "del_depth", (json_int_t)t->depth,
-		"del_max_depth", (json_int_t)t->max_depth, "exp", (json_int_t)t->exp, "iat",
-		(json_int_t)t->iat, "iss", string_of(t->iss), "jti", t->jti.s, "nbf",
-		(json_int_t)t->nbf, "rvk", (json_int_t)t->rvk, "sid", t->sid.s, "sub",
-		string_of(t->sub), "wf", t->wf.s, "writ", 1);
+		"aud", token_list(t->aud, t->aud_n), "authorization_details", details_of(&t->set),
+		"cnf", "jwk", "crv", "Ed25519", "kty", "OKP", "x", x.s, "del_depth",
+		(json_int_t)t->depth, "del_max_depth", (json_int_t)t->max_depth, "exp",
+		(json_int_t)t->exp, "iat", (json_int_t)t->iat, "iss", string_of(t->iss), "jti",
+		t->jti.s, "nbf", (json_int_t)t->nbf, "rvk", (json_int_t)t->rvk, "sid", t->sid.s,
+		"sub", string_of(t->sub), "wf", t->wf.s, "writ", 1);
 
 	if (o && t->has_parent && json_object_set_new(o, "par_hash", json_string(parent.s)) < 0)
 		return token_nomem(why);

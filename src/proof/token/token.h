@@ -8,9 +8,9 @@
  * whose holder can derive again. A verifier sees the whole chain, root first, and checks every step
  * itself: it trusts no holder to have narrowed correctly.
  *
- * A holder proves possession of the last token's key by signing the action it wants to perform,
+ * A holder proves possession of the last token's key by signing the session it wants to open,
  * together with a nonce of the verifier. A stolen token without the key is therefore useless, and a
- * proof for one action does not work for another.
+ * proof for one session does not work for another.
  *
  * Files:
  *   refusal   codes and texts for refusals
@@ -19,9 +19,9 @@
  *   token     claims of one token (this file), mint and link: making and deriving
  *   trust     which issuers are trusted, for which realms, up to which ceiling
  *   rvk       revocation lists
- *   action    the action a proof is made for
+ *   action    the action a proof is made for: opening a session
  *   pop       proof of possession
- *   chain     verifies a presentation; decide answers single requests
+ *   chain     verifies a presentation
  *   wallet    the state of this realm: keys, trusted issuers, revocations, spent sessions, counters
  *
  * Everything but wallet depends on its arguments only, with no files and no clock. wallet_*.c reads
@@ -39,7 +39,7 @@
  *   - A failure of this machine (memory, disk) refuses the token.
  *
  * Common mistakes
- *   - Asking only the last token. chain_decide() asks all of them and the issuer's ceiling.
+ *   - Asking only the last token. Every token of a chain bounds a session.
  *   - Treating TOKEN_E_NONE with an error as acceptance. It means that the check itself failed.
  *   - Counting uses per session. Counters belong to a token and a capability, and all sessions
  *     with that token share them.
@@ -49,7 +49,7 @@
  *
  * Reads:  payloads whose signature was verified
  * Writes: the caller's arena
- * Next:   chain.h verifies several tokens in sequence and decides
+ * Next:   chain.h verifies several tokens in sequence
  */
 #ifndef WRIT_TOKEN_TOKEN_H
 #define WRIT_TOKEN_TOKEN_H
@@ -114,7 +114,7 @@ must_check int token_decode(struct arena *a, struct sv payload, struct token *re
  * Appends a root token with the claims of @t, signed by the issuer. Depth and parent of @t are
  * ignored. Refuses every token that a verifier would refuse without seeing its chain.
  */
-must_check int token_mint(struct arena *a, const struct token *t, const struct jws_pair *issuer,
+must_check int token_mint(struct arena *a, const struct token *t, const struct key_pair *issuer,
 			  struct buf *b, struct token_why *why);
 
 /*
@@ -125,10 +125,11 @@ must_check int token_mint(struct arena *a, const struct token *t, const struct j
  * A verifier relies only on its own check.
  */
 must_check int token_derive(struct arena *a, const struct token *parent, const struct token *t,
-			    const struct jws_pair *holder, struct buf *b, struct token_why *why);
+			    const struct key_pair *holder, struct buf *b, struct token_why *why);
 
 /* Checks a root token without its chain: no parent, depth 0, lifetime. */
 must_check int token_root_check(const struct token *t, struct token_why *why);
+bool token_has_realm(const struct sv *realms, size_t n, struct sv realm);
 /* Checks every rule between a token and its parent. */
 must_check int token_link_check(const struct token *parent, const struct token *child,
 				struct token_why *why);

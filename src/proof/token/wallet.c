@@ -21,6 +21,38 @@ const char *wallet_path(const struct wallet *w, struct arena *a, const char *nam
 	return arena_fmt(a, "%s/%s", w->dir, name);
 }
 
+int wallet_read(const struct wallet *w, struct arena *a, const char *name, size_t max,
+		struct sv *ret, struct writ_err *err)
+{
+	const char *path = wallet_path(w, a, name);
+	scoped_buf b = BUF_INIT(max);
+	const int r = path ? fd_read_optional(path, &b, err) : writ_nomem(err);
+
+	*ret = SV("");
+	return r > 0 && !arena_sv(a, buf_view(&b), ret) ? writ_nomem(err) : r;
+}
+
+int wallet_write(const struct wallet *w, const char *name, struct sv text, struct writ_err *err)
+{
+	const char *path = wallet_path(w, w->a, name);
+
+	return path ? fd_replace_file(path, text, 0600, err) : writ_nomem(err);
+}
+
+void wallet_sweep(const struct wallet *w, const char *dir, uint64_t grace)
+{
+	scoped_list *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' &&
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && st.st_mtime >= 0 &&
+		    (uint64_t)st.st_mtime + grace < w->now)
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+}
+
 int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err)
 {
 	const char *path = wallet_path(w, w->a, "lock");
@@ -66,10 +98,12 @@ static uint64_t sum_of(const char *name, const struct stat *st)
 static struct wallet_stamp stamp_of(const char *dir)
 {
 	struct wallet_stamp stamp = { 0 };
-	DIR *d = opendir(dir);
+	scoped_list *d = opendir(dir);
 	struct dirent *e;
 	struct stat st;
 
+	if (!d)
+		stamp.sum = UINT64_MAX;
 	while (d && (e = readdir(d))) {
 		if (!is_watched(sv_from(e->d_name)))
 			continue;
@@ -84,10 +118,6 @@ static struct wallet_stamp stamp_of(const char *dir)
 		if (st.st_ctim.tv_sec > stamp.newest)
 			stamp.newest = st.st_ctim.tv_sec;
 	}
-	if (d)
-		closedir(d);
-	else
-		stamp.sum = UINT64_MAX;
 	return stamp;
 }
 
@@ -97,41 +127,29 @@ static struct wallet_stamp stamp_of(const char *dir)
  */
 static int read_floor(struct wallet *w, struct writ_err *err)
 {
-	const char *path = wallet_path(w, w->a, "clock");
-	struct buf b = BUF_INIT(CLOCK_MAX);
-	struct writ_err first = { 0 };
 	struct sv rest;
-	int r = path ? fd_read_file(path, &b, &first) : writ_nomem(&first);
+	const int r = wallet_read(w, w->a, "clock", CLOCK_MAX, &rest, err);
 
-	rest = buf_view(&b);
-	if (r < 0 && first.sys == ENOENT)
-		r = 0;
-	else if (r < 0)
-		*err = first;
-	else if (!sv_to_u64(sv_cut(&rest, '\n'), INT64_MAX, &w->floor))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is not a time", path);
-	buf_clear(&b);
-	return r;
+	if (r > 0 && !sv_to_u64(sv_cut(&rest, '\n'), INT64_MAX, &w->floor))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "%s/clock is not a time", w->dir);
+	return r < 0 ? r : 0;
 }
 
 int wallet_save_clock(const struct wallet *w, struct writ_err *err)
 {
-	const char *path = wallet_path(w, w->a, "clock");
-	struct buf b = BUF_INIT(CLOCK_MAX);
-	int r;
+	scoped_buf b = BUF_INIT(CLOCK_MAX);
 
 	if (w->now <= w->floor)
 		return 0;
 	buf_fmt(&b, "%llu\n", (unsigned long long)w->now);
-	r = path ? fd_replace_file(path, buf_view(&b), 0600, err) : writ_nomem(err);
-	buf_clear(&b);
-	return r;
+	return wallet_write(w, "clock", buf_view(&b), err);
 }
 
 int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, struct wallet *ret,
 		struct writ_err *err)
 {
 	struct wallet w = { .a = a, .realm = realm, .state = state, .now = (uint64_t)time(NULL) };
+	scoped_key_pair pair = { 0 };
 	const char *spent;
 	int r;
 
@@ -143,24 +161,14 @@ int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, st
 		return writ_nomem(err);
 	if (state.n == 0)
 		return writ_fail(err, WRIT_E_SYS, ENOENT, "there is no place for state: set HOME");
-	r = fd_make_dirs(spent, err);
-	if (r == 0 && make) {
-		struct key_pair pair;
-
-		r = keys_load(w.keys, KEY_ISSUE, true, &pair, err);
-		if (r == 0)
-			crypto_wipe(&pair, sizeof(pair));
-	}
+	if ((r = fd_make_dirs(spent, err)) < 0 || (make && (r = wallet_issuer(&w, &pair, err)) < 0))
+		return r;
 	w.stamp = stamp_of(w.dir);
-	if (r == 0)
-		r = read_floor(&w, err);
-	if (r == 0)
-		r = wallet_load_trust(&w, err);
-	if (r == 0)
-		r = wallet_load_lists(&w, a, &w.lists, &w.lists_n, err);
-	if (r == 0)
-		*ret = w;
-	return r;
+	if ((r = read_floor(&w, err)) < 0 || (r = wallet_load_trust(&w, err)) < 0 ||
+	    (r = wallet_load_lists(&w, a, &w.lists, &w.lists_n, err)) < 0)
+		return r;
+	*ret = w;
+	return 0;
 }
 
 /* SECURITY: refuse tokens if the clock was set back. Expired tokens would become valid again, and
@@ -239,10 +247,8 @@ static int reload(struct wallet *w, uint64_t now, struct writ_err *err)
 	next.a = &fresh;
 	next.now = now;
 	next.self = NULL;
-	r = wallet_load_trust(&next, err);
-	if (r == 0)
-		r = wallet_load_lists(&next, &fresh, &next.lists, &next.lists_n, err);
-	if (r < 0) {
+	if ((r = wallet_load_trust(&next, err)) < 0 ||
+	    (r = wallet_load_lists(&next, &fresh, &next.lists, &next.lists_n, err)) < 0) {
 		arena_clear(&fresh);
 		return r;
 	}

@@ -77,12 +77,12 @@ must_check int wallet_recheck(struct wallet *w, const struct chain *c, uint64_t 
 
 /* --- wallet_keys.c: the caller must crypto_wipe() each pair --- */
 
-must_check int wallet_issuer(const struct wallet *w, struct jws_pair *ret, struct writ_err *err);
+must_check int wallet_issuer(const struct wallet *w, struct key_pair *ret, struct writ_err *err);
 /* Makes a key for a new holder; the key file may be removed after @exp. */
-must_check int wallet_holder_new(const struct wallet *w, uint64_t exp, struct jws_pair *ret,
+must_check int wallet_holder_new(const struct wallet *w, uint64_t exp, struct key_pair *ret,
 				 struct writ_err *err);
 must_check int wallet_holder(const struct wallet *w, const struct jws_kid *kid,
-			     struct jws_pair *ret, struct writ_err *err);
+			     struct key_pair *ret, struct writ_err *err);
 /* Removes a holder's key that is no longer needed. */
 void wallet_holder_remove(const struct wallet *w, const struct jws_kid *kid);
 /* Makes a version 7 UUID for a token or session. */
@@ -186,5 +186,16 @@ bool wallet_used_limits(const struct wallet *w, const struct token *t, struct wa
 /* Takes the lock of the wallet until the descriptor is closed. */
 must_check int wallet_lock(const struct wallet *w, int *ret_fd, struct writ_err *err);
 const char *wallet_path(const struct wallet *w, struct arena *a, const char *name);
+/*
+ * Reads the file @name of the wallet into @a. Returns 1, or 0 and an empty *@ret if there is no
+ * such file.
+ */
+must_check int wallet_read(const struct wallet *w, struct arena *a, const char *name, size_t max,
+			   struct sv *ret, struct writ_err *err);
+must_check int wallet_write(const struct wallet *w, const char *name, struct sv text,
+			    struct writ_err *err);
+/* Removes the files in @dir whose tokens expired more than @grace seconds ago; a file's mtime is
+ * the expiry of its token. */
+void wallet_sweep(const struct wallet *w, const char *dir, uint64_t grace);
 
 #endif

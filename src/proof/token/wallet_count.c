@@ -235,18 +235,16 @@ int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,
 {
 	scoped_fd lock = -1, fd = -1;
 	size_t used;
-	int r = 0;
+	int r;
 
 	if (count_all(v, n) == 0)
 		return 0;
-	r = wallet_lock(w, &lock, err);
-	if (r == 0)
-		r = open_file(w, true, &fd, &used, err);
-	if (r == 0)
-		r = wallet_count_in(w->a, fd, v, n, set, w->now, ret, err);
-	if (r == 0)
-		*ret_fd = fd_take(&fd);
-	return r;
+	if ((r = wallet_lock(w, &lock, err)) < 0 ||
+	    (r = open_file(w, true, &fd, &used, err)) < 0 ||
+	    (r = wallet_count_in(w->a, fd, v, n, set, w->now, ret, err)) < 0)
+		return r;
+	*ret_fd = fd_take(&fd);
+	return 0;
 }
 
 struct wallet_level wallet_level_of(const struct token *t)

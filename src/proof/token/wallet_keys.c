@@ -16,130 +16,67 @@
 
 enum { PEM_MAX = 512, DAY = 86400 };
 
-static const char *holders(const struct wallet *w)
+static const char *key_path(const struct wallet *w, const struct jws_kid *kid)
 {
-	return arena_fmt(w->a, "%s/holder", w->keys);
+	return arena_fmt(w->a, "%s/holder/%s.pem", w->keys, kid->s);
 }
 
-int wallet_issuer(const struct wallet *w, struct jws_pair *ret, struct writ_err *err)
+int wallet_issuer(const struct wallet *w, struct key_pair *ret, struct writ_err *err)
 {
-	struct key_pair pair;
-	const int r = keys_load(w->keys, KEY_ISSUE, true, &pair, err);
-
-	if (r < 0)
-		return r;
-	*ret = (struct jws_pair){ pair.pub, pair.sec };
-	crypto_wipe(&pair, sizeof(pair));
-	return 0;
+	return keys_load(w->keys, KEY_ISSUE, true, ret, err);
 }
 
-/*
- * Removes holder keys whose tokens expired a day ago. The mtime of each key file is the expiry of
- * its token.
- */
-static void sweep(const struct wallet *w, const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	struct stat st;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.' &&
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(st.st_mode) && st.st_mtime >= 0 && (uint64_t)st.st_mtime + DAY < w->now)
-			(void)unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
-}
-
-static int write_key(const char *path, const uint8_t seed[static 32], uint64_t exp,
-		     struct writ_err *err)
-{
-	const struct timespec times[2] = { { (time_t)exp, 0 }, { (time_t)exp, 0 } };
-	scoped_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct buf b = BUF_INIT(PEM_MAX);
-	int r;
-
-	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	keys_print_secret(seed, &b);
-	r = buf_check(&b, err);
-	if (r == 0)
-		r = fd_write_all(fd, buf_view(&b), err);
-	if (r == 0 && (fsync(fd) < 0 || futimens(fd, times) < 0))
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	if (b.n)
-		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
-	return r;
-}
-
-int wallet_holder_new(const struct wallet *w, uint64_t exp, struct jws_pair *ret,
+int wallet_holder_new(const struct wallet *w, uint64_t exp, struct key_pair *ret,
 		      struct writ_err *err)
 {
-	const char *dir = holders(w), *path;
-	struct jws_pair pair;
+	const struct timespec times[2] = { { (time_t)exp, 0 }, { (time_t)exp, 0 } };
+	const char *dir = arena_fmt(w->a, "%s/holder", w->keys), *path;
+	struct jws_kid kid;
 	uint8_t seed[32];
 	int r;
 
 	if (!dir)
 		return writ_nomem(err);
-	r = fd_make_dirs(dir, err);
-	if (r == 0)
-		r = crypto_random(seed, sizeof(seed), err);
-	if (r < 0)
+	if ((r = fd_make_dirs(dir, err)) < 0 || (r = crypto_random(seed, sizeof(seed), err)) < 0)
 		return r;
-	sweep(w, dir);
-	sign_keypair(seed, &pair.pub, &pair.sec);
-	path = arena_fmt(w->a, "%s/%s.pem", dir, jws_thumbprint(&pair.pub).s);
-	r = path ? write_key(path, seed, exp, err) : writ_nomem(err);
-	if (r == 0)
-		*ret = pair;
+	/* Keep each key for a day after its token expired. */
+	wallet_sweep(w, dir, DAY);
+	sign_keypair(seed, &ret->pub, &ret->sec);
+	kid = jws_thumbprint(&ret->pub);
+	path = key_path(w, &kid);
+	r = path ? keys_write(AT_FDCWD, path, seed, err) : writ_nomem(err);
 	crypto_wipe(seed, sizeof(seed));
-	crypto_wipe(&pair, sizeof(pair));
+	if (r == 0 && utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	if (r < 0)
+		keys_wipe(ret);
 	return r;
 }
 
-int wallet_holder(const struct wallet *w, const struct jws_kid *kid, struct jws_pair *ret,
+int wallet_holder(const struct wallet *w, const struct jws_kid *kid, struct key_pair *ret,
 		  struct writ_err *err)
 {
-	const char *dir = holders(w);
-	const char *path = dir ? arena_fmt(w->a, "%s/%s.pem", dir, kid->s) : NULL;
-	scoped_fd fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-	struct buf b = BUF_INIT(PEM_MAX);
-	uint8_t seed[32];
-	struct stat st;
+	const char *path = key_path(w, kid);
+	struct writ_err why = { 0 };
 	int r;
 
 	if (!path)
 		return writ_nomem(err);
-	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "the key of holder %.12s...", kid->s);
-	/* SECURITY: refuse a key file that other users can read or write, or that belongs to
-	 * another user. */
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 077) ||
-	    st.st_uid != geteuid())
-		return writ_fail(err, WRIT_E_DENIED, 0,
+	r = keys_load_file(path, ret, &why);
+	if (r == WRIT_E_DENIED)
+		return writ_fail(err, r, 0,
 				 "the key of holder %.12s... can be read or written by others",
 				 kid->s);
-	r = fd_read_all(fd, &b, err);
-	if (r == 0)
-		r = keys_parse_secret(buf_view(&b), seed, err);
-	if (b.n)
-		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
-	if (r == 0)
-		sign_keypair(seed, &ret->pub, &ret->sec);
-	crypto_wipe(seed, sizeof(seed));
-	return r;
+	return r < 0 ? writ_fail(err, r, why.sys, "the key of holder %.12s...%s%s", kid->s,
+				 why.sys ? "" : ": ", why.sys ? "" : why.what)
+		     : 0;
 }
 
 void wallet_holder_remove(const struct wallet *w, const struct jws_kid *kid)
 {
-	const char *dir = holders(w);
-	const char *path = dir ? arena_fmt(w->a, "%s/%s.pem", dir, kid->s) : NULL;
+	const char *path = key_path(w, kid);
 
-	/* If removing the key file fails, sweep() removes it a day after its token expired. */
+	/* If this fails, wallet_sweep() removes the key file a day after its token expired. */
 	if (path)
 		(void)unlink(path);
 }

@@ -4,6 +4,7 @@
 
 #include "audit/realm.h"
 #include "base/fd.h"
+#include "token/fields.h"
 #include "token/wallet.h"
 
 #include "base/banned.h"
@@ -21,34 +22,12 @@ enum {
 	KEPT = TOKEN_LIFE_MAX + 2 * TOKEN_SKEW
 };
 
-static int read_file(const struct wallet *w, struct arena *a, struct buf *b, struct writ_err *err)
-{
-	const char *path = wallet_path(w, a, "revoked");
-	struct writ_err first = { 0 };
-	int r = path ? fd_read_file(path, b, &first) : writ_nomem(&first);
-
-	if (r < 0 && first.sys == ENOENT)
-		return 0;
-	if (r < 0)
-		*err = first;
-	return r;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	return sv_cmp(*(const struct sv *)a, *(const struct sv *)b);
-}
-
 int wallet_own_list(const struct wallet *w, struct arena *a, struct rvk *ret, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(REVOKED_MAX);
 	VEC(struct sv) ids = { 0 };
 	struct sv text, line;
-	int r = read_file(w, a, &b, err);
+	const int r = wallet_read(w, a, "revoked", REVOKED_MAX, &text, err);
 
-	if (r == 0 && !arena_sv(a, buf_view(&b), &text))
-		r = writ_nomem(err);
-	buf_clear(&b);
 	if (r < 0)
 		return r;
 	*ret = (struct rvk){ .iss = w->self ? w->self->iss : SV(""),
@@ -75,7 +54,7 @@ int wallet_own_list(const struct wallet *w, struct arena *a, struct rvk *ret, st
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "the list of what was revoked");
 	}
 	if (ids.n)
-		qsort(ids.v, ids.n, sizeof(ids.v[0]), by_bytes);
+		qsort(ids.v, ids.n, sizeof(ids.v[0]), token_by_bytes);
 	ret->jti = ids.v;
 	ret->jti_n = ids.n;
 	return 0;
@@ -98,65 +77,54 @@ static void copy_lines(const struct wallet *w, struct sv old, struct sv jti, str
 
 int wallet_revoke(const struct wallet *w, const struct token_id *jti, struct writ_err *err)
 {
-	const char *path = wallet_path(w, w->a, "revoked");
-	struct buf old = BUF_INIT(REVOKED_MAX), b = BUF_INIT(REVOKED_MAX);
+	scoped_buf b = BUF_INIT(REVOKED_MAX);
 	struct sv rest, head;
 	scoped_fd lock = -1;
 	uint64_t seq = 0;
-	int r = path ? wallet_lock(w, &lock, err) : writ_nomem(err);
+	int r;
 
-	if (r == 0)
-		r = read_file(w, w->a, &old, err);
-	if (r == 0) {
-		rest = buf_view(&old);
+	if ((r = wallet_lock(w, &lock, err)) < 0 ||
+	    (r = wallet_read(w, w->a, "revoked", REVOKED_MAX, &rest, err)) < 0)
+		return r;
+	if (rest.n) {
 		head = sv_cut(&rest, '\n');
 		(void)sv_cut(&head, ' ');
-		if (old.n && !sv_to_u64(head, INT64_MAX - 1, &seq))
-			r = writ_fail(err, WRIT_E_SYNTAX, 0, "the list of what was revoked");
-		buf_fmt(&b, "seq %llu\n", (unsigned long long)seq + 1);
-		copy_lines(w, rest, token_id_sv(jti), &b);
+		if (!sv_to_u64(head, INT64_MAX - 1, &seq))
+			return writ_fail(err, WRIT_E_SYNTAX, 0, "the list of what was revoked");
 	}
-	if (r == 0)
-		r = buf_check(&b, err);
-	if (r == 0)
-		r = fd_replace_file(path, buf_view(&b), 0600, err);
-	buf_clear(&old);
-	buf_clear(&b);
-	return r;
+	buf_fmt(&b, "seq %llu\n", (unsigned long long)seq + 1);
+	copy_lines(w, rest, token_id_sv(jti), &b);
+	r = buf_check(&b, err);
+	return r < 0 ? r : wallet_write(w, "revoked", buf_view(&b), err);
 }
 
 bool wallet_has_logged(const struct wallet *w, const struct token_id *jti)
 {
 	struct writ_err err = { 0 };
-	struct realm log;
-	bool found = false;
+	scoped_realm log = REALM_INIT;
 
 	if (realm_open(&log, w->log, false, &err) < 0)
 		return false;
 	/* Search the log from the end: a token that is still valid was made recently. */
-	for (uint64_t i = log.tree.size, n = 0; i > 0 && n < KNOWN_MAX && !found; i--, n++) {
-		struct buf b = BUF_INIT(ENTRY_ROOM);
+	for (uint64_t i = log.tree.size, n = 0; i > 0 && n < KNOWN_MAX; i--, n++) {
+		scoped_buf b = BUF_INIT(ENTRY_ROOM);
 
-		if (realm_entry(&log, i - 1, &b, &err) == 0)
-			found = memmem(b.p, b.n, jti->s, TOKEN_ID) != NULL;
-		buf_clear(&b);
+		if (realm_entry(&log, i - 1, &b, &err) == 0 &&
+		    memmem(b.p, b.n, jti->s, TOKEN_ID))
+			return true;
 	}
-	realm_close(&log);
-	return found;
+	return false;
 }
 
 int wallet_sign_list(const struct wallet *w, struct buf *b, struct token_why *why)
 {
-	struct jws_pair issuer;
+	scoped_key_pair issuer = { 0 };
 	struct rvk list;
-	int r = wallet_own_list(w, w->a, &list, &why->err);
+	int r;
 
-	if (r == 0)
-		r = wallet_issuer(w, &issuer, &why->err);
-	if (r < 0)
+	if ((r = wallet_own_list(w, w->a, &list, &why->err)) < 0 ||
+	    (r = wallet_issuer(w, &issuer, &why->err)) < 0)
 		return r;
 	list.exp = w->now + TOKEN_LIFE_MAX;
-	r = rvk_sign(w->a, &list, &issuer, b, why);
-	crypto_wipe(&issuer, sizeof(issuer));
-	return r;
+	return rvk_sign(w->a, &list, &issuer, b, why);
 }

@@ -52,11 +52,9 @@ static int sign_log(const struct wallet *w, struct realm *log, struct writ_err *
 
 int wallet_log(const struct wallet *w, const struct wallet_note *v, size_t n, struct writ_err *err)
 {
-	struct realm log;
+	scoped_realm log = REALM_INIT;
 	int r = realm_open(&log, w->log, true, err);
 
-	if (r < 0)
-		return r;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		scoped_entry e = { 0 };
 
@@ -64,29 +62,10 @@ int wallet_log(const struct wallet *w, const struct wallet_note *v, size_t n, st
 		/* Sync only the last entry; the sync includes the entries before it. */
 		r = realm_append(&log, &e, i + 1 == n, NULL, err);
 	}
-	if (r == 0)
-		r = sign_log(w, &log, err);
-	realm_close(&log);
-	return r;
+	return r < 0 ? r : sign_log(w, &log, err);
 }
 
 /* --- sessions: each token opens one --- */
-
-/* Removes the markers of expired tokens, which nobody can present again. */
-static void sweep(const struct wallet *w, int dir)
-{
-	const int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
-	struct stat st;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.' && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    st.st_mtime >= 0 && (uint64_t)st.st_mtime + 2 * TOKEN_SKEW < w->now)
-			(void)unlinkat(dir, e->d_name, 0);
-	if (d)
-		closedir(d);
-}
 
 static int open_spent(const struct wallet *w, const char **ret_path)
 {
@@ -106,7 +85,8 @@ static int claim(const struct wallet *w, const struct token *leaf, struct token_
 
 	if (!path)
 		return token_nomem(why);
-	sweep(w, dir);
+	/* An expired token cannot be presented again, so its marker is not needed. */
+	wallet_sweep(w, path, 2 * (uint64_t)TOKEN_SKEW);
 	fd = openat(dir, leaf->sid.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno == EEXIST)
 		return token_refuse(why, TOKEN_E_REPLAY, "its session was opened before");

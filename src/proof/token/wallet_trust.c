@@ -11,34 +11,14 @@
 enum { PEM_MAX = 512 };
 static const char list_prefix[] = "list.";
 
-/* Reads the file @name of the wallet into the arena; *@ret is empty if the file does not exist. */
-static int read_text(const struct wallet *w, struct arena *a, const char *name, size_t max,
-		     struct sv *ret, struct writ_err *err)
-{
-	const char *path = wallet_path(w, a, name);
-	struct buf b = BUF_INIT(max);
-	struct writ_err first = { 0 };
-	int r = path ? fd_read_file(path, &b, &first) : writ_nomem(&first);
-
-	*ret = SV("");
-	if (r < 0 && first.sys == ENOENT)
-		r = 0;
-	else if (r < 0)
-		*err = first;
-	else if (!arena_sv(a, buf_view(&b), ret))
-		r = writ_nomem(err);
-	buf_clear(&b);
-	return r;
-}
-
 static int load_org(const struct wallet *w, struct sign_public *ret, bool *ret_any,
 		    struct writ_err *err)
 {
 	struct sv pem;
-	int r = read_text(w, w->a, "org.pem", PEM_MAX, &pem, err);
+	const int r = wallet_read(w, w->a, "org.pem", PEM_MAX, &pem, err);
 
-	*ret_any = r == 0 && pem.n;
-	return *ret_any ? keys_parse_public(pem, ret, err) : r;
+	*ret_any = r > 0 && pem.n;
+	return *ret_any ? keys_parse_public(pem, ret, err) : r < 0 ? r : 0;
 }
 
 /* Loads the trust bundle of the organisation if the bundle is still valid. */
@@ -53,9 +33,9 @@ static int load_bundle(const struct wallet *w, struct trust *ret, struct writ_er
 	*ret = (struct trust){ 0 };
 	if (r < 0 || !any)
 		return r;
-	r = read_text(w, w->a, "trust", TRUST_MAX, &text, err);
+	r = wallet_read(w, w->a, "trust", TRUST_MAX, &text, err);
 	if (r < 0 || text.n == 0)
-		return r;
+		return r < 0 ? r : 0;
 	/* An expired bundle counts as empty: none of its issuers is trusted any more. */
 	if (token_trust_open(w->a, text, &org, w->now, 0, ret, &why) < 0) {
 		*ret = (struct trust){ 0 };
@@ -90,7 +70,7 @@ int wallet_load_trust(struct wallet *w, struct writ_err *err)
 	struct writ_err none = { 0 };
 	struct trust_issuer *all;
 	struct trust bundle;
-	struct key_pair own;
+	scoped_key_pair own = { 0 };
 	struct jws_kid kid;
 	int r = load_bundle(w, &bundle, err);
 
@@ -104,13 +84,8 @@ int wallet_load_trust(struct wallet *w, struct writ_err *err)
 	w->trust = bundle;
 	w->trust.issuers = all;
 	r = keys_load(w->keys, KEY_ISSUE, false, &own, &none);
-	if (r < 0 && none.sys == ENOENT)
-		return 0;
-	if (r < 0) {
-		*err = none;
-		return r;
-	}
-	crypto_wipe(&own.sec, sizeof(own.sec));
+	if (r < 0)
+		return none.sys == ENOENT ? 0 : (*err = none).code;
 	kid = jws_thumbprint(&own.pub);
 	/*
 	 * SECURITY: if the organisation's bundle lists this realm's key, the entry of the bundle
@@ -130,14 +105,14 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 {
 	VEC(struct rvk) lists = { 0 };
 	struct rvk *own = vec_push(a, &lists);
-	DIR *d = opendir(w->dir);
+	scoped_list *d = opendir(w->dir);
 	struct dirent *e;
 	int r;
 
 	if (!d)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", w->dir);
 	r = own ? wallet_own_list(w, a, own, err) : writ_nomem(err);
-	while (r == 0 && (e = readdir(d))) {
+	while (r >= 0 && (e = readdir(d))) {
 		struct token_why why = { 0 };
 		struct rvk list, *slot;
 		struct sv text;
@@ -145,7 +120,7 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 		if (!sv_starts(sv_from(e->d_name), sv_from(list_prefix)) ||
 		    sv_ends(sv_from(e->d_name), SV(".new")))
 			continue;
-		r = read_text(w, a, e->d_name, RVK_MAX, &text, err);
+		r = wallet_read(w, a, e->d_name, RVK_MAX, &text, err);
 		/*
 		 * Skip a list whose signer is no longer trusted; tokens of that signer are not
 		 * trusted either.
@@ -154,11 +129,9 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 			continue;
 		slot = vec_push(a, &lists);
 		if (!slot)
-			r = writ_nomem(err);
-		else
-			*slot = list;
+			return writ_nomem(err);
+		*slot = list;
 	}
-	closedir(d);
 	if (r < 0)
 		return r;
 	*ret = lists.v;
@@ -175,44 +148,31 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 static int load_version(const struct wallet *w, uint64_t *ret, struct writ_err *err)
 {
 	struct sv text;
-	int r = read_text(w, w->a, "trust.version", 32, &text, err);
+	const int r = wallet_read(w, w->a, "trust.version", 32, &text, err);
 
 	*ret = 0;
-	if (r == 0 && text.n && !sv_to_u64(sv_cut(&text, '\n'), INT64_MAX, ret))
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "trust.version is not a number");
-	return r;
-}
-
-static int write_file(const struct wallet *w, const char *name, struct sv text,
-		      struct writ_err *err)
-{
-	const char *path = wallet_path(w, w->a, name);
-
-	return path ? fd_replace_file(path, text, 0600, err) : writ_nomem(err);
+	if (r > 0 && text.n && !sv_to_u64(sv_cut(&text, '\n'), INT64_MAX, ret))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "trust.version is not a number");
+	return r < 0 ? r : 0;
 }
 
 static int store_bundle(const struct wallet *w, struct sv text, const struct sign_public *org,
 			uint64_t version, struct writ_err *err)
 {
-	struct buf pem = BUF_INIT(PEM_MAX), number = BUF_INIT(32);
+	scoped_buf pem = BUF_INIT(PEM_MAX), number = BUF_INIT(32);
 	int r;
 
 	keys_print_public(org, &pem);
 	buf_fmt(&number, "%llu\n", (unsigned long long)version);
-	r = buf_check(&pem, err);
 	/*
 	 * Store the version before the bundle: after a crash in between, an older bundle must not
 	 * be accepted again.
 	 */
-	if (r == 0)
-		r = write_file(w, "trust.version", buf_view(&number), err);
-	if (r == 0)
-		r = write_file(w, "org.pem", buf_view(&pem), err);
-	if (r == 0)
-		r = write_file(w, "trust", text, err);
-	buf_clear(&pem);
-	buf_clear(&number);
-	return r;
+	if ((r = buf_check(&pem, err)) < 0 ||
+	    (r = wallet_write(w, "trust.version", buf_view(&number), err)) < 0 ||
+	    (r = wallet_write(w, "org.pem", buf_view(&pem), err)) < 0)
+		return r;
+	return wallet_write(w, "trust", text, err);
 }
 
 static int import_bundle(const struct wallet *w, struct sv text, const struct sign_public *org,
@@ -261,7 +221,7 @@ static int import_list(const struct wallet *w, struct sv text, struct token_why 
 	if (r < 0)
 		return r;
 	name = arena_fmt(w->a, "%s%s", list_prefix, list.kid.s);
-	return name ? write_file(w, name, text, err) : writ_nomem(err);
+	return name ? wallet_write(w, name, text, err) : writ_nomem(err);
 }
 
 int wallet_import(const struct wallet *w, struct sv text, const struct sign_public *org,

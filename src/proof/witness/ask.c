@@ -303,7 +303,7 @@ static int store_cosigned(const struct witness_log *l, struct sv note,
 	if (r < 0)
 		return r;
 	if (realm_read(&log, "cosigned", &old, err) < 0 || size_of(buf_view(&old)) <= all->size)
-		r = realm_put(log.dir, "cosigned", buf_view(&b), err);
+		r = fd_replace_deep(log.dir, "cosigned", buf_view(&b), 0600, err);
 	realm_close(&log);
 	return r;
 }

@@ -133,7 +133,7 @@ static int fill(const struct wallet *w, const struct chain *c, struct token *t,
 		struct writ_err *err)
 {
 	const struct token *leaf = chain_leaf(c);
-	struct jws_pair own;
+	struct key_pair own;
 	int r = wallet_new_id(w, &t->jti, err);
 
 	t->iat = t->nbf = w->now;
@@ -186,7 +186,7 @@ static int derive(struct session *s, const struct cap_set *block, const struct t
 	struct token_why *why = to->why;
 	struct buf text = BUF_INIT(TOKEN_MAX);
 	struct token child = { .sid = *sid };
-	struct jws_pair holder;
+	struct key_pair holder;
 	int r;
 
 	if (leaf->depth >= leaf->max_depth)

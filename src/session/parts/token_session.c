@@ -40,8 +40,7 @@ static int manifest(const struct session *s, struct digest *ret, struct writ_err
 static int make_action(const struct session *s, const struct digest *man, struct sv nonce,
 		       struct buf *b, struct token_why *why)
 {
-	struct action act = { .kind = ACTION_SESSION,
-			      .realm = s->opt->token->wallet->realm,
+	struct action act = { .realm = s->opt->token->wallet->realm,
 			      .salt = nonce,
 			      .manifest = *man };
 	struct sv *v;
@@ -66,7 +65,7 @@ static int prove(const struct session_token *t, struct sv action, struct sv nonc
 			   .aud = t->wallet->realm,
 			   .iat = t->wallet->now,
 			   .nonce = nonce };
-	struct jws_pair holder;
+	struct key_pair holder;
 	int r = wallet_holder(t->wallet, &leaf->cnf_kid, &holder, &why->err);
 
 	if (r < 0) {
