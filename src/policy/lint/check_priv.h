@@ -88,6 +88,10 @@ const struct lint_rule *lint_rule_row(enum rule_id r);
 
 /* Records a failure of the lint run; lint_run() returns the first recorded failure. */
 void lint_fail(struct check *c, int code, const char *why);
+/* Returns @p, a new allocation; records that memory ran out if @p is NULL. */
+void *lint_must(struct check *c, void *p);
+/* Copies @s into the arena; records that memory ran out if that fails. */
+must_check bool lint_keep(struct check *c, struct sv s, struct sv *ret);
 
 /*
  * Adds a finding of rule @r at @at, unless @r does not apply to this format. @detail follows the
@@ -120,6 +124,12 @@ void lint_sandbox_writes(struct check *c, const struct node *paths);
 void lint_sandbox_reads(struct check *c, const struct node *at, const struct node *filesystem,
 			const struct node *credentials, const struct node *denied);
 /* would writing @path change how the agent or host runs next time? */
+void lint_sandbox_weakened(struct check *c, const struct node *settings);
+/*
+ * Reports that the path of node @at is readable, as a credential or by the rule @home if it is a
+ * home or the root.
+ */
+void lint_readable(struct check *c, const struct node *at, struct sv path, enum rule_id home);
 bool lint_config_path(struct sv path);
 
 /* Classification of host paths by the authority that access to them gives (host_path.c). */
@@ -159,6 +169,8 @@ void lint_env_passed(struct check *c, const struct node *at, struct sv name);
 void lint_secret_word(struct check *c, const struct node *at, struct sv before, struct sv word);
 
 /* --- command.c --- */
+/* Appends the scalars of @list to @argv. Returns false if memory runs out. */
+must_check bool lint_collect(struct check *c, struct node_list *argv, const struct node *list);
 void lint_argv(struct check *c, const struct node *const *argv, size_t n);
 /* checks a command given as a string or a list */
 void lint_command(struct check *c, const struct node *command);
@@ -176,6 +188,8 @@ bool lint_eq(struct sv s, const char *lower);  /* is @s equal to @lower, ignorin
 bool lint_starts(struct sv s, const char *prefix);
 bool lint_ends(struct sv s, const char *suffix);
 bool lint_in(struct sv s, const char *const *list); /* is @s in @list, which is NULL-terminated? */
+/* Does @test accept @s and some word of @list, which is NULL-terminated? */
+bool lint_any(struct sv s, const char *const *list, bool (*test)(struct sv s, const char *word));
 /* Returns v if @s is "${X:-v}", and any other @s unchanged. */
 struct sv lint_default(struct sv s);
 bool lint_is_reference(struct sv s); /* is @s a reference such as $X, ${X}, $(X), {{ x }}, %X%? */

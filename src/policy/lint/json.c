@@ -118,11 +118,7 @@ static struct node *walk_scalar(struct walk *w, const json_t *v)
 	n->quoted = string;
 	text = string ? (struct sv){ json_string_value(v), json_string_length(v) }
 		      : sv_sub(w->t, off, w->i - off);
-	if (!arena_sv(w->c->arena, text, &n->text)) {
-		lint_fail(w->c, WRIT_E_NOMEM, "out of memory");
-		return NULL;
-	}
-	return n;
+	return lint_keep(w->c, text, &n->text) ? n : NULL;
 }
 
 static struct node *walk_value(struct walk *w, json_t *v);
@@ -138,12 +134,8 @@ static bool walk_member(struct walk *w, struct node *map, const char *key, json_
 	width = string_at(w->t, off); /* skip the key, which jansson has parsed */
 	w->i += width;
 	child = walk_value(w, v);
-	if (!child)
+	if (!child || !lint_keep(w->c, sv_from(key), &name))
 		return false;
-	if (!arena_sv(w->c->arena, sv_from(key), &name)) {
-		lint_fail(w->c, WRIT_E_NOMEM, "out of memory");
-		return false;
-	}
 	lint_attach(map, name, child);
 	child->key_off = (uint32_t)off;
 	child->key_width = (uint32_t)width;

@@ -18,6 +18,22 @@ void lint_fail(struct check *c, int code, const char *why)
 	c->failed_why = why;
 }
 
+void *lint_must(struct check *c, void *p)
+{
+	if (!p)
+		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	return p;
+}
+
+bool lint_keep(struct check *c, struct sv s, struct sv *ret)
+{
+	const bool good = arena_sv(c->arena, s, ret);
+
+	if (!good)
+		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	return good;
+}
+
 static bool is_lead(char ch)
 {
 	return ((uint8_t)ch & 0xc0) != 0x80;
@@ -106,11 +122,9 @@ void lint_found(struct check *c, enum rule_id r, const struct node *at, struct s
 		lint_fail(c, WRIT_E_LIMIT, "too many findings");
 		return;
 	}
-	f = vec_push(c->arena, &c->found);
-	if (!f) {
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	f = lint_must(c, vec_push(c->arena, &c->found));
+	if (!f)
 		return;
-	}
 	seek(c, at->off);
 	*f = (struct lint_finding){
 		.rule = rule,

@@ -264,14 +264,5 @@ bool lint_format_parse(struct sv s, enum lint_format *ret_f)
 
 const char *lint_severity_name(enum lint_severity s)
 {
-	switch (s) {
-	case LINT_ERROR:
-		return "error";
-	case LINT_WARNING:
-		return "warning";
-	case LINT_INFO:
-	case LINT_SEVERITY_COUNT:
-		break;
-	}
-	return "info";
+	return s == LINT_ERROR ? "error" : s == LINT_WARNING ? "warning" : "info";
 }

@@ -15,16 +15,7 @@
 
 static const char *level(enum lint_severity s)
 {
-	switch (s) {
-	case LINT_ERROR:
-		return "error";
-	case LINT_WARNING:
-		return "warning";
-	case LINT_INFO:
-	case LINT_SEVERITY_COUNT:
-		break;
-	}
-	return "note";
+	return s == LINT_INFO ? "note" : lint_severity_name(s);
 }
 
 /* Writes a file name as a URI reference and escapes reserved characters. */

@@ -47,12 +47,17 @@ bool lint_ends(struct sv s, const char *suffix)
 	return sv_ends(s, sv_from(suffix));
 }
 
-bool lint_in(struct sv s, const char *const *list)
+bool lint_any(struct sv s, const char *const *list, bool (*test)(struct sv s, const char *word))
 {
 	for (; *list; list++)
-		if (sv_is(s, *list))
+		if (test(s, *list))
 			return true;
 	return false;
+}
+
+bool lint_in(struct sv s, const char *const *list)
+{
+	return lint_any(s, list, sv_is);
 }
 
 struct sv lint_base(struct sv path)

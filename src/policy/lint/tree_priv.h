@@ -54,6 +54,7 @@ struct node *lint_copy(struct check *c, const struct node *n, unsigned depth);
 must_check int lint_unique(struct check *c, const struct node *map);
 
 /* The following functions accept a NULL node and return NULL, false or the empty view for it. */
+const struct node *lint_child(const struct node *map, struct sv key);
 const struct node *lint_get(const struct node *map, const char *key);
 const struct node *lint_at(const struct node *map, const char *dotted);
 struct sv lint_text(const struct node *n);
