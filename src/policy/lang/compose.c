@@ -557,6 +557,15 @@ int lang_grant_agents(const struct policy_env *env, struct arena *a, struct poli
 
 /* --- putting it together --- */
 
+int lang_finish(struct diags *d, struct policy *p, struct policy **ret, struct writ_err *err)
+{
+	diag_sort_all(d);
+	if (d->errors || d->lost)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
+	*ret = p;
+	return 0;
+}
+
 int lang_load_inputs(struct loader *o, const struct policy_input *in)
 {
 	struct policy_arg *arg = arena_new(o->l.a, struct policy_arg);
@@ -631,11 +640,5 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		lang_check_tests(&o.l, &p->set);
 	if (d->errors == 0)
 		r = lang_grant_agents(env, d->arena, p, NULL, err);
-	if (r < 0)
-		return r;
-	diag_sort_all(d);
-	if (d->errors || d->lost)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
-	*ret_policy = p;
-	return 0;
+	return r < 0 ? r : lang_finish(d, p, ret_policy, err);
 }

@@ -17,22 +17,15 @@ void lang_init_set(struct cap_set *s)
 
 static enum cap_rule_kind rule_kind(const struct stmt *s)
 {
-	const bool shell = s->verb && s->verb->id == VERB_SHELL;
+	static const enum cap_rule_kind kinds[] = {
+		[STMT_ENV] = RULE_ENV,	       [STMT_OPEN] = RULE_OPEN,
+		[STMT_ACCEPT] = RULE_ACCEPT,   [STMT_REQUIRE] = RULE_REQUIRE,
+		[STMT_DANGER] = RULE_DANGER,   [STMT_LIMIT] = RULE_LIMIT,
+		[STMT_NET_LEVEL] = RULE_GRANTS,
+	};
 
-	if (s->kind == STMT_ENV)
-		return RULE_ENV;
-	if (s->kind == STMT_OPEN)
-		return RULE_OPEN;
-	if (s->kind == STMT_ACCEPT)
-		return RULE_ACCEPT;
-	if (s->kind == STMT_REQUIRE)
-		return RULE_REQUIRE;
-	if (s->kind == STMT_DANGER)
-		return RULE_DANGER;
-	if (s->kind == STMT_LIMIT)
-		return RULE_LIMIT;
-	if (!shell)
-		return RULE_GRANTS;
+	if (!s->verb || s->verb->id != VERB_SHELL)
+		return kinds[s->kind];
 	if (sv_is(s->object.text, "none"))
 		return RULE_SHELL_NONE;
 	return sv_is(s->object.text, "full") ? RULE_SHELL_FULL : RULE_SHELL;
@@ -346,33 +339,27 @@ int lang_load_base(struct lower *l)
 
 int lang_load_arg(struct loader *o, const struct policy_arg *arg)
 {
-	static const char *const keywords[] = {
-		[ARG_LIMIT] = "limit", [ARG_SECRET] = "secret", [ARG_ENV] = "env", [ARG_USE] = "use"
+	/* Without a keyword, the argument is a rule with this effect. */
+	static const struct {
+		const char *keyword;
+		enum policy_effect effect;
+	} kinds[] = {
+		[ARG_ALLOW] = { NULL, EFFECT_ALLOW }, [ARG_ASK] = { NULL, EFFECT_ASK },
+		[ARG_DENY] = { NULL, EFFECT_DENY },   [ARG_LIMIT] = { "limit", EFFECT_DENY },
+		[ARG_SECRET] = { "secret", EFFECT_DENY }, [ARG_ENV] = { "env", EFFECT_DENY },
+		[ARG_USE] = { "use", EFFECT_DENY },
 	};
 	struct loading in = { .id = SV("command line") };
 	struct ast ast = { 0 };
 	int r;
 
-	switch (arg->kind) {
-	case ARG_ALLOW:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_ALLOW, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_ASK:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_ASK, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_DENY:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_DENY, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_LIMIT:
-	case ARG_SECRET:
-	case ARG_ENV:
-	case ARG_USE:
-		r = ast_parse_statement(o->l.d, &arg->src, keywords[arg->kind], &ast, o->l.err);
-		break;
-	default:
-		r = writ_fail(o->l.err, WRIT_E_BUG, 0, "unknown argument kind");
-		break;
-	}
+	if ((size_t)arg->kind >= ARRAY_LEN(kinds))
+		return writ_fail(o->l.err, WRIT_E_BUG, 0, "unknown argument kind");
+	r = kinds[arg->kind].keyword
+		    ? ast_parse_statement(o->l.d, &arg->src, kinds[arg->kind].keyword, &ast,
+					  o->l.err)
+		    : ast_parse_rule(o->l.d, &arg->src, kinds[arg->kind].effect, STMT_RULE, &ast,
+				     o->l.err);
 	if (ast.drops_base)
 		o->l.policy->has_base = false;
 	return r < 0 ? r : load_ast(o, &ast, &in);

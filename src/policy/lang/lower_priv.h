@@ -46,6 +46,8 @@ struct lowered_path {
 	bool whole;	     /* the path has no wildcard */
 };
 
+/* Copies the text of @b into the arena; false if @b failed or memory ran out. */
+must_check bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret);
 /*
  * Reports an error at the object of @s. Returns false, so that callers can return the result of
  * lower_error().
@@ -93,6 +95,8 @@ must_check bool lang_net_url_text(struct lower *l, const struct net_object *o, s
 must_check bool lang_path_bytes(struct arena *a, struct sv path, struct sv *ret);
 
 /* Lowers the qualifiers that several verbs share: count, rate, up and down. */
+/* Reports that the value of the qualifier @q is wrong; returns false. */
+bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint);
 must_check bool lower_counters(struct lower *l, const struct stmt *s, struct params *p);
 const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id);
 

@@ -42,13 +42,6 @@ static const struct keyword keywords[] = {
 };
 /* clang-format on */
 
-static const char *const keyword_names[] = { "version", "use",	     "allow",  "ask",
-					     "deny",	"open",	     "env",    "secret",
-					     "limit",	"workspace", "state",  "isolation",
-					     "require", "accept",    "danger", "agent",
-					     "test",	"net",	     NULL };
-_Static_assert(ARRAY_LEN(keyword_names) == ARRAY_LEN(keywords) + 1, "one list of keywords");
-
 static const char *const effect_names[] = { "deny", "ask", "allow", NULL };
 
 struct place lang_word_place(const struct stmt *s, const struct word *w)
@@ -185,13 +178,16 @@ static bool check_place(struct parser *p, const struct keyword *k, struct stmt *
 
 static const struct keyword *find_keyword(struct parser *p, const struct stmt *s)
 {
+	const char *names[ARRAY_LEN(keywords) + 1] = { NULL };
 	const struct word *w = &s->w[0];
 
-	for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
+	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
+		names[i] = keywords[i].name;
 		if (sv_is(w->text, keywords[i].name))
 			return &keywords[i];
+	}
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 diag_suggest(p->d->arena, w->text, keyword_names,
+		 diag_suggest(p->d->arena, w->text, names,
 			 lang_verb_find(w->text)
 				 ? "say who decides first: allow, ask or deny"
 				 : "statements begin with version use allow ask deny open "
