@@ -330,10 +330,7 @@ int conform_split(struct sv text, struct arena *a, struct conform_words *ret, st
 		if (take_word(&text, &b, err) < 0 || buf_check(&b, err) < 0)
 			return err->code;
 		slot = vec_push(a, &words.words);
-		if (!slot)
-			return writ_nomem(err);
-		*slot = arena_str(a, buf_view(&b));
-		if (!*slot)
+		if (!slot || !(*slot = arena_str(a, buf_view(&b))))
 			return writ_nomem(err);
 	}
 	*ret = words;
