@@ -275,10 +275,10 @@ void conform_put_bare(struct buf *b, const struct conform_rows *rows,
 	for (size_t i = 0; i < rows->rows.n; i++) {
 		buf_str(b, i ? ",\n" : "\n");
 		json_put_str(b, rows->rows.v[i].id);
-		buf_fmt(b, ":[\"%s\",", conform_seen_name(trials[i].seen));
-		json_put_str(b, sv_from(trials[i].why));
-		buf_ch(b, ',');
-		json_put_str(b, sv_from(trials[i].said));
+		buf_str(b, ":[");
+		json_put_item(b, sv_from(conform_seen_name(trials[i].seen)));
+		json_put_item(b, sv_from(trials[i].why));
+		json_put_item(b, sv_from(trials[i].said));
 		buf_ch(b, ']');
 	}
 	buf_str(b, "\n}\n");

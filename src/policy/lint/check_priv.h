@@ -104,7 +104,6 @@ printf_like(4, 5) void lint_report(struct check *c, enum rule_id r, const struct
 /* Prints the message of a finding as "Title: detail". */
 void lint_message(const struct lint_finding *f, struct buf *b);
 /* Print a member of a JSON object, and the names of guarantees, bits of @set, as a JSON array. */
-void lint_put_member(struct buf *b, const char *key, const char *value);
 void lint_put_guarantees(struct buf *b, uint32_t set);
 
 /* Entry points of the formats. Each entry point walks the whole file. */

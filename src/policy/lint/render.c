@@ -156,24 +156,12 @@ void lint_print_text(const struct lint_file *file, struct buf *b)
 	buf_clear(&src.shown);
 }
 
-void lint_put_member(struct buf *b, const char *key, const char *value)
-{
-	buf_fmt(b, "\"%s\":", key);
-	json_put_str(b, sv_from(value));
-}
-
 void lint_put_guarantees(struct buf *b, uint32_t set)
 {
-	bool first = true;
-
 	buf_ch(b, '[');
-	for (unsigned g = 0; g < G_COUNT; g++) {
-		if (!(set & (1u << g)))
-			continue;
-		buf_str(b, first ? "" : ",");
-		json_put_str(b, sv_from(guarantee_name((enum guarantee)g)));
-		first = false;
-	}
+	for (enum guarantee g = 0; g < G_COUNT; g++)
+		if (set & (1u << g))
+			json_put_item(b, sv_from(guarantee_name(g)));
 	buf_ch(b, ']');
 }
 
@@ -181,18 +169,18 @@ static void put_finding(struct buf *b, const struct lint_finding *f)
 {
 	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
 
+	lint_message(f, &message);
 	buf_ch(b, '{');
-	lint_put_member(b, "rule", f->rule->id);
+	json_put_member(b, "rule", sv_from(f->rule->id));
 	json_put_member(b, "name", sv_from(f->rule->name));
 	json_put_member(b, "severity", sv_from(lint_severity_name(f->rule->severity)));
-	buf_fmt(b, ",\"line\":%u,\"column\":%u,\"where\":", f->line, f->column);
-	json_put_str(b, f->where);
-	buf_str(b, ",\"message\":");
-	lint_message(f, &message);
-	json_put_str(b, buf_view(&message));
+	json_put_number(b, "line", f->line);
+	json_put_number(b, "column", f->column);
+	json_put_member(b, "where", f->where);
+	json_put_member(b, "message", buf_view(&message));
 	json_put_member(b, "why", sv_from(f->rule->why));
 	json_put_member(b, "fix", sv_from(f->rule->fix));
-	buf_str(b, ",\"endangers\":");
+	json_put_key(b, "endangers");
 	lint_put_guarantees(b, f->rule->endangers);
 	buf_ch(b, '}');
 }
@@ -203,8 +191,9 @@ void lint_print_json(const struct lint_file *files, size_t n, struct buf *b)
 
 	buf_str(b, "{\"version\":1,\"files\":[");
 	for (size_t i = 0; i < n; i++) {
-		buf_str(b, i ? ",{\"file\":" : "{\"file\":");
-		json_put_str(b, files[i].name);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_member(b, "file", files[i].name);
 		json_put_member(b, "format", sv_from(lint_format_name(files[i].format)));
 		if (files[i].error)
 			json_put_member(b, "error", sv_from(files[i].error));

@@ -45,16 +45,16 @@ static void put_uri(struct buf *b, struct sv name)
 static void put_rule(struct buf *b, const struct lint_rule *r)
 {
 	buf_ch(b, '{');
-	lint_put_member(b, "id", r->id);
+	json_put_member(b, "id", sv_from(r->id));
 	json_put_member(b, "name", sv_from(r->name));
 	buf_str(b, ",\"shortDescription\":{");
-	lint_put_member(b, "text", r->title);
+	json_put_member(b, "text", sv_from(r->title));
 	buf_str(b, "},\"fullDescription\":{");
-	lint_put_member(b, "text", r->why);
+	json_put_member(b, "text", sv_from(r->why));
 	buf_str(b, "},\"help\":{");
-	lint_put_member(b, "text", r->fix);
+	json_put_member(b, "text", sv_from(r->fix));
 	buf_str(b, "},\"defaultConfiguration\":{");
-	lint_put_member(b, "level", level(r->severity));
+	json_put_member(b, "level", sv_from(level(r->severity)));
 	buf_str(b, "},\"properties\":{\"endangers\":");
 	lint_put_guarantees(b, r->endangers);
 	buf_str(b, "}}");
@@ -101,12 +101,12 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 {
 	scoped_buf message = BUF_INIT(4096);
 
-	buf_ch(b, '{');
-	lint_put_member(b, "ruleId", f->rule->id);
-	json_put_member(b, "level", sv_from(level(f->rule->severity)));
-	buf_str(b, ",\"message\":{\"text\":");
 	lint_message(f, &message);
-	json_put_str(b, buf_view(&message));
+	buf_ch(b, '{');
+	json_put_member(b, "ruleId", sv_from(f->rule->id));
+	json_put_member(b, "level", sv_from(level(f->rule->severity)));
+	buf_str(b, ",\"message\":{");
+	json_put_member(b, "text", buf_view(&message));
 	buf_str(b, "},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
 	put_uri(b, file->name);
 	buf_ch(b, '}');
@@ -115,8 +115,8 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 			f->line, f->column, f->column + f->width);
 	buf_ch(b, '}');
 	if (f->where.n) {
-		buf_str(b, ",\"logicalLocations\":[{\"fullyQualifiedName\":");
-		json_put_str(b, f->where);
+		buf_str(b, ",\"logicalLocations\":[{");
+		json_put_member(b, "fullyQualifiedName", f->where);
 		buf_str(b, "}]");
 	}
 	buf_str(b, "}]}");
@@ -124,15 +124,12 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 
 static void put_notifications(struct buf *b, const struct lint_file *files, size_t n)
 {
-	bool first = true;
-
 	for (size_t i = 0; i < n; i++) {
 		if (!files[i].error)
 			continue;
-		buf_str(b, first ? "" : ",");
-		first = false;
+		json_put_sep(b);
 		buf_str(b, "{\"level\":\"error\",\"message\":{");
-		lint_put_member(b, "text", files[i].error);
+		json_put_member(b, "text", sv_from(files[i].error));
 		buf_str(b,
 			"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
 		put_uri(b, files[i].name);
