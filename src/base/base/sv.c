@@ -25,6 +25,15 @@ bool sv_is(struct sv a, const char *cstr)
 	return sv_eq(a, sv_from(cstr));
 }
 
+size_t sv_index(struct sv s, const char *const *list, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !sv_is(s, list[i]))
+		i++;
+	return i;
+}
+
 int sv_cmp(struct sv a, struct sv b)
 {
 	const size_t n = a.n < b.n ? a.n : b.n;

@@ -29,6 +29,8 @@ struct sv {
 struct sv sv_from(const char *cstr); /* returns a view of @cstr; the empty view if @cstr is NULL */
 bool sv_eq(struct sv a, struct sv b);
 bool sv_is(struct sv a, const char *cstr);
+/* Returns the index of the text @s in @list, which has @n elements, or @n. */
+size_t sv_index(struct sv s, const char *const *list, size_t n);
 int sv_cmp(struct sv a, struct sv b); /* compares bytewise, like memcmp */
 bool sv_starts(struct sv s, struct sv prefix);
 bool sv_ends(struct sv s, struct sv suffix);

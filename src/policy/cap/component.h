@@ -67,8 +67,8 @@ enum {
 	SEQ_LONG = 64, /* the number of segments is not limited */
 };
 
-must_check
-int cap_seq_parse(struct arena *a, struct sv text, unsigned flags, struct cap_seq *ret_seq);
+must_check int cap_seq_parse(struct arena *a, struct sv text, unsigned flags,
+			     struct cap_seq *ret_seq);
 void cap_seq_print(const struct cap_seq *s, struct buf *b);
 void cap_ref_print(const struct cap_seq *s, struct buf *b);
 bool cap_seq_within(const struct cap_seq *child, const struct cap_seq *parent);

@@ -115,8 +115,8 @@ static bool seen_before(struct loader *o, const struct stmt *s, const struct loa
 {
 	for (const struct loading *up = in; up; up = up->up)
 		if (sv_eq(up->id, id))
-			return diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-					"\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
+			return lang_error(o->l.d, s, &s->w[1], NULL, "\"" SV_FMT "\" uses itself",
+					  SV_ARG(s->w[1].text));
 	*ret_skip = false;
 	for (size_t i = 0; i < o->seen.n; i++)
 		*ret_skip = *ret_skip || sv_eq(o->seen.v[i], id);
@@ -151,8 +151,7 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 	if (sv_is(name, "none"))
 		return 0;
 	if (here.depth > POLICY_DEPTH_MAX || o->seen.n >= POLICY_FILES_MAX) {
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-			 "policies use each other too deeply");
+		lang_error(o->l.d, s, &s->w[1], NULL, "policies use each other too deeply");
 		return 0;
 	}
 	/*
@@ -180,8 +179,8 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 		return writ_nomem(o->l.err);
 	if (o->l.env->ops->read(o->l.env->ops->ctx, o->l.a, s->src->dir, name, src, &here.id,
 				&err) < 0) {
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL, "%s%s%s", err.what,
-			 err.sys ? ": " : "", err.sys ? strerror(err.sys) : "");
+		lang_error(o->l.d, s, &s->w[1], NULL, "%s%s%s", err.what, err.sys ? ": " : "",
+			   err.sys ? strerror(err.sys) : "");
 		return 0;
 	}
 	if (!seen_before(o, s, in, here.id, &skip) || skip)
@@ -222,14 +221,14 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 		o->l.policy->agents.n--;
 		o->l.policy->agent_work.n--;
 		if (o->l.d->errors == 0)
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name), NULL,
-				 "more than %d agents", POLICY_AGENTS_MAX);
+			lang_error(o->l.d, head, name, NULL, "more than %d agents",
+				   POLICY_AGENTS_MAX);
 		return 0;
 	}
 	for (const struct policy_agent *a = o->l.policy->agents.v; a < agent; a++)
 		if (sv_eq(a->name, name->text))
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name), NULL,
-				 "agent " SV_FMT " is described twice", SV_ARG(name->text));
+			lang_error(o->l.d, head, name, NULL, "agent " SV_FMT " is described twice",
+				   SV_ARG(name->text));
 	*slot = l;
 	agent->name = name->text;
 	r = lang_fork_lower(&o->l, l);
@@ -244,9 +243,8 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 	if (r < 0)
 		return r;
 	if (l->done.n + l->tests.n == 0)
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name),
-			 "indent the lines that belong to it", "agent " SV_FMT " has no rules",
-			 SV_ARG(name->text));
+		lang_error(o->l.d, head, name, "indent the lines that belong to it",
+			   "agent " SV_FMT " has no rules", SV_ARG(name->text));
 	lang_check_file(l, 0);
 	return 0;
 }

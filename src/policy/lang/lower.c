@@ -20,7 +20,7 @@ bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
+	return lang_error(l->d, s, w, hint, "%s", text);
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -303,8 +303,8 @@ static bool lower_device(struct lower *l, const struct stmt *s)
 	p.v[P_O] = SV("r");
 	if (mode) {
 		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw"))
-			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
-					"mode=r or mode=rw", "unknown mode");
+			return lang_error(l->d, s, &mode->word, "mode=r or mode=rw",
+					  "unknown mode");
 		p.v[P_O] = mode->value;
 	}
 	if (!plain_text(l, s, &raw, &text))
@@ -446,8 +446,8 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 	struct stmt as_rule = *s;
 
 	if (!sv_is(s->w[1].text, "unix"))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
-				"only sockets can be dangerous this way");
+		return lang_error(l->d, s, &s->w[1], "danger unix PATH",
+				  "only sockets can be dangerous this way");
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
@@ -509,8 +509,7 @@ static bool lower_setting(struct lower *l, const struct stmt *s)
 	unsigned v;
 
 	if (s->kind == STMT_ISOLATION && !sv_is(s->w[1].text, ">="))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "isolation >= vm",
-				"expected >=");
+		return lang_error(l->d, s, &s->w[1], "isolation >= vm", "expected >=");
 	if (s->kind == STMT_NET_LEVEL && (!level || s->n != 3))
 		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
 				level ? "net level hosts, hosts+dns or signed"

@@ -16,9 +16,8 @@ const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id)
 
 bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint)
 {
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word), hint,
-			"\"" SV_FMT "\" is not a value for %s", SV_ARG(q->value),
-			lang_qual_name(q->id));
+	return lang_error(l->d, s, &q->word, hint, "\"" SV_FMT "\" is not a value for %s",
+			  SV_ARG(q->value), lang_qual_name(q->id));
 }
 
 /* Converts a host name to lower case: users may write host names in capitals. */

@@ -149,10 +149,10 @@ bool lower_limit(struct lower *l, const struct stmt *s)
 				"unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
 	}
 	if (!limit_value(limit_units[limit].unit, s->w[2].text, &v))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[2]),
-				arena_fmt(l->a, "for example: %s", limit_units[limit].example),
-				"\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
-				cap_limit_name(limit));
+		return lang_error(l->d, s, &s->w[2],
+				  arena_fmt(l->a, "for example: %s", limit_units[limit].example),
+				  "\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
+				  cap_limit_name(limit));
 	/*
 	 * If several files set the same limit, the smallest value applies, in any order of the
 	 * files.
