@@ -36,7 +36,7 @@ int cli_token_verify_verb(struct args *a)
 
 /* --- inspect --- */
 
-static bool has_within(const struct cap *c, const struct cap_set *s, bool whole)
+bool cli_token_has(const struct cap *c, const struct cap_set *s, bool whole)
 {
 	for (size_t i = 0; i < s->caps.n; i++)
 		if (whole ? cap_within(c, &s->caps.v[i].cap) : cap_within(&s->caps.v[i].cap, c))
@@ -110,8 +110,8 @@ static void hop_text(const struct launch_token *t, size_t at, struct buf *b)
 	for (size_t i = 0; before && i < before->caps.n; i++) {
 		const struct cap *c = &before->caps.v[i].cap;
 
-		if (!has_within(c, &hop->set, true))
-			put_list(b, has_within(c, &hop->set, false) ? "narrowed" : "dropped",
+		if (!cli_token_has(c, &hop->set, true))
+			put_list(b, cli_token_has(c, &hop->set, false) ? "narrowed" : "dropped",
 				 c->text);
 	}
 	for (size_t i = 0; i < hop->set.nots.n; i++)
@@ -132,10 +132,10 @@ void cli_token_put_dropped(const struct launch_token *t, struct buf *b)
 			const struct cap *c = &t->chain.token[at - 1].set.caps.v[i].cap;
 			const struct cap_set *hop = &t->chain.token[at].set;
 
-			if (has_within(c, hop, true))
+			if (cli_token_has(c, hop, true))
 				continue;
 			buf_fmt(b, "hop %zu of %zu of the chain %s ", at + 1, t->chain.n,
-				has_within(c, hop, false) ? "narrowed" : "dropped");
+				cli_token_has(c, hop, false) ? "narrowed" : "dropped");
 			diag_put_safe(b, c->text);
 			buf_ch(b, '\n');
 		}
@@ -193,7 +193,7 @@ static void hop_json(const struct launch_token *t, size_t at, struct buf *b)
 	}
 	buf_str(b, "],\"dropped\":[");
 	for (size_t i = 0; before && i < before->caps.n; i++)
-		if (!has_within(&before->caps.v[i].cap, &hop->set, true))
+		if (!cli_token_has(&before->caps.v[i].cap, &hop->set, true))
 			json_put_item(b, before->caps.v[i].cap.text);
 	buf_ch(b, ']');
 	json_put_number(b, "exp", hop->exp);

@@ -361,7 +361,7 @@ bool lower_counters(struct lower *l, const struct stmt *s, struct params *p)
 		struct sv per = q->value;
 		const struct sv n = sv_cut(&per, '/');
 
-		if (!sv_to_u64(n, 1u << 30, &v) || v == 0 || !lang_duration_parse(per, &secs))
+		if (!sv_to_u64(n, 1u << 30, &v) || v == 0 || !policy_duration(per, &secs))
 			return lang_bad_qual(l, s, q, "rate=10/1h");
 		p->v[P_RATE] = sv_from(arena_fmt(l->a, "%llu/%llu", (unsigned long long)v,
 						 (unsigned long long)secs));

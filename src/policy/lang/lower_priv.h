@@ -105,9 +105,8 @@ must_check bool lower_secret(struct lower *l, const struct stmt *s);
 must_check bool lower_env(struct lower *l, const struct stmt *s);
 must_check bool lower_guarantees(struct lower *l, const struct stmt *s);
 
-/* Parse a size ("64K", "2G") into bytes, and a duration ("20m", "1h30m") into seconds. */
+/* Parses a size ("64K", "2G") into bytes. */
 must_check bool lang_size_parse(struct sv s, uint64_t *ret_bytes);
-must_check bool lang_duration_parse(struct sv s, uint64_t *ret_seconds);
 
 /* Lowers one statement. Returns false after reporting an error. */
 must_check bool lower_stmt(struct lower *l, const struct stmt *s);

@@ -26,7 +26,7 @@ bool lang_size_parse(struct sv s, uint64_t *ret_bytes)
 	return true;
 }
 
-bool lang_duration_parse(struct sv s, uint64_t *ret_seconds)
+bool policy_duration(struct sv s, uint64_t *ret_seconds)
 {
 	static const struct {
 		char unit;
@@ -52,11 +52,6 @@ bool lang_duration_parse(struct sv s, uint64_t *ret_seconds)
 		return false;
 	*ret_seconds = total;
 	return true;
-}
-
-bool policy_duration(struct sv s, uint64_t *ret_seconds)
-{
-	return lang_duration_parse(s, ret_seconds);
 }
 
 /* Parses a CPU limit such as "2", "1.5" or "150%" into thousandths of a core. */
@@ -126,7 +121,7 @@ static bool limit_value(enum unit unit, struct sv s, uint64_t *ret)
 	case UNIT_BYTES:
 		return lang_size_parse(s, ret);
 	case UNIT_SECONDS:
-		return lang_duration_parse(s, ret);
+		return policy_duration(s, ret);
 	case UNIT_CPU:
 		return cpu_parse(s, ret);
 	}

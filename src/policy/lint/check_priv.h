@@ -88,9 +88,8 @@ const struct lint_rule *lint_rule_row(enum rule_id r);
 
 /* Records a failure of the lint run; lint_run() returns the first recorded failure. */
 void lint_fail(struct check *c, int code, const char *why);
-/* Returns @p, a new allocation; records that memory ran out if @p is NULL. */
+/* Return @p, a new allocation, and a copy of @s; record that memory ran out if there is none. */
 void *lint_must(struct check *c, void *p);
-/* Copies @s into the arena; records that memory ran out if that fails. */
 must_check bool lint_keep(struct check *c, struct sv s, struct sv *ret);
 
 /*
@@ -111,8 +110,9 @@ void lint_docker(struct check *c);
 void lint_compose(struct check *c, const struct node *root);
 void lint_devcontainer(struct check *c, const struct node *root);
 void lint_dockerfile(struct check *c);
-void lint_kube(struct check *c, const struct node *doc, bool egress_limited);
-bool lint_kube_limits_egress(const struct node *doc);
+enum { LINT_KUBE_DEPTH = 4 }; /* levels of lists of objects in a manifest */
+void lint_kube(struct check *c, const struct node *doc, bool egress_limited, unsigned depth);
+bool lint_kube_limits_egress(const struct node *doc, unsigned depth);
 void lint_claude(struct check *c, const struct node *root);
 void lint_srt(struct check *c, const struct node *root);
 void lint_mcp(struct check *c, const struct node *root);
@@ -124,10 +124,7 @@ void lint_sandbox_reads(struct check *c, const struct node *at, const struct nod
 			const struct node *credentials, const struct node *denied);
 /* would writing @path change how the agent or host runs next time? */
 void lint_sandbox_weakened(struct check *c, const struct node *settings);
-/*
- * Reports that the path of node @at is readable, as a credential or by the rule @home if it is a
- * home or the root.
- */
+/* Reports that @path is readable: a credential, or by the rule @home a home or the root. */
 void lint_readable(struct check *c, const struct node *at, struct sv path, enum rule_id home);
 bool lint_config_path(struct sv path);
 
@@ -142,6 +139,8 @@ enum host_path {
 	HOST_PATH_CREDENTIAL,
 };
 enum host_path lint_host_path(struct sv path);
+/* Do consecutive segments of @path match an entry of @names, which is NULL-terminated? */
+bool lint_path_names(struct sv path, const char *const *names);
 /*
  * Does denying @entry, a path or glob, also deny the path @rest ("/.ssh") below the home directory?
  */

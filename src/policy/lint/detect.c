@@ -7,22 +7,9 @@
 /* Returns the position after the string or comment at @i, or @i if neither starts at @i. */
 static size_t skip_string_or_comment(struct sv t, size_t i)
 {
-	const char next = i + 1 < t.n ? t.p[i + 1] : 0;
+	const size_t n = t.p[i] == '"' ? lint_json_string(t, i) : lint_json_comment(t, i);
 
-	if (t.p[i] == '"') {
-		for (i++; i < t.n && t.p[i] != '"'; i++)
-			i += t.p[i] == '\\';
-		return i + 1;
-	}
-	if (t.p[i] == '/' && next == '/') {
-		while (i < t.n && t.p[i] != '\n')
-			i++;
-	} else if (t.p[i] == '/' && next == '*') {
-		for (i += 2; i + 1 < t.n && (t.p[i] != '*' || t.p[i + 1] != '/'); i++)
-			;
-		i += 2;
-	}
-	return i;
+	return n == SIZE_MAX ? t.n : i + n;
 }
 
 /*

@@ -198,12 +198,12 @@ static int run_yaml(struct check *c, struct writ_err *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < docs.n; i++)
-		egress = egress || lint_kube_limits_egress(docs.v[i]);
+		egress = egress || lint_kube_limits_egress(docs.v[i], LINT_KUBE_DEPTH);
 	for (size_t i = 0; i < docs.n; i++) {
 		if (c->format == LINT_COMPOSE)
 			lint_compose(c, docs.v[i]);
 		else
-			lint_kube(c, docs.v[i], egress);
+			lint_kube(c, docs.v[i], egress, LINT_KUBE_DEPTH);
 	}
 	return 0;
 }

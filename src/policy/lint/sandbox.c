@@ -49,21 +49,6 @@ void lint_sandbox_network(struct check *c, const struct node *network)
 		lint_found(c, R_ANY_UNIX_SOCKET, all, all->key);
 }
 
-static bool names_config(struct sv path)
-{
-	for (size_t i = 0; i < path.n; i++) {
-		if (i && path.p[i - 1] != '/')
-			continue;
-		for (const char *const *n = config_names; *n; n++) {
-			const struct sv rest = sv_skip(path, i), name = sv_from(*n);
-
-			if (sv_starts(rest, name) && (rest.n == name.n || rest.p[name.n] == '/'))
-				return true;
-		}
-	}
-	return false;
-}
-
 bool lint_config_path(struct sv path)
 {
 	const struct sv p = lint_unglob(path);
@@ -72,7 +57,7 @@ bool lint_config_path(struct sv path)
 	if (sv_is(p, "*") || !p.n) /* the path is relative, so inside the workspace */
 		return false;
 	return place == HOST_PATH_ROOT || place == HOST_PATH_HOME || place == HOST_PATH_SYSTEM ||
-	       names_config(p);
+	       lint_path_names(p, config_names);
 }
 
 void lint_sandbox_writes(struct check *c, const struct node *paths)
