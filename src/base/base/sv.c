@@ -183,6 +183,23 @@ int sv_hex_lower(char c)
 	return c >= 'A' && c <= 'F' ? -1 : sv_hex(c);
 }
 
+bool sv_is_alnum(struct sv s, const char *more)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = sv_lower(s.p[i]);
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
+		    sv_find(sv_from(more), s.p[i]) == SIZE_MAX)
+			return false;
+	}
+	return true;
+}
+
+char sv_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 bool sv_is_graph(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)

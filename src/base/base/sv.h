@@ -74,6 +74,11 @@ int sv_hex(char c);
 /* Like sv_hex(), but rejects upper case, for formats with exactly one spelling per value. */
 int sv_hex_lower(char c);
 
+/* Is every byte of @s an ASCII letter, a digit or a byte of @more? */
+bool sv_is_alnum(struct sv s, const char *more);
+/* Returns the lower-case form of an ASCII capital, and any other byte as it is. */
+char sv_lower(char c);
+
 /* Is every byte of @s printable ASCII other than a blank (0x21..0x7e)? */
 bool sv_is_graph(struct sv s);
 

@@ -119,11 +119,9 @@ static int check_dir(const char *dir, char ret[PATH_MAX], struct writ_err *err)
 {
 	if (!realpath(dir, ret))
 		return writ_fail(err, WRIT_E_SYS, errno, "--dir %s", dir);
-	for (const char *p = ret; *p; p++)
-		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		      (*p >= '0' && *p <= '9') || strchr("/._-+", *p)))
-			return writ_fail(err, WRIT_E_SYNTAX, 0,
-					 "--dir: letters, digits and . _ - + only in %s", ret);
+	if (!sv_is_alnum(sv_from(ret), "/._-+"))
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "--dir: letters, digits and . _ - + only in %s", ret);
 	if (strlen(ret) > DIR_LENGTH)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "--dir: %s is too long for sockets below it",
 				 ret);

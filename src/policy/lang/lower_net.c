@@ -21,15 +21,14 @@ bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, 
 }
 
 /* Converts a host name to lower case: users may write host names in capitals. */
-static bool lower_case(struct lower *l, struct sv s, struct sv *ret)
+bool lang_lower_case(struct lower *l, struct sv s, struct sv *ret)
 {
 	char *p = arena_str(l->a, s);
 
 	if (!p)
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (p[i] >= 'A' && p[i] <= 'Z')
-			p[i] = (char)(p[i] - 'A' + 'a');
+		p[i] = sv_lower(p[i]);
 	*ret = (struct sv){ p, s.n };
 	return true;
 }
@@ -71,7 +70,7 @@ static bool host_text(struct lower *l, const struct stmt *s, struct sv host, str
 		*ret = SV("**");
 		return true;
 	}
-	if (!lower_case(l, host, &host))
+	if (!lang_lower_case(l, host, &host))
 		return lower_error(l, s, NULL, "out of memory");
 	/* Unlike grants, denials may name loopback addresses and whole address spaces. */
 	if (cap_host_parse(host, &h) || (is_denial(s) && cap_addr_parse(host, &addr))) {
@@ -523,7 +522,7 @@ static bool repo_text(struct lower *l, const struct stmt *s, struct sv *ret)
 		if (o.lo != o.hi)
 			return lower_error(l, s, NULL, "a repository has one port");
 	}
-	if (!lower_case(l, host, &host) || !cap_name_check(host) || rest.n == 0 ||
+	if (!lang_lower_case(l, host, &host) || !cap_name_check(host) || rest.n == 0 ||
 	    sv_starts(rest, SV("/")))
 		return lower_error(l, s, "https://host/owner/repo.git or git@host:owner/repo.git",
 				   "\"" SV_FMT "\" is not a repository", SV_ARG(s->object.text));

@@ -222,15 +222,9 @@ static bool looks_like_file(struct sv path)
 static const char *shell_word(struct arena *a, struct sv s)
 {
 	scoped_buf b = BUF_INIT(65536);
-	bool plain = true;
+	const bool plain = sv_is_alnum(s, "/._-+@=,");
 	const char *out;
 
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		plain = plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-				  (c >= '0' && c <= '9') || sv_find(SV("/._-+@=,"), c) != SIZE_MAX);
-	}
 	if (!plain)
 		buf_ch(&b, '\'');
 	for (size_t i = 0; i < s.n; i++)

@@ -105,6 +105,8 @@ must_check bool lower_secret(struct lower *l, const struct stmt *s);
 must_check bool lower_env(struct lower *l, const struct stmt *s);
 must_check bool lower_guarantees(struct lower *l, const struct stmt *s);
 
+/* Copies @s in lower case. Returns false if memory runs out. */
+must_check bool lang_lower_case(struct lower *l, struct sv s, struct sv *ret);
 /* Parses a size ("64K", "2G") into bytes. */
 must_check bool lang_size_parse(struct sv s, uint64_t *ret_bytes);
 

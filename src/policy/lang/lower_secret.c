@@ -96,14 +96,7 @@ static bool secret_source(struct lower *l, const struct stmt *s, struct policy_s
 /* Does @s have 1 to 64 bytes, each a letter, a digit or a byte of @more? */
 static bool is_plain(struct sv s, const char *more)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) &&
-		    sv_find(sv_from(more), c) == SIZE_MAX)
-			return false;
-	}
-	return s.n > 0 && s.n <= 64;
+	return s.n > 0 && s.n <= 64 && sv_is_alnum(s, more);
 }
 
 /*
@@ -113,15 +106,10 @@ static bool is_plain(struct sv s, const char *more)
 static bool secret_form(struct lower *l, const struct stmt *s, struct policy_secret *out)
 {
 	const struct word *w = &s->w[7];
-	char *p = arena_str(l->a, w->text);
 
-	if (!p)
+	out->form = w->text;
+	if (sv_starts(w->text, SV("header:")) && !lang_lower_case(l, w->text, &out->form))
 		return lower_error(l, s, NULL, "out of memory");
-	if (sv_starts(w->text, SV("header:")))
-		for (size_t i = 0; i < w->text.n; i++)
-			if (p[i] >= 'A' && p[i] <= 'Z')
-				p[i] = (char)(p[i] - 'A' + 'a');
-	out->form = (struct sv){ p, w->text.n };
 	if (sv_is(out->form, "bearer") || sv_is(out->form, "basic") || sv_is(out->form, "env") ||
 	    (sv_starts(out->form, SV("header:")) && is_plain(sv_skip(out->form, 7), "-")) ||
 	    (sv_starts(out->form, SV("query:")) && is_plain(sv_skip(out->form, 6), "-._")))

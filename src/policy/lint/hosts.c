@@ -99,14 +99,9 @@ static bool below(struct sv name, struct sv d)
 {
 	if (name.n < d.n)
 		return false;
-	for (size_t i = 0; i < d.n; i++) {
-		char a = name.p[name.n - d.n + i];
-
-		if (a >= 'A' && a <= 'Z')
-			a = (char)(a + 32);
-		if (a != d.p[i])
+	for (size_t i = 0; i < d.n; i++)
+		if (sv_lower(name.p[name.n - d.n + i]) != d.p[i])
 			return false;
-	}
 	return name.n == d.n || name.p[name.n - d.n - 1] == '.';
 }
 

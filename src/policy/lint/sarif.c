@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "codec/json.h"
 #include "lint/check_priv.h"
 
@@ -28,14 +26,10 @@ static void put_uri(struct buf *b, struct sv name)
 	if (lint_starts(name, "/"))
 		buf_str(&uri, "file://");
 	for (size_t i = 0; i < name.n; i++) {
-		const uint8_t ch = (uint8_t)name.p[i];
-		const bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-				   (ch >= '0' && ch <= '9') || (ch && strchr("-._~/", ch));
-
-		if (plain)
-			buf_ch(&uri, (char)ch);
+		if (sv_is_alnum(sv_sub(name, i, 1), "-._~/"))
+			buf_ch(&uri, name.p[i]);
 		else
-			buf_fmt(&uri, "%%%02X", ch);
+			buf_fmt(&uri, "%%%02X", (uint8_t)name.p[i]);
 	}
 	if (uri.failed)
 		b->failed = true;

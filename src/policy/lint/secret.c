@@ -86,18 +86,14 @@ static bool is_placeholder(struct sv v)
 	return same == v.n || lint_any(v, placeholders, lint_has);
 }
 
-static bool token_char(char ch)
-{
-	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-	       (ch && strchr("_-.+/=", ch));
-}
-
 static bool all_token(struct sv v)
 {
-	for (size_t i = 0; i < v.n; i++)
-		if (!token_char(v.p[i]))
-			return false;
-	return v.n > 0;
+	return v.n > 0 && sv_is_alnum(v, "_-.+/=");
+}
+
+static bool token_char(char ch)
+{
+	return all_token((struct sv){ &ch, 1 });
 }
 
 static bool is_issued(struct sv v)

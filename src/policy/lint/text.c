@@ -4,18 +4,13 @@
 
 #include "base/banned.h"
 
-static char lower(char ch)
-{
-	return ch >= 'A' && ch <= 'Z' ? (char)(ch + 32) : ch;
-}
-
 /* Does @s begin with the first @n bytes of the lower-case text @want, ignoring case? */
 static bool begins(struct sv s, const char *want, size_t n)
 {
 	if (s.n < n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (lower(s.p[i]) != want[i])
+		if (sv_lower(s.p[i]) != want[i])
 			return false;
 	return true;
 }
