@@ -25,6 +25,15 @@ bool sv_is(struct sv a, const char *cstr)
 	return sv_eq(a, sv_from(cstr));
 }
 
+size_t sv_index(struct sv s, const char *const *list, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !sv_is(s, list[i]))
+		i++;
+	return i;
+}
+
 int sv_cmp(struct sv a, struct sv b)
 {
 	const size_t n = a.n < b.n ? a.n : b.n;
@@ -189,6 +198,23 @@ bool sv_hex_to_u64(struct sv s, size_t digits, uint64_t *ret_v)
 	}
 	*ret_v = v;
 	return true;
+}
+
+bool sv_is_alnum(struct sv s, const char *more)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		const char c = sv_lower(s.p[i]);
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
+		    sv_find(sv_from(more), s.p[i]) == SIZE_MAX)
+			return false;
+	}
+	return true;
+}
+
+char sv_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 bool sv_is_graph(struct sv s)

@@ -29,6 +29,8 @@ struct sv {
 struct sv sv_from(const char *cstr); /* returns a view of @cstr; the empty view if @cstr is NULL */
 bool sv_eq(struct sv a, struct sv b);
 bool sv_is(struct sv a, const char *cstr);
+/* Returns the index of the text @s in @list, which has @n elements, or @n. */
+size_t sv_index(struct sv s, const char *const *list, size_t n);
 int sv_cmp(struct sv a, struct sv b); /* compares bytewise, like memcmp */
 bool sv_starts(struct sv s, struct sv prefix);
 bool sv_ends(struct sv s, struct sv suffix);
@@ -73,6 +75,11 @@ int sv_hex(char c);
 int sv_hex_lower(char c);
 /* Parses a number of exactly @digits (at most 16) lower-case hexadecimal digits. */
 must_check bool sv_hex_to_u64(struct sv s, size_t digits, uint64_t *ret_v);
+
+/* Is every byte of @s an ASCII letter, a digit or a byte of @more? */
+bool sv_is_alnum(struct sv s, const char *more);
+/* Returns the lower-case form of an ASCII capital, and any other byte as it is. */
+char sv_lower(char c);
 
 /* Is every byte of @s printable ASCII other than a blank (0x21..0x7e)? */
 bool sv_is_graph(struct sv s);

@@ -125,8 +125,38 @@ bool json_put(struct buf *b, const json_t *v, size_t flags)
 	return json_dump_callback(v, put_bytes, b, flags) == 0;
 }
 
+void json_put_sep(struct buf *b)
+{
+	if (b->n && b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
+		buf_ch(b, ',');
+}
+
+void json_put_item(struct buf *b, struct sv value)
+{
+	json_put_sep(b);
+	json_put_str(b, value);
+}
+
+void json_put_key(struct buf *b, const char *name)
+{
+	json_put_sep(b);
+	buf_fmt(b, "\"%s\":", name);
+}
+
 void json_put_member(struct buf *b, const char *name, struct sv value)
 {
-	buf_fmt(b, ",\"%s\":", name);
+	json_put_key(b, name);
 	json_put_str(b, value);
+}
+
+void json_put_number(struct buf *b, const char *name, uint64_t value)
+{
+	json_put_key(b, name);
+	buf_u64(b, value);
+}
+
+void json_put_flag(struct buf *b, const char *name, bool value)
+{
+	json_put_key(b, name);
+	buf_str(b, value ? "true" : "false");
 }

@@ -75,19 +75,17 @@ static bool is_met(const struct required *q, bool whole, const struct judgement 
 
 /* --- text output --- */
 
-static const char *loud(enum verdict v)
+static const char *const loud[] = { [VERDICT_UNKNOWN] = "UNKNOWN",
+				    [VERDICT_HELD] = "HELD",
+				    [VERDICT_VIOLATED] = "VIOLATED",
+				    [VERDICT_NOT_ENFORCED] = "NOT ENFORCED" };
+
+/* Returns the verdict to show: a session that was cut off shows only violations. */
+static enum verdict shown(const struct attest_checked *c, enum boundary i)
 {
-	switch (v) {
-	case VERDICT_UNKNOWN:
-		return "UNKNOWN";
-	case VERDICT_HELD:
-		return "HELD";
-	case VERDICT_VIOLATED:
-		return "VIOLATED";
-	case VERDICT_NOT_ENFORCED:
-		return "NOT ENFORCED";
-	}
-	return "UNKNOWN";
+	const enum verdict v = c->judgement.of[i].verdict;
+
+	return c->facts.whole || v == VERDICT_VIOLATED ? v : VERDICT_UNKNOWN;
 }
 
 /* Prints the overall line, such as "HELD except resources", with the worst verdict first. */
@@ -187,11 +185,9 @@ static void put_picture(const struct attest_loaded *l, const struct attest_check
 	buf_ch(b, '\n');
 	for (enum boundary i = 0; i < BOUNDARIES; i++) {
 		const struct finding *f = &c->judgement.of[i];
-		const enum verdict v = c->facts.whole || f->verdict == VERDICT_VIOLATED
-					       ? f->verdict
-					       : VERDICT_UNKNOWN;
+		const enum verdict v = shown(c, i);
 
-		buf_fmt(b, "  %-11s  %-12s  ", attest_boundary_name(i), loud(v));
+		buf_fmt(b, "  %-11s  %-12s  ", attest_boundary_name(i), loud[v]);
 		if (v == VERDICT_HELD)
 			buf_fmt(b, "E%d  ", (int)f->strength);
 		diag_put_safe(b, c->facts.whole ? sv_from(f->why)
@@ -233,12 +229,10 @@ static void put_facts(const struct attest_checked *c, json_t *o)
 	(void)json_object_set_new(o, "log", log);
 	for (enum boundary i = 0; i < BOUNDARIES; i++) {
 		const struct finding *f = &c->judgement.of[i];
-		const enum verdict v = c->facts.whole || f->verdict == VERDICT_VIOLATED
-					       ? f->verdict
-					       : VERDICT_UNKNOWN;
 
 		(void)json_object_set_new(boundaries, attest_boundary_name(i),
-					  json_pack("{s:s,s:I,s:I,s:s}", "verdict", verdict_name(v),
+					  json_pack("{s:s,s:I,s:I,s:s}", "verdict",
+					    verdict_name(shown(c, i)),
 						    "strength", (json_int_t)f->strength, "denials",
 						    (json_int_t)f->denials, "why", f->why));
 	}

@@ -1,6 +1,4 @@
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,68 +40,18 @@ void cli_attest_load_clear(struct attest_loaded *l)
 
 /* --- the record of a session --- */
 
-static bool is_record(const char *name)
-{
-	const struct sv s = sv_from(name);
-
-	return s.n == SESSION_ID + 6 && sv_ends(s, SV(".jsonl"));
-}
-
-/* Finds the record whose id starts with @id, or the newest record. */
-static size_t find_record(DIR *d, struct sv id, char ret[static SESSION_ID + 1])
-{
-	struct timespec newest = { 0 };
-	const struct dirent *e;
-	struct stat st;
-	size_t found = 0;
-
-	while ((e = readdir(d))) {
-		if (!is_record(e->d_name) || !sv_starts(sv_from(e->d_name), id) ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		found++;
-		if (found > 1 &&
-		    (st.st_mtim.tv_sec < newest.tv_sec ||
-		     (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
-			continue;
-		newest = st.st_mtim;
-		memcpy(ret, e->d_name, SESSION_ID);
-		ret[SESSION_ID] = 0;
-	}
-	return found;
-}
-
 int cli_attest_load_record(struct attest_loaded *l, struct sv id, struct writ_err *err)
 {
-	char *path = arena_fmt(l->a, SV_FMT "/sessions", SV_ARG(l->where.state));
 	char *name = arena_alloc(l->a, 1, SESSION_ID + 1);
-	DIR *d = path ? opendir(path) : NULL;
-	scoped_fd fd = -1;
-	size_t found;
+	scoped_fd fd = name ? session_record(l->where.state, id, name, err) : writ_nomem(err);
 
-	if (!path || !name) {
-		if (d)
-			closedir(d);
-		return writ_nomem(err);
-	}
-	found = d ? find_record(d, id, name) : 0;
-	if (d)
-		closedir(d);
-	if (found == 0 || (found > 1 && id.n))
-		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 found	? "more than one session begins with \"" SV_FMT "\""
-				 : id.n ? "there is no record of a session \"" SV_FMT "\""
-					: "there is no record of a session" SV_FMT,
-				 SV_ARG(id));
-	path = arena_fmt(l->a, "%s/%s.jsonl", path, name);
+	if (fd < 0)
+		return err->code;
 	l->ev.entries.name = arena_fmt(l->a, "sessions/%s.jsonl", name);
-	if (!path || !l->ev.entries.name)
+	if (!l->ev.entries.name)
 		return writ_nomem(err);
 	l->id = sv_from(name);
 	l->ev.lines = true;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "%s", l->ev.entries.name);
 	return fd_read_all(fd, &l->entries, err);
 }
 
@@ -228,24 +176,33 @@ static int load_rotated(struct attest_loaded *l, const char *path, const char *n
 	return 0;
 }
 
+enum { KNOWN_FILES = 5 };
+
+/* A file of evidence: its name, the bytes, and the evidence that the bytes become. */
+struct known {
+	const char *name;
+	struct buf *to;
+	struct attest_file *file;
+};
+
+static void known_files(struct attest_loaded *l, struct known ret[static KNOWN_FILES])
+{
+	ret[0] = (struct known){ "entries.jsonl", &l->entries, &l->ev.entries };
+	ret[1] = (struct known){ "session.json", &l->manifest, &l->ev.manifest };
+	ret[2] = (struct known){ "session.sigstore.json", &l->bundle, &l->ev.bundle };
+	ret[3] = (struct known){ "start.tlog-proof", &l->start, &l->ev.start };
+	ret[4] = (struct known){ "end.tlog-proof", &l->end, &l->ev.end };
+}
+
 static int load_one(struct attest_loaded *l, const char *path, struct writ_err *err)
 {
-	const struct {
-		const char *name;
-		struct buf *to;
-		struct attest_file *file;
-	} known[] = {
-		{ "entries.jsonl", &l->entries, &l->ev.entries },
-		{ "session.json", &l->manifest, &l->ev.manifest },
-		{ "session.sigstore.json", &l->bundle, &l->ev.bundle },
-		{ "start.tlog-proof", &l->start, &l->ev.start },
-		{ "end.tlog-proof", &l->end, &l->ev.end },
-	};
+	struct known known[KNOWN_FILES];
 	const char *name = base_of(path);
 
 	if (is_rotated(name))
 		return load_rotated(l, path, name, err);
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+	known_files(l, known);
+	for (size_t i = 0; i < KNOWN_FILES; i++) {
 		if (strcmp(known[i].name, name) != 0)
 			continue;
 		known[i].file->name = known[i].name;
@@ -263,19 +220,16 @@ static int load_one(struct attest_loaded *l, const char *path, struct writ_err *
 int cli_attest_load_files(struct attest_loaded *l, char *const *names, size_t n,
 			  struct writ_err *err)
 {
-	static const char *const wanted[] = { "entries.jsonl", "session.json",
-					      "session.sigstore.json", "start.tlog-proof",
-					      "end.tlog-proof" };
-	const struct attest_file *const files[] = { &l->ev.entries, &l->ev.manifest, &l->ev.bundle,
-						    &l->ev.start, &l->ev.end };
+	struct known known[KNOWN_FILES];
 	struct stat st;
 	int r = 0;
 
 	l->foreign = true;
+	known_files(l, known);
 	load_ended(l);
 	if (n == 1 && stat(names[0], &st) == 0 && S_ISDIR(st.st_mode)) {
-		for (size_t i = 0; r == 0 && i < ARRAY_LEN(wanted); i++) {
-			const char *path = arena_fmt(l->a, "%s/%s", names[0], wanted[i]);
+		for (size_t i = 0; r == 0 && i < KNOWN_FILES; i++) {
+			const char *path = arena_fmt(l->a, "%s/%s", names[0], known[i].name);
 
 			r = path ? load_one(l, path, err) : writ_nomem(err);
 		}
@@ -292,9 +246,9 @@ int cli_attest_load_files(struct attest_loaded *l, char *const *names, size_t n,
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = load_one(l, names[i], err);
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
-		if (!files[i]->name)
-			r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is missing", wanted[i]);
+	for (size_t i = 0; r == 0 && i < KNOWN_FILES; i++)
+		if (!known[i].file->name)
+			r = writ_fail(err, WRIT_E_SYNTAX, 0, "%s is missing", known[i].name);
 	return r;
 }
 
@@ -378,6 +332,7 @@ static void load_signer(struct attest_loaded *l)
 int cli_attest_load_pins(struct attest_loaded *l, const char *policy, const char *keys,
 			 struct writ_err *err)
 {
+	struct known known[KNOWN_FILES];
 	struct writ_err none = { 0 };
 	int r;
 
@@ -397,10 +352,8 @@ int cli_attest_load_pins(struct attest_loaded *l, const char *policy, const char
 	if (r == 0)
 		r = load_key_pins(l, keys, err);
 	load_signer(l);
-	l->ev.entries.bytes = buf_view(&l->entries);
-	l->ev.start.bytes = buf_view(&l->start);
-	l->ev.end.bytes = buf_view(&l->end);
-	l->ev.manifest.bytes = buf_view(&l->manifest);
-	l->ev.bundle.bytes = buf_view(&l->bundle);
+	known_files(l, known);
+	for (size_t i = 0; i < KNOWN_FILES; i++)
+		known[i].file->bytes = buf_view(known[i].to);
 	return r;
 }

@@ -168,10 +168,12 @@ static void put_text(struct audit_logs *l, const struct audit_log *log,
 static void put_json_findings(struct buf *b, const char *name, const struct verify_finding *f,
 			      size_t n)
 {
-	buf_fmt(b, ",\"%s\":[", name);
+	json_put_key(b, name);
+	buf_ch(b, '[');
 	for (size_t i = 0; i < n; i++) {
-		buf_fmt(b, "%s{\"place\":", i ? "," : "");
-		json_put_str(b, sv_from(f[i].place));
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_member(b, "place", sv_from(f[i].place));
 		json_put_member(b, "what", sv_from(f[i].what));
 		buf_ch(b, '}');
 	}
@@ -182,24 +184,27 @@ static void put_json(struct audit_logs *l, const struct audit_log *log,
 		     const struct verify_session *one, bool verifies, struct buf *b)
 {
 	const struct verify_report *v = log->v;
-	bool first = true;
 
-	buf_fmt(b,
-		"{\"verifies\":%s,\"realm\":\"" SV_FMT "\",\"entries\":%llu,\"signed\":%llu,"
-		"\"pinned\":%s,\"custody\":\"%s\",\"sessions\":[",
-		verifies ? "true" : "false", SV_ARG(log->view.place.realm),
-		(unsigned long long)v->size, (unsigned long long)v->covered,
-		v->pinned ? "true" : "false",
-		attest_custody_name(log->view.held ? CUSTODY_OTHER_UID : CUSTODY_SAME_UID));
+	buf_ch(b, '{');
+	json_put_flag(b, "verifies", verifies);
+	json_put_member(b, "realm", log->view.place.realm);
+	json_put_number(b, "entries", v->size);
+	json_put_number(b, "signed", v->covered);
+	json_put_flag(b, "pinned", v->pinned);
+	json_put_member(b, "custody", sv_from(attest_custody_name(log->view.held ? CUSTODY_OTHER_UID
+									: CUSTODY_SAME_UID)));
+	buf_str(b, ",\"sessions\":[");
 	for (size_t i = 0; i < v->sessions.n; i++) {
 		const struct verify_session *s = &v->sessions.v[i];
 
 		if ((one && s != one) || is_elsewhere(l, log, s))
 			continue;
-		buf_fmt(b, "%s{\"session\":\"" SV_FMT "\",\"state\":\"%s\",\"entries\":%llu}",
-			first ? "" : ",", SV_ARG(s->id), verify_state_name(s->state),
-			(unsigned long long)s->entries);
-		first = false;
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_member(b, "session", s->id);
+		json_put_member(b, "state", sv_from(verify_state_name(s->state)));
+		json_put_number(b, "entries", s->entries);
+		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');
 	put_json_findings(b, "remarks", v->remarks.v, v->remarks.n);

@@ -123,10 +123,7 @@ int cli_caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret
 
 		if (!shown(a, from, e))
 			continue;
-		if (deny)
-			slot = vec_push(a->arena, &s.nots);
-		else
-			slot = vec_push(a->arena, &s.caps);
+		slot = deny ? vec_push(a->arena, &s.nots) : vec_push(a->arena, &s.caps);
 		if (!slot)
 			return writ_nomem(err);
 		*slot = *e;

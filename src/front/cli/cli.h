@@ -100,6 +100,16 @@ must_check int cli_fail(const struct writ_err *err, const char *what);
 bool cli_use_colour(int fd);
 void cli_show_diags(const struct diags *d); /* prints diagnostics to standard error */
 
+/* The denials of a session that session_denials() reports and cli_denial_put() prints. */
+struct cli_denials {
+	struct buf *b;
+	uint64_t number; /* only SESSION#N; 0: every denial */
+	bool hint;	 /* SESSION#hN */
+	bool json;
+	size_t n; /* denials printed */
+};
+bool cli_denial_put(void *ctx, const struct session_denial *d);
+
 int cmd_allow(struct args *a);
 int cmd_attest(struct args *a);
 int cmd_audit(struct args *a);

@@ -56,11 +56,6 @@ static bool is_word(const struct opt *o, const char *word)
 	return o->values && sv_is(sv_from(o->values), word);
 }
 
-static bool has(const struct cli_verb *v, const struct opt *o)
-{
-	return o->id == OPT_HELP || (v->opts & UINT64_C(1) << o->id);
-}
-
 static void put_verbs(struct buf *b)
 {
 	bool first = true;
@@ -105,7 +100,7 @@ static void bash(struct buf *b)
 	for (const struct cli_verb *v = cli_verbs; v->name; v++) {
 		buf_fmt(b, "\t%s) opts=\"", v->name);
 		for (unsigned i = 0; i < OPT_COUNT; i++)
-			if (has(v, opt_get((enum opt_id)i)))
+			if (opt_taken(v, opt_get((enum opt_id)i)))
 				buf_fmt(b, "--%s ", opt_get((enum opt_id)i)->name);
 		buf_str(b, "\" ;;\n");
 	}
@@ -164,7 +159,7 @@ static void zsh(struct buf *b)
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
 			const struct opt *o = opt_get((enum opt_id)i);
 
-			if (!has(v, o))
+			if (!opt_taken(v, o))
 				continue;
 			buf_fmt(b, " \\\n\t\t'*--%s%s[", o->name, o->arg ? "=" : "");
 			put_zsh(b, opt_help(v, o));
@@ -217,7 +212,7 @@ static void fish(struct buf *b)
 		for (unsigned i = 0; i < OPT_COUNT; i++) {
 			const struct opt *o = opt_get((enum opt_id)i);
 
-			if (!has(v, o))
+			if (!opt_taken(v, o))
 				continue;
 			buf_fmt(b, "complete -c writ -n '__fish_seen_subcommand_from %s' -l %s",
 				v->name, o->name);

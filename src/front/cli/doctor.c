@@ -142,7 +142,6 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 		     struct buf *b)
 {
 	enum advisory_verdict v;
-	bool first = true;
 
 	buf_fmt(b, "{\"tier\":\"%s\",\"facts\":", plan_tier_name(p->tier));
 	facts_json(f, b);
@@ -152,13 +151,13 @@ static void put_json(const struct plan *p, const struct host_facts *f, const str
 	json_put_str(b, db->date);
 	buf_str(b, ",\"open\":[");
 	for (size_t i = 0; (i = advisory_next(db, f, i, &v)) < db->n; i++) {
-		buf_fmt(b, "%s{\"sure\":%s,\"id\":", first ? "" : ",",
-			v == ADVISORY_OPEN ? "true" : "false");
-		json_put_str(b, db->v[i].id);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_flag(b, "sure", v == ADVISORY_OPEN);
+		json_put_member(b, "id", db->v[i].id);
 		json_put_member(b, "text", db->v[i].text);
 		json_put_member(b, "closes", db->v[i].closes);
 		buf_ch(b, '}');
-		first = false;
 	}
 	buf_str(b, "]},\"plan\":");
 	plan_json(p, b);

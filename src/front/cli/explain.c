@@ -154,6 +154,20 @@ static void why_text(const struct cap_set *set, const struct plan *plan,
 		put_remedy(q, b);
 }
 
+/* Prints the members that every answer ends with: what holds the boundary. */
+static void held_json(const struct plan *plan, const struct policy_question *q, bool private_area,
+		      const char *level, const char *by, struct buf *b)
+{
+	const enum guarantee g = plan_guarantee_of(q->request.action);
+
+	json_put_flag(b, "private", private_area);
+	json_put_member(b, "guarantee", sv_from(guarantee_name(g)));
+	json_put_member(b, "level", sv_from(level));
+	json_put_member(b, "by", sv_from(by));
+	json_put_member(b, "tier", sv_from(plan_tier_name(plan->tier)));
+	buf_str(b, "}\n");
+}
+
 static void why_json(const struct cap_set *set, const struct plan *plan,
 		     const struct policy_question *q, struct cap_verdict v, struct buf *b)
 {
@@ -161,26 +175,25 @@ static void why_json(const struct cap_set *set, const struct plan *plan,
 	const struct plan_guarantee *g = plan_guarantee_for(plan, q->request.action);
 	const struct plan_rule *row = v.rule == RULE_NONE ? NULL : plan_rule_get(plan, v.rule);
 
-	buf_fmt(b, "{\"answer\":\"%s\",\"request\":", words[v.answer]);
-	json_put_str(b, q->request.text);
-	buf_str(b, ",\"rule\":");
+	buf_ch(b, '{');
+	json_put_member(b, "answer", sv_from(words[v.answer]));
+	json_put_member(b, "request", q->request.text);
+	json_put_key(b, "rule");
 	if (v.rule == RULE_NONE) {
 		buf_str(b, "null");
 	} else {
-		buf_str(b, "{\"file\":");
-		json_put_str(b, set->rules.v[v.rule].file);
-		buf_fmt(b, ",\"line\":%u,\"text\":", set->rules.v[v.rule].line);
-		json_put_str(b, set->rules.v[v.rule].text);
+		buf_ch(b, '{');
+		json_put_member(b, "file", set->rules.v[v.rule].file);
+		json_put_number(b, "line", set->rules.v[v.rule].line);
+		json_put_member(b, "text", set->rules.v[v.rule].text);
 		buf_ch(b, '}');
 	}
-	if (cap_set_hop_message(set, &v))
-		buf_fmt(b, ",\"hop\":%zu,\"why\":\"%s\"", v.hop, cap_set_hop_message(set, &v));
-	buf_fmt(b, ",\"private\":%s,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":",
-		q->private_area && v.rule == RULE_NONE ? "true" : "false",
-		guarantee_name(plan_guarantee_of(q->request.action)),
-		level_name(row ? row->hold.level : g->level));
-	json_put_str(b, sv_from(row ? row->hold.by : g->by));
-	buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
+	if (cap_set_hop_message(set, &v)) {
+		json_put_number(b, "hop", v.hop);
+		json_put_member(b, "why", sv_from(cap_set_hop_message(set, &v)));
+	}
+	held_json(plan, q, q->private_area && v.rule == RULE_NONE,
+		  level_name(row ? row->hold.level : g->level), row ? row->hold.by : g->by, b);
 }
 
 /* Explains a denial by a protected name, if a rule allows the path otherwise. */
@@ -191,15 +204,12 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 	const char *by = "mediation";
 
 	if (json) {
-		buf_str(b, "{\"answer\":\"deny\",\"request\":");
-		json_put_str(b, q->request.text);
-		buf_str(b, ",\"rule\":null,\"protected\":");
-		json_put_str(b, sv_from(row->name));
+		buf_str(b, "{\"answer\":\"deny\"");
+		json_put_member(b, "request", q->request.text);
+		buf_str(b, ",\"rule\":null");
+		json_put_member(b, "protected", sv_from(row->name));
 		json_put_member(b, "why", sv_from(row->why));
-		buf_fmt(b, ",\"private\":false,\"guarantee\":\"%s\",\"level\":\"%s\",\"by\":\"%s\"",
-			guarantee_name(plan_guarantee_of(q->request.action)), level_name(g->level),
-			by);
-		buf_fmt(b, ",\"tier\":\"%s\"}\n", plan_tier_name(plan->tier));
+		held_json(plan, q, false, level_name(g->level), by, b);
 		return;
 	}
 	buf_str(b, "denied: ");
@@ -253,42 +263,19 @@ static const int answer_codes[] = {
 	[CAP_DENY] = EXIT_NO, [CAP_ASK] = EXIT_ASKS, [CAP_ALLOW] = EXIT_DONE
 };
 
-/* Selects recorded denials: the one named SESSION#N, or all of a session. */
-struct told {
-	struct buf *b;
-	uint64_t number; /* 0: every denial */
-	bool hint;	 /* SESSION#hN */
-	bool json;
-	size_t n;
-};
-
-static bool tell(void *ctx, const struct session_denial *d)
-{
-	struct told *t = ctx;
-
-	if (t->number && (d->number != t->number || d->guessed != t->hint))
-		return true;
-	if (t->json && t->n)
-		buf_ch(t->b, ',');
-	if (t->json)
-		session_denial_json(d, t->b);
-	else
-		session_denial_text(d, t->b);
-	t->n++;
-	return !t->b->failed;
-}
-
 static int why_denied(struct args *a, struct sv id, struct sv number)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
-	struct told t = { .b = &b, .hint = sv_starts(number, SV("h")), .json = a->given[OPT_JSON] };
+	struct cli_denials t = { .b = &b,
+				 .hint = sv_starts(number, SV("h")),
+				 .json = a->given[OPT_JSON] };
 	struct writ_err err = { 0 };
 	struct find_where w;
 
 	if (!sv_to_u64(sv_skip(number, t.hint), UINT32_MAX, &t.number) || t.number == 0)
 		return cli_end(EXIT_FAILED, "SESSION#N, as in: writ why 7f3a#1");
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
-	    session_denials(w.state, id, tell, &t, &err) < 0) {
+	    session_denials(w.state, id, cli_denial_put, &t, &err) < 0) {
 		buf_clear(&b);
 		return cli_fail(&err, NULL);
 	}

@@ -124,38 +124,6 @@ static const struct threat *choose(struct args *a)
 	return t;
 }
 
-/* Policy lines that init omits if this version of writ lacks their feature. */
-static const struct {
-	const char *line;
-	enum plan_feature needs[2];
-} gated[] = {
-	{ "ask net *", { FEATURE_NET, FEATURE_NET } },
-};
-
-static const char *lacks_line(struct sv line)
-{
-	for (size_t i = 0; i < ARRAY_LEN(gated); i++)
-		for (size_t k = 0; k < 2 && sv_is(line, gated[i].line); k++)
-			if (plan_lacks(gated[i].needs[k]))
-				return plan_lacks(gated[i].needs[k]);
-	return NULL;
-}
-
-static void put_head(struct buf *b, const char *head)
-{
-	struct sv rest = sv_from(head);
-
-	while (rest.n) {
-		const struct sv line = sv_cut(&rest, '\n');
-		const char *lacks = lacks_line(line);
-
-		if (lacks)
-			buf_fmt(b, "# " SV_FMT "   # %s\n", SV_ARG(line), lacks);
-		else
-			buf_fmt(b, SV_FMT "\n", SV_ARG(line));
-	}
-}
-
 static void write_policy(struct args *a, const struct find_where *w, const struct threat *t,
 			 struct buf *b)
 {
@@ -181,7 +149,7 @@ static void write_policy(struct args *a, const struct find_where *w, const struc
 			(int)(12 - strlen(signs[i].profile)), "", signs[i].file);
 	}
 	buf_ch(b, '\n');
-	put_head(b, t->head);
+	buf_str(b, t->head);
 }
 
 /* Reports what the new policy needs from this machine now, rather than at the first run. */

@@ -58,6 +58,30 @@ static bool is_pinned(const struct log_place *p, const struct sign_public *pub)
 	       pins_has_log(&pins, &key);
 }
 
+/* Prints one key. @pinned and @note, a line of the text form, apply only to the key of the log. */
+static void put_key(bool json, enum key_role role, struct sv name, const struct sign_public *pub,
+		    bool pinned, const char *note, const char *held_by, size_t *n, struct buf *b)
+{
+	scoped_buf pem = BUF_INIT(512);
+
+	keys_print_public(pub, &pem);
+	if (json) {
+		buf_str(b, (*n)++ ? ",\n{" : "{");
+		json_put_member(b, "role", sv_from(keys_role_name(role)));
+		json_put_member(b, role == KEY_ISSUE ? "thumbprint" : "vkey", name);
+		json_put_member(b, "pem", buf_view(&pem));
+		if (role == KEY_LOG)
+			json_put_flag(b, "pinned", pinned);
+		json_put_member(b, "custody", sv_from(held_by));
+		buf_ch(b, '}');
+		return;
+	}
+	buf_fmt(b, "%s%-8s " SV_FMT "\n", (*n)++ ? "\n" : "", keys_role_name(role), SV_ARG(name));
+	if (role == KEY_LOG)
+		buf_fmt(b, "         %s\n", note);
+	buf_sv(b, buf_view(&pem));
+}
+
 /*
  * Shows the key of writ-signer, which keeps the log. The key of an installed signer is trusted
  * without a pin.
@@ -66,27 +90,15 @@ static int show_held(struct args *a, const struct log_place *p, const struct sig
 		     size_t *n, struct buf *b, struct writ_err *err)
 {
 	struct log_view *v = arena_new(a->arena, struct log_view);
-	scoped_buf pem = BUF_INIT(512), name = BUF_INIT(NOTE_VKEY_MAX);
+	scoped_buf name = BUF_INIT(NOTE_VKEY_MAX);
 	int r = v ? cli_log_view_held(a, p, in, false, v, err) : writ_nomem(err);
 
 	if (r < 0)
 		return r;
-	if (!v->copy.there) {
-		cli_log_view_close(v);
-		return 0;
-	}
-	note_key_print(&v->key, &name);
-	keys_print_public(&v->key.pub, &pem);
-	if (a->given[OPT_JSON]) {
-		buf_fmt(b, "%s{\"role\":\"log\",\"vkey\":", (*n)++ ? ",\n" : "");
-		json_put_str(b, buf_view(&name));
-		json_put_member(b, "pem", buf_view(&pem));
-		buf_fmt(b, ",\"pinned\":true,\"custody\":\"%s\"}",
-			attest_custody_name(CUSTODY_OTHER_UID));
-	} else {
-		buf_fmt(b, "%slog      " SV_FMT "\n         %s\n", (*n)++ ? "\n" : "",
-			SV_ARG(buf_view(&name)), cli_log_view_words(v));
-		buf_sv(b, buf_view(&pem));
+	if (v->copy.there) {
+		note_key_print(&v->key, &name);
+		put_key(a->given[OPT_JSON], KEY_LOG, buf_view(&name), &v->key.pub, true,
+			cli_log_view_words(v), attest_custody_name(CUSTODY_OTHER_UID), n, b);
 	}
 	cli_log_view_close(v);
 	return 0;
@@ -95,10 +107,11 @@ static int show_held(struct args *a, const struct log_place *p, const struct sig
 static int show_one(const struct log_place *p, enum key_role role, bool json, size_t *n,
 		    struct buf *b, struct writ_err *err)
 {
-	scoped_buf pem = BUF_INIT(512), name = BUF_INIT(NOTE_VKEY_MAX);
+	scoped_buf name = BUF_INIT(NOTE_VKEY_MAX), note = BUF_INIT(256);
 	struct writ_err none = { 0 };
 	struct key_pair pair;
 	char dir[LOG_PATH];
+	bool pinned;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
 	if (r == 0 && keys_load(dir, role, false, &pair, &none) < 0)
@@ -108,24 +121,9 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 		r = put_name(p, role, &pair.pub, &name, err);
 	if (r < 0)
 		return r;
-	keys_print_public(&pair.pub, &pem);
-	if (json) {
-		buf_fmt(b, "%s{\"role\":\"%s\",\"%s\":", (*n)++ ? ",\n" : "", keys_role_name(role),
-			role == KEY_ISSUE ? "thumbprint" : "vkey");
-		json_put_str(b, buf_view(&name));
-		json_put_member(b, "pem", buf_view(&pem));
-		if (role == KEY_LOG)
-			buf_fmt(b, ",\"pinned\":%s", is_pinned(p, &pair.pub) ? "true" : "false");
-		buf_fmt(b, ",\"custody\":\"same-uid\"}");
-		return 0;
-	}
-	buf_fmt(b, "%s%-8s " SV_FMT "\n", (*n)++ ? "\n" : "", keys_role_name(role),
-		SV_ARG(buf_view(&name)));
-	if (role == KEY_LOG)
-		buf_fmt(b, "         %s; %s\n",
-			is_pinned(p, &pair.pub) ? "pinned" : "NOT pinned: writ key init pins it",
-			custody);
-	buf_sv(b, buf_view(&pem));
+	pinned = role == KEY_LOG && is_pinned(p, &pair.pub);
+	buf_fmt(&note, "%s; %s", pinned ? "pinned" : "NOT pinned: writ key init pins it", custody);
+	put_key(json, role, buf_view(&name), &pair.pub, pinned, note.p, "same-uid", n, b);
 	return 0;
 }
 

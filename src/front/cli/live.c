@@ -199,18 +199,7 @@ static int denied_rule(struct args *a, const struct find_where *w, struct sv id,
 
 static bool is_plain(struct sv rule)
 {
-	static const char fine[] = "/._+@=,-:*";
-
-	rule = sv_skip(rule, sv_find(rule, ' ') + 1);
-	for (size_t i = 0; i < rule.n; i++) {
-		const char c = rule.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      strchr(fine, c)) ||
-		    c == 0)
-			return false;
-	}
-	return true;
+	return sv_is_alnum(sv_skip(rule, sv_find(rule, ' ') + 1), "/._+@=,-:*");
 }
 
 struct whose {

@@ -36,7 +36,7 @@ static void put_options(struct buf *b, const struct cli_verb *v)
 	for (unsigned i = 0; i < OPT_COUNT; i++) {
 		const struct opt *o = opt_get((enum opt_id)i);
 
-		if (o->id != OPT_HELP && !(v->opts & UINT64_C(1) << i))
+		if (!opt_taken(v, o))
 			continue;
 		buf_str(b, ".TP\n");
 		if (o->letter)

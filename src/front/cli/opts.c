@@ -223,7 +223,7 @@ const struct cli_verb *cli_verb_get(struct sv name)
 	return NULL;
 }
 
-static bool takes(const struct cli_verb *v, const struct opt *o)
+bool opt_taken(const struct cli_verb *v, const struct opt *o)
 {
 	return o->id == OPT_HELP || (v->opts & UINT64_C(1) << o->id);
 }
@@ -231,7 +231,7 @@ static bool takes(const struct cli_verb *v, const struct opt *o)
 static const struct opt *find_long(const struct cli_verb *v, struct sv name)
 {
 	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (takes(v, &opts[i]) && sv_is(name, opts[i].name))
+		if (opt_taken(v, &opts[i]) && sv_is(name, opts[i].name))
 			return &opts[i];
 	return NULL;
 }
@@ -239,7 +239,7 @@ static const struct opt *find_long(const struct cli_verb *v, struct sv name)
 static const struct opt *find_short(const struct cli_verb *v, char c)
 {
 	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (takes(v, &opts[i]) && opts[i].letter == c)
+		if (opt_taken(v, &opts[i]) && opts[i].letter == c)
 			return &opts[i];
 	return NULL;
 }
@@ -251,7 +251,7 @@ static int unknown(const struct cli_verb *v, struct sv name, struct writ_err *er
 	size_t n = 0;
 
 	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (takes(v, &opts[i]))
+		if (opt_taken(v, &opts[i]))
 			names[n++] = opts[i].name;
 	names[n] = NULL;
 	near = diag_nearest(name, names);
@@ -421,17 +421,15 @@ int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *
 
 static void help_opt(const struct cli_verb *v, const struct opt *o, struct buf *b)
 {
-	struct buf h = BUF_INIT(128);
+	scoped_buf h = BUF_INIT(128);
 
 	if (o->letter)
-		buf_fmt(&h, "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "",
-			o->arg ? o->arg : "");
-	else
-		buf_fmt(&h, "      --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		buf_fmt(&h, "  -%c,", o->letter);
+	buf_fmt(&h, "%s --%s%s%s", o->letter ? "" : "     ", o->name, o->arg ? " " : "",
+		o->arg ? o->arg : "");
 	buf_sv(b, buf_view(&h));
 	buf_fill(b, ' ', h.n < 29 ? 29 - h.n : 2);
 	buf_fmt(b, "%s\n", opt_help(v, o));
-	buf_clear(&h);
 }
 
 /* Wraps @text at 78 columns. */
@@ -475,7 +473,7 @@ void opts_help(const struct cli_verb *verb, struct buf *b)
 		buf_ch(b, '\n');
 	}
 	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (takes(verb, &opts[i]))
+		if (opt_taken(verb, &opts[i]))
 			help_opt(verb, &opts[i], b);
 	buf_fmt(b, "\nexample: %s\n", verb->example);
 }

@@ -57,6 +57,7 @@ const struct opt *opt_get(enum opt_id id);
  * differently.
  */
 const char *opt_help(const struct cli_verb *v, const struct opt *o);
+bool opt_taken(const struct cli_verb *v, const struct opt *o); /* does the verb take the option? */
 const struct cli_verb *cli_verb_get(struct sv name);
 
 struct args {

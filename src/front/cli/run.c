@@ -285,16 +285,12 @@ static int session_attach_verb(struct args *a)
 	return code;
 }
 
-struct denial_list {
-	struct buf *b;
-	bool json;
-	size_t n;
-};
-
-static bool list_denial(void *ctx, const struct session_denial *d)
+bool cli_denial_put(void *ctx, const struct session_denial *d)
 {
-	struct denial_list *l = ctx;
+	struct cli_denials *l = ctx;
 
+	if (l->number && (d->number != l->number || d->guessed != l->hint))
+		return true;
 	if (l->json && l->n)
 		buf_str(l->b, ",\n");
 	if (l->json)
@@ -308,7 +304,7 @@ static bool list_denial(void *ctx, const struct session_denial *d)
 static int session_denials_verb(struct args *a)
 {
 	struct buf b = BUF_INIT(OUT_MAX);
-	struct denial_list l = { .b = &b, .json = a->given[OPT_JSON] };
+	struct cli_denials l = { .b = &b, .json = a->given[OPT_JSON] };
 	struct find_where w;
 	struct writ_err err = { 0 };
 
@@ -318,7 +314,7 @@ static int session_denials_verb(struct args *a)
 	if (l.json)
 		buf_ch(&b, '[');
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0 ||
-	    session_denials(w.state, sv_from(a->operands.v[1]), list_denial, &l, &err) < 0) {
+	    session_denials(w.state, sv_from(a->operands.v[1]), cli_denial_put, &l, &err) < 0) {
 		buf_clear(&b);
 		return cli_fail(&err, NULL);
 	}

@@ -11,11 +11,6 @@
 #include "cli/cli.h"
 #include "launch/token.h"
 
-static inline struct sv token_sv(const struct launch_token *t)
-{
-	return (struct sv){ t->text, t->text_n };
-}
-
 /* Reads a chain from the file @path or standard input; prints errors. Returns an exit code. */
 must_check int cli_token_open(struct args *a, const struct find_where *w, const char *path,
 			      bool anywhere, struct launch_token *ret);
@@ -23,6 +18,12 @@ must_check int cli_token_open(struct args *a, const struct find_where *w, const 
 must_check int cli_token_refused(const struct token_why *why, int code);
 void cli_token_put_dropped(const struct launch_token *t, struct buf *b);
 void cli_token_put_time(struct buf *b, uint64_t when, uint64_t now);
+
+/*
+ * Is @c within a capability of @s, so that @s allows all of it? Without @whole: is a capability of
+ * @s within @c, so that @s allows a part of it?
+ */
+bool cli_token_has(const struct cap *c, const struct cap_set *s, bool whole);
 
 int cli_token_mint_verb(struct args *a);
 int cli_token_attenuate_verb(struct args *a);

@@ -171,14 +171,6 @@ int cli_token_mint_verb(struct args *a)
 
 /* --- attenuate --- */
 
-static bool is_covered(const struct cap *c, const struct cap_set *parent)
-{
-	for (size_t i = 0; i < parent->caps.n; i++)
-		if (cap_within(c, &parent->caps.v[i].cap))
-			return true;
-	return false;
-}
-
 /* Prints every rule of the child that exceeds the parent, and returns true if there is one. */
 static bool widens(const struct cap_set *child, const struct cap_set *parent, size_t hop)
 {
@@ -188,7 +180,7 @@ static bool widens(const struct cap_set *child, const struct cap_set *parent, si
 	for (size_t i = 0; i < child->caps.n; i++) {
 		const struct cap_entry *e = &child->caps.v[i];
 
-		if (is_covered(&e->cap, parent) || (any && e->rule == last))
+		if (cli_token_has(&e->cap, parent, true) || (any && e->rule == last))
 			continue;
 		cli_note("E_WIDEN: " SV_FMT " (" SV_FMT ") is not within anything that hop %zu has",
 			 SV_ARG(e->rule < child->rules.n ? child->rules.v[e->rule].text : SV("")),
@@ -352,5 +344,6 @@ int cli_token_attenuate_verb(struct args *a)
 	crypto_wipe(&holder, sizeof(holder));
 	if (r < 0)
 		return cli_token_refused(&why, EXIT_NO);
-	return finish(&t.wallet, &child, "delegation.out", t.chain.n + 1, token_sv(&t), &text);
+	return finish(&t.wallet, &child, "delegation.out", t.chain.n + 1,
+		      (struct sv){ t.text, t.text_n }, &text);
 }

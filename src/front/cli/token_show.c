@@ -36,7 +36,7 @@ int cli_token_verify_verb(struct args *a)
 
 /* --- inspect --- */
 
-static bool has_within(const struct cap *c, const struct cap_set *s, bool whole)
+bool cli_token_has(const struct cap *c, const struct cap_set *s, bool whole)
 {
 	for (size_t i = 0; i < s->caps.n; i++)
 		if (whole ? cap_within(c, &s->caps.v[i].cap) : cap_within(&s->caps.v[i].cap, c))
@@ -110,8 +110,8 @@ static void hop_text(const struct launch_token *t, size_t at, struct buf *b)
 	for (size_t i = 0; before && i < before->caps.n; i++) {
 		const struct cap *c = &before->caps.v[i].cap;
 
-		if (!has_within(c, &hop->set, true))
-			put_list(b, has_within(c, &hop->set, false) ? "narrowed" : "dropped",
+		if (!cli_token_has(c, &hop->set, true))
+			put_list(b, cli_token_has(c, &hop->set, false) ? "narrowed" : "dropped",
 				 c->text);
 	}
 	for (size_t i = 0; i < hop->set.nots.n; i++)
@@ -132,10 +132,10 @@ void cli_token_put_dropped(const struct launch_token *t, struct buf *b)
 			const struct cap *c = &t->chain.token[at - 1].set.caps.v[i].cap;
 			const struct cap_set *hop = &t->chain.token[at].set;
 
-			if (has_within(c, hop, true))
+			if (cli_token_has(c, hop, true))
 				continue;
 			buf_fmt(b, "hop %zu of %zu of the chain %s ", at + 1, t->chain.n,
-				has_within(c, hop, false) ? "narrowed" : "dropped");
+				cli_token_has(c, hop, false) ? "narrowed" : "dropped");
 			diag_put_safe(b, c->text);
 			buf_ch(b, '\n');
 		}
@@ -161,14 +161,12 @@ static void chain_text(const struct launch_token *t, struct buf *b)
 		hop_text(t, i, b);
 }
 
-static void entries_json(const struct cap_entry *v, size_t n, struct buf *b)
+static void entries_json(const char *name, const struct cap_entry *v, size_t n, struct buf *b)
 {
+	json_put_key(b, name);
 	buf_ch(b, '[');
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			buf_ch(b, ',');
-		json_put_str(b, v[i].cap.text);
-	}
+	for (size_t i = 0; i < n; i++)
+		json_put_item(b, v[i].cap.text);
 	buf_ch(b, ']');
 }
 
@@ -176,75 +174,67 @@ static void hop_json(const struct launch_token *t, size_t at, struct buf *b)
 {
 	const struct token *hop = &t->chain.token[at];
 	const struct cap_set *before = at ? &t->chain.token[at - 1].set : NULL;
-	struct wallet_use used;
-	bool any = false;
+	struct wallet_use use;
 
-	buf_fmt(b, "{\"caps\":");
-	entries_json(hop->set.caps.v, hop->set.caps.n, b);
+	json_put_sep(b);
+	buf_ch(b, '{');
+	entries_json("caps", hop->set.caps.v, hop->set.caps.n, b);
 	buf_str(b, ",\"counters\":[");
 	for (size_t i = 0; i < hop->set.caps.n; i++) {
-		struct wallet_use use;
-
 		if (!wallet_used(&t->wallet, hop, &hop->set.caps.v[i].cap, &use))
 			continue;
-		buf_fmt(b, "%s{\"cap\":", any ? "," : "");
-		json_put_str(b, hop->set.caps.v[i].cap.text);
-		buf_fmt(b, ",\"down\":%llu,\"up\":%llu,\"uses\":%llu}",
-			(unsigned long long)use.down, (unsigned long long)use.up,
-			(unsigned long long)use.uses);
-		any = true;
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_member(b, "cap", hop->set.caps.v[i].cap.text);
+		json_put_number(b, "down", use.down);
+		json_put_number(b, "up", use.up);
+		json_put_number(b, "uses", use.uses);
+		buf_ch(b, '}');
 	}
-	any = false;
-	buf_ch(b, ']');
-	buf_str(b, ",\"dropped\":[");
+	buf_str(b, "],\"dropped\":[");
 	for (size_t i = 0; before && i < before->caps.n; i++)
-		if (!has_within(&before->caps.v[i].cap, &hop->set, true)) {
-			if (any)
-				buf_ch(b, ',');
-			json_put_str(b, before->caps.v[i].cap.text);
-			any = true;
-		}
-	buf_fmt(b, "],\"exp\":%llu,\"holder\":\"%s\",\"key\":%s,\"jti\":\"%s\",\"limits\":{",
-		(unsigned long long)hop->exp, hop->cnf_kid.s,
-		key_is_here(t, hop) ? "true" : "false", hop->jti.s);
-	any = false;
+		if (!cli_token_has(&before->caps.v[i].cap, &hop->set, true))
+			json_put_item(b, before->caps.v[i].cap.text);
+	buf_ch(b, ']');
+	json_put_number(b, "exp", hop->exp);
+	json_put_member(b, "holder", sv_from(hop->cnf_kid.s));
+	json_put_flag(b, "key", key_is_here(t, hop));
+	json_put_member(b, "jti", sv_from(hop->jti.s));
+	buf_str(b, ",\"limits\":{");
 	for (enum cap_limit k = 0; k < LIMIT_COUNT; k++)
-		if (hop->set.limits[k]) {
-			buf_fmt(b, "%s\"%s\":%llu", any ? "," : "", cap_limit_name(k),
-				(unsigned long long)hop->set.limits[k]);
-			any = true;
-		}
-	buf_str(b, "},\"not\":");
-	entries_json(hop->set.nots.v, hop->set.nots.n, b);
-	buf_fmt(b, ",\"sid\":\"%s\",\"token\":\"%s\"", hop->sid.s, jws_text(hop->ath.b).s);
-	if (wallet_used_limits(&t->wallet, hop, &used))
-		buf_fmt(b, ",\"used\":{\"down\":%llu,\"requests\":%llu,\"up\":%llu}",
-			(unsigned long long)used.down, (unsigned long long)used.uses,
-			(unsigned long long)used.up);
+		if (hop->set.limits[k])
+			json_put_number(b, cap_limit_name(k), hop->set.limits[k]);
+	buf_ch(b, '}');
+	entries_json("not", hop->set.nots.v, hop->set.nots.n, b);
+	json_put_member(b, "sid", sv_from(hop->sid.s));
+	json_put_member(b, "token", sv_from(jws_text(hop->ath.b).s));
+	if (wallet_used_limits(&t->wallet, hop, &use)) {
+		buf_str(b, ",\"used\":{");
+		json_put_number(b, "down", use.down);
+		json_put_number(b, "requests", use.uses);
+		json_put_number(b, "up", use.up);
+		buf_ch(b, '}');
+	}
 	buf_ch(b, '}');
 }
 
 static void chain_json(const struct launch_token *t, struct buf *b)
 {
 	const struct token *leaf = chain_leaf(&t->chain);
-	const struct sv iss = t->chain.issuer->iss;
 
-	buf_fmt(b, "{\"exp\":%llu,\"hops\":[", (unsigned long long)t->chain.deadline);
-	for (size_t i = 0; i < t->chain.n; i++) {
-		if (i)
-			buf_ch(b, ',');
+	buf_ch(b, '{');
+	json_put_number(b, "exp", t->chain.deadline);
+	buf_str(b, ",\"hops\":[");
+	for (size_t i = 0; i < t->chain.n; i++)
 		hop_json(t, i, b);
-	}
-	buf_str(b, "],\"iss\":");
-	json_put_str(b, iss);
+	buf_ch(b, ']');
+	json_put_member(b, "iss", t->chain.issuer->iss);
 	buf_str(b, ",\"realms\":[");
-	for (size_t i = 0; i < leaf->aud_n; i++) {
-		if (i)
-			buf_ch(b, ',');
-		json_put_str(b, leaf->aud[i]);
-	}
-	buf_fmt(b, "],\"sid\":\"%s\",\"sub\":", leaf->sid.s);
-	json_put_str(b, leaf->sub);
+	for (size_t i = 0; i < leaf->aud_n; i++)
+		json_put_item(b, leaf->aud[i]);
+	buf_ch(b, ']');
+	json_put_member(b, "sid", sv_from(leaf->sid.s));
+	json_put_member(b, "sub", leaf->sub);
 	buf_str(b, "}\n");
 }
 

@@ -275,10 +275,10 @@ void conform_put_bare(struct buf *b, const struct conform_rows *rows,
 	for (size_t i = 0; i < rows->rows.n; i++) {
 		buf_str(b, i ? ",\n" : "\n");
 		json_put_str(b, rows->rows.v[i].id);
-		buf_fmt(b, ":[\"%s\",", conform_seen_name(trials[i].seen));
-		json_put_str(b, sv_from(trials[i].why));
-		buf_ch(b, ',');
-		json_put_str(b, sv_from(trials[i].said));
+		buf_str(b, ":[");
+		json_put_item(b, sv_from(conform_seen_name(trials[i].seen)));
+		json_put_item(b, sv_from(trials[i].why));
+		json_put_item(b, sv_from(trials[i].said));
 		buf_ch(b, ']');
 	}
 	buf_str(b, "\n}\n");
@@ -330,10 +330,7 @@ int conform_split(struct sv text, struct arena *a, struct conform_words *ret, st
 		if (take_word(&text, &b, err) < 0 || buf_check(&b, err) < 0)
 			return err->code;
 		slot = vec_push(a, &words.words);
-		if (!slot)
-			return writ_nomem(err);
-		*slot = arena_str(a, buf_view(&b));
-		if (!*slot)
+		if (!slot || !(*slot = arena_str(a, buf_view(&b))))
 			return writ_nomem(err);
 	}
 	*ret = words;

@@ -136,24 +136,19 @@ void conform_show(const struct conform_report *r, bool all, struct buf *b)
 
 static void put_row(const struct conform_row *row, struct buf *b)
 {
-	const char *sep = "";
-
-	buf_str(b, "{\"id\":");
-	json_put_str(b, row->id);
+	buf_ch(b, '{');
+	json_put_member(b, "id", row->id);
 	json_put_member(b, "bound", row->bound);
 	json_put_member(b, "guarantee", row->guarantee);
 	json_put_member(b, "what", row->what);
 	json_put_member(b, "judged", sv_from(row->outside ? "outside" : "inside"));
-	buf_fmt(b, ",\"control\":%s", row->control ? "true" : "false");
+	json_put_flag(b, "control", row->control);
 	json_put_member(b, "policy", row->policy);
 	json_put_member(b, "gap", row->gap);
 	buf_str(b, ",\"flags\":[");
-	for (unsigned i = 0; conform_flag_name(i); i++) {
-		if (!(row->flags & 1u << i))
-			continue;
-		buf_fmt(b, "%s\"%s\"", sep, conform_flag_name(i));
-		sep = ",";
-	}
+	for (unsigned i = 0; conform_flag_name(i); i++)
+		if (row->flags & 1u << i)
+			json_put_item(b, sv_from(conform_flag_name(i)));
 	buf_ch(b, ']');
 }
 
@@ -172,14 +167,14 @@ static void put_json_result(const struct conform_result *res, struct buf *b)
 
 void conform_json(const struct conform_report *r, struct buf *b)
 {
-	buf_str(b, "{\"version\":1,\"tested\":");
-	json_put_str(b, sv_from(r->tested));
+	buf_str(b, "{\"version\":1");
+	json_put_member(b, "tested", sv_from(r->tested));
 	json_put_member(b, "tier", r->tier);
 	json_put_member(b, "user", r->user);
-	buf_fmt(b, ",\"passed\":%s,\"counts\":{", conform_report_passes(r) ? "true" : "false");
+	json_put_flag(b, "passed", conform_report_passes(r));
+	buf_str(b, ",\"counts\":{");
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
-		buf_fmt(b, "%s\"%s\":%zu", i ? "," : "", conform_verdict_name(order[i]),
-			count(r, SV(""), order[i]));
+		json_put_number(b, conform_verdict_name(order[i]), count(r, SV(""), order[i]));
 	buf_str(b, "},\"rows\":[");
 	for (size_t i = 0; i < r->results.n; i++) {
 		buf_str(b, i ? ",\n" : "\n");

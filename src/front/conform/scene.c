@@ -53,6 +53,12 @@ static const char *const *words(struct argv *a)
 	return slot ? a->v.v : NULL;
 }
 
+static void push_all(struct argv *a, const char *const *list)
+{
+	for (; *list; list++)
+		push(a, *list);
+}
+
 static const char *join_ids(struct suite *s, const struct batch *b, const char *end)
 {
 	scoped_buf text = BUF_INIT(1 << 20);
@@ -89,12 +95,13 @@ static const char *fill_in(struct suite *s, const char *word, const char *scene)
 	return text.failed ? NULL : arena_str(s->arena, buf_view(&text));
 }
 
-static void push_tier(struct argv *a)
+/* Pushes a command of writ that takes a tier and a policy. */
+static void push_writ(struct argv *a, const char *verb, const char *policy)
 {
-	if (a->s->opt->tier) {
-		push(a, "--tier");
-		push(a, a->s->opt->tier);
-	}
+	const char *tier = a->s->opt->tier;
+
+	push_all(a, (const char *const[]){ a->s->opt->writ, verb, "--policy", policy,
+					   tier ? "--tier" : NULL, tier, NULL });
 }
 
 /* Pushes the command of the tested sandbox; the caller pushes the program to run after it. */
@@ -114,11 +121,7 @@ static int push_sandbox(struct argv *a, const char *scene, struct sv extra, stru
 	r = testbed_policy(a->s, scene, extra, &policy, err);
 	if (r < 0)
 		return r;
-	push(a, opt->writ);
-	push(a, "run");
-	push_tier(a);
-	push(a, "--policy");
-	push(a, policy);
+	push_writ(a, "run", policy);
 	push(a, "--");
 	return 0;
 }
@@ -126,9 +129,7 @@ static int push_sandbox(struct argv *a, const char *scene, struct sv extra, stru
 static void push_program(struct argv *a, const char *scene, const char *verb, const char *ids)
 {
 	push(a, arena_fmt(a->s->arena, "%s/work/writ-escape", scene));
-	push(a, verb);
-	push(a, ids);
-	push(a, scene);
+	push_all(a, (const char *const[]){ verb, ids, scene, NULL });
 }
 
 /* --- Set up and tear down --- */
@@ -140,9 +141,7 @@ static int set_up(struct suite *s, const char *scene, const struct batch *b, str
 	struct start how = { .out = -1, .err = -1 };
 	int code = 0, r;
 
-	push(&a, s->program);
-	push(&a, "setup");
-	push(&a, scene);
+	push_all(&a, (const char *const[]){ s->program, "setup", scene, NULL });
 	for (size_t i = 0; i < b->rows.n; i++)
 		push(&a, b->rows.v[i]->id.p);
 	how.argv = words(&a);
@@ -344,13 +343,8 @@ static int make_command(struct suite *s, const char *scene, const struct batch *
 	struct argv a = { .s = s };
 	int r = 0;
 
-	if (alone && b->rows.v[0]->flags & ROW_LAUNCH) {
-		push(&a, s->program);
-		push(&a, "launch");
-		push(&a, ids);
-		push(&a, scene);
-		push(&a, "--");
-	}
+	if (alone && b->rows.v[0]->flags & ROW_LAUNCH)
+		push_all(&a, (const char *const[]){ s->program, "launch", ids, scene, "--", NULL });
 	if (!bare)
 		r = push_sandbox(&a, scene, alone ? b->rows.v[0]->policy : SV(""), err);
 	if (r < 0)
@@ -449,21 +443,30 @@ int scene_controls(struct suite *s, const struct batch *batch, enum conform_cont
 	return r;
 }
 
+/* Makes a scene with an empty working directory. NULL on failure, with the reason in @err. */
+static const char *empty_scene(struct suite *s, const char *name, const char **ret_work,
+			       struct writ_err *err)
+{
+	const char *scene = testbed_scene(s, name, err);
+
+	*ret_work = scene ? arena_fmt(s->arena, "%s/work", scene) : NULL;
+	if (!scene || (*ret_work && testbed_mkdir(s, *ret_work, 0755)))
+		return scene;
+	(void)!writ_fail(err, WRIT_E_SYS, errno, "%s/work", scene);
+	return NULL;
+}
+
 int scene_try(struct suite *s, struct writ_err *err)
 {
-	const char *scene = testbed_scene(s, "t", err);
 	struct argv a = { .s = s };
 	struct start how = { .out = -1, .err = -1 };
+	const char *scene = empty_scene(s, "t", &how.cwd, err);
 	int code, r;
 
 	if (!scene)
 		return err->code;
-	how.cwd = arena_fmt(s->arena, "%s/work", scene);
-	if (!how.cwd || !testbed_mkdir(s, how.cwd, 0755))
-		return writ_fail(err, WRIT_E_SYS, errno, "%s/work", scene);
 	r = push_sandbox(&a, scene, SV(""), err);
-	push(&a, s->program);
-	push(&a, "list");
+	push_all(&a, (const char *const[]){ s->program, "list", NULL });
 	how.argv = words(&a);
 	if (r == 0)
 		r = how.argv ? conform_child_call(s, &how, ROW_MS, false, NULL, NULL, &code, err)
@@ -478,27 +481,19 @@ static int ask_explain(struct suite *s, struct sv policy, struct conform_levels 
 		       struct writ_err *err)
 {
 	scoped_buf text = BUF_INIT(OUTPUT_BYTES);
-	const char *scene = testbed_scene(s, "e", err);
 	struct argv a = { .s = s };
 	struct start how = { .out = -1, .err = -1 };
 	struct writ_err unread = { 0 };
-	const char *file;
+	const char *file, *scene = empty_scene(s, "e", &how.cwd, err);
 	int code, r;
 
 	if (!scene)
 		return err->code;
-	how.cwd = arena_fmt(s->arena, "%s/work", scene);
-	if (!how.cwd || !testbed_mkdir(s, how.cwd, 0755))
-		return writ_fail(err, WRIT_E_SYS, errno, "%s/work", scene);
 	r = testbed_policy(s, scene, policy, &file, err);
 	if (r < 0)
 		return r;
-	push(&a, s->opt->writ);
-	push(&a, "explain");
+	push_writ(&a, "explain", file);
 	push(&a, "--json");
-	push_tier(&a);
-	push(&a, "--policy");
-	push(&a, file);
 	how.argv = words(&a);
 	r = how.argv ? conform_child_call(s, &how, EXPLAIN_MS, false, &text, NULL, &code, err)
 		     : writ_nomem(err);

@@ -58,21 +58,27 @@ struct pool {
 	struct writ_err err; /* the first failure of a worker */
 };
 
+static bool batch_add(struct suite *s, struct batch *b, const struct conform_row *row)
+{
+	const struct conform_row **slot = vec_push(s->arena, &b->rows);
+
+	if (slot)
+		*slot = row;
+	return slot != NULL;
+}
+
 static void worker_main(struct suite *s, const struct conform_row *row, bool bare,
 			struct conform_trial *trials, int to)
 {
 	struct message m = { .row = (size_t)(row - s->rows->rows.v) };
 	struct batch one = { 0 };
-	const struct conform_row **slot = vec_push(s->arena, &one.rows);
 
 	/* If the parent dies, SIGTERM lets this worker remove its scene and exit. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (slot) {
-		*slot = row;
+	if (batch_add(s, &one, row))
 		(void)!scene_run(s, &one, bare, trials, &m.err);
-	} else {
+	else
 		(void)!writ_nomem(&m.err);
-	}
 	m.trial = trials[m.row];
 	memcpy(m.errors, s->errors, sizeof(m.errors));
 	if (write(to, &m, sizeof(m)) != sizeof(m))
@@ -173,15 +179,6 @@ struct schedule {
 	struct batch together, own, serial;
 };
 
-static bool batch_add(struct suite *s, struct batch *b, const struct conform_row *row)
-{
-	const struct conform_row **slot = vec_push(s->arena, &b->rows);
-
-	if (slot)
-		*slot = row;
-	return slot != NULL;
-}
-
 static void set_trial(struct conform_trial *t, enum conform_seen seen, const char *why)
 {
 	*t = (struct conform_trial){ .seen = seen };
@@ -251,19 +248,14 @@ static int run_bare(struct suite *s, struct conform_trial *trials, struct writ_e
 	scoped_buf kept = BUF_INIT(BARE_BYTES);
 	int r = 0;
 
-	if (s->opt->bare) {
-		r = fd_read_file(s->opt->bare, &text, err);
-		if (r < 0 && err->sys != ENOENT)
-			return r;
-		if (r == 0)
-			r = conform_read_bare(buf_view(&text), s->rows, trials, err);
-		else
-			r = 0;
-		if (r < 0)
-			return writ_fail(err, WRIT_E_SYNTAX, 0, "%.70s keeps no trials of ours",
-					 s->opt->bare);
-		if (r == 1)
-			return 0;
+	if (s->opt->bare && fd_read_file(s->opt->bare, &text, err) == 0) {
+		r = conform_read_bare(buf_view(&text), s->rows, trials, err);
+		if (r)
+			return r == 1 ? 0
+				      : writ_fail(err, WRIT_E_SYNTAX, 0,
+						  "%.70s keeps no trials of ours", s->opt->bare);
+	} else if (s->opt->bare && err->sys != ENOENT) {
+		return err->code;
 	}
 	r = run_all(s, true, trials, err);
 	if (r < 0 || s->stopped || !s->opt->bare)

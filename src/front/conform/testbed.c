@@ -50,20 +50,10 @@ static bool find_user(struct suite *s, struct sv name, uid_t uid)
 	return false;
 }
 
-static const char *variable(const struct suite *s, const char *name)
-{
-	const size_t n = strlen(name);
-
-	for (char **e = s->opt->environ; *e; e++)
-		if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
-			return *e + n + 1;
-	return NULL;
-}
-
 static int choose_user(struct suite *s, struct writ_err *err)
 {
 	const struct sv name = sv_from(s->opt->user);
-	const char *home = variable(s, "HOME");
+	const struct sv home = environ_get(s->opt->environ, SV("HOME"));
 
 	if (name.n) {
 		if (!find_user(s, name, 0))
@@ -78,7 +68,7 @@ static int choose_user(struct suite *s, struct writ_err *err)
 		return 0;
 	s->uid = geteuid();
 	s->gid = getegid();
-	s->home = sv_from(home ? home : "/");
+	s->home = home.n ? home : SV("/");
 	s->user = sv_from(arena_fmt(s->arena, "%u", s->uid));
 	return 0;
 }
@@ -129,11 +119,9 @@ static int check_dir(const char *dir, char ret[PATH_MAX], struct writ_err *err)
 {
 	if (!realpath(dir, ret))
 		return writ_fail(err, WRIT_E_SYS, errno, "--dir %s", dir);
-	for (const char *p = ret; *p; p++)
-		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		      (*p >= '0' && *p <= '9') || strchr("/._-+", *p)))
-			return writ_fail(err, WRIT_E_SYNTAX, 0,
-					 "--dir: letters, digits and . _ - + only in %s", ret);
+	if (!sv_is_alnum(sv_from(ret), "/._-+"))
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "--dir: letters, digits and . _ - + only in %s", ret);
 	if (strlen(ret) > DIR_LENGTH)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "--dir: %s is too long for sockets below it",
 				 ret);
@@ -207,16 +195,10 @@ char *testbed_scene(struct suite *s, const char *name, struct writ_err *err)
 {
 	char *path = arena_fmt(s->arena, "%s/%sXXXXXX", s->base, name);
 
-	if (!path)
-		goto nomem;
-	if (!mkdtemp(path) || (s->drop && chown(path, s->uid, s->gid) < 0) ||
-	    chmod(path, 0755) < 0) {
-		(void)!writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-		return NULL;
-	}
-	return path;
-nomem:
-	(void)!writ_nomem(err);
+	if (path && mkdtemp(path) && !(s->drop && chown(path, s->uid, s->gid) < 0) &&
+	    chmod(path, 0755) == 0)
+		return path;
+	(void)!(path ? writ_fail(err, WRIT_E_SYS, errno, "%s", path) : writ_nomem(err));
 	return NULL;
 }
 

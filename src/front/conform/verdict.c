@@ -38,10 +38,8 @@ bool conform_passes(enum conform_verdict v)
 const char *conform_seen_name(enum conform_seen s)
 {
 	static const char *const names[SEEN_COUNT] = {
-		[SEEN_SILENT] = "SILENT",
-		[SEEN_HELD] = "HELD",
-		[SEEN_ESCAPED] = "ESCAPED",
-		[SEEN_SKIPPED] = "SKIPPED",
+		[SEEN_SILENT] = "SILENT",   [SEEN_HELD] = "HELD",
+		[SEEN_ESCAPED] = "ESCAPED", [SEEN_SKIPPED] = "SKIPPED",
 	};
 
 	return s < SEEN_COUNT ? names[s] : "unknown";

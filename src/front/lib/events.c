@@ -59,11 +59,9 @@ int writ_events_open(struct writ *w, const char *id, struct writ_events **ret,
 
 	if (!w || !ret || !id || !is_id(id))
 		return lib_argument(err, "writ_events_open: an id has eight letters and digits");
-	e = calloc(1, sizeof(*e));
-	if (!e) {
-		(void)!writ_nomem(&why);
-		return lib_error(err, &why);
-	}
+	e = lib_new(sizeof(*e), err);
+	if (!e)
+		return WRIT_ERROR_MEMORY;
 	e->w = w;
 	memcpy(e->id, id, sizeof(e->id));
 	e->fd = e->watch = -1;

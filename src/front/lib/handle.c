@@ -44,6 +44,18 @@ int lib_error(struct writ_error *to, const struct writ_err *from)
 	return code;
 }
 
+void *lib_new(size_t size, struct writ_error *err)
+{
+	void *p = calloc(1, size);
+	struct writ_err why = { 0 };
+
+	if (!p) {
+		(void)!writ_nomem(&why);
+		(void)lib_error(err, &why);
+	}
+	return p;
+}
+
 int lib_argument(struct writ_error *to, const char *what)
 {
 	if (to) {
@@ -153,11 +165,9 @@ int writ_new(const struct writ_options *options, struct writ **ret, struct writ_
 	if (!ret || !lib_options(&opt, sizeof(opt), sizeof(size_t), options))
 		return lib_argument(err,
 				    "writ_new: options of an unknown size, or no place for it");
-	w = calloc(1, sizeof(*w));
-	if (!w) {
-		(void)!writ_nomem(&why);
-		return lib_error(err, &why);
-	}
+	w = lib_new(sizeof(*w), err);
+	if (!w)
+		return WRIT_ERROR_MEMORY;
 	w->arena = (struct arena)ARENA_INIT(64 << 20);
 	w->program = -1;
 	pthread_mutex_init(&w->lock, NULL);

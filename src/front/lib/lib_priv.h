@@ -90,6 +90,8 @@ void lib_pool_refill(struct writ_pool *pool);
 /* handle.c */
 int lib_error(struct writ_error *to, const struct writ_err *from);
 int lib_argument(struct writ_error *to, const char *what);
+/* Returns zeroed memory from calloc(); NULL with the reason in @err if memory ran out. */
+must_check void *lib_new(size_t size, struct writ_error *err);
 /*
  * Copies the options struct @from to @to and sets the rest of @to to zero. Returns false if the
  * size that @from states is one that this library cannot handle.

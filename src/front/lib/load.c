@@ -195,11 +195,9 @@ int writ_policy_load(struct writ *w, const struct writ_policy_options *options,
 
 	if (!w || !ret || !lib_options(&opt, sizeof(opt), sizeof(size_t), options))
 		return lib_argument(err, "writ_policy_load: options of an unknown size");
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		(void)!writ_nomem(&why);
-		return lib_error(err, &why);
-	}
+	p = lib_new(sizeof(*p), err);
+	if (!p)
+		return WRIT_ERROR_MEMORY;
 	p->w = w;
 	p->arena = (struct arena)ARENA_INIT(POLICY_ARENA_MAX);
 	p->diags.arena = &p->arena;

@@ -135,11 +135,9 @@ int writ_pool_new(struct writ_policy *p, uint32_t n, struct writ_pool **ret, str
 
 	if (!p || !ret || n == 0 || n > POOL_MAX)
 		return lib_argument(err, "writ_pool_new: a pool has 1 to 64 sandboxes");
-	pool = calloc(1, sizeof(*pool));
-	if (!pool) {
-		(void)!writ_nomem(&why);
-		return lib_error(err, &why);
-	}
+	pool = lib_new(sizeof(*pool), err);
+	if (!pool)
+		return WRIT_ERROR_MEMORY;
 	pool->policy = p;
 	pthread_mutex_init(&pool->lock, NULL);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {

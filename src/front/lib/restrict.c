@@ -82,32 +82,14 @@ static int check_nobody(const struct cap_set *set, struct writ_err *err)
 /* Returns why a process that restricts itself cannot enforce a grant of this action, or NULL. */
 static const char *cannot(enum cap_action action)
 {
-	switch (action) {
-	case CAP_UNIX_CONNECT:
-		return "connections cannot be told apart inside a process";
-	case CAP_KERNEL_USE:
-		return "a process that confines itself gets no kernel features";
-	case CAP_STATE_USE:
-		return "there is no session whose state this could be";
-	case CAP_FS_PUT:
-		return "a drop box needs somebody outside";
-	case CAP_NONE:
-	case CAP_FS_READ:
-	case CAP_FS_WRITE:
-	case CAP_PROC_EXEC:
-	case CAP_NET_CONNECT:
-	case CAP_NET_BIND:
-	case CAP_HTTP_REQUEST:
-	case CAP_ENV_PASS:
-	case CAP_SECRET_USE:
-	case CAP_DEV_USE:
-	case CAP_GIT_USE:
-	case CAP_TOOL_CALL:
-	case CAP_AGENT_SPAWN:
-	case CAP_ACTION_COUNT:
-		break;
-	}
-	return NULL;
+	static const char *const why[CAP_ACTION_COUNT] = {
+		[CAP_UNIX_CONNECT] = "connections cannot be told apart inside a process",
+		[CAP_KERNEL_USE] = "a process that confines itself gets no kernel features",
+		[CAP_STATE_USE] = "there is no session whose state this could be",
+		[CAP_FS_PUT] = "a drop box needs somebody outside",
+	};
+
+	return why[action];
 }
 
 static int check_policy(const struct policy *p, struct writ_err *err)

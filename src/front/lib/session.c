@@ -70,11 +70,9 @@ int writ_session_start(struct writ_policy *p, const struct writ_run_options *opt
 	if (!p || !ret || opt.output || opt.input_n)
 		return lib_argument(err,
 				    "writ_session_start: a session has descriptors, no callbacks");
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		(void)!writ_nomem(&why);
-		return lib_error(err, &why);
-	}
+	s = lib_new(sizeof(*s), err);
+	if (!s)
+		return WRIT_ERROR_MEMORY;
 	r = start(&s->run, p, &opt, &why);
 	lib_pool_refill(opt.pool);
 	if (r < 0) {

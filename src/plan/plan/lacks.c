@@ -4,8 +4,7 @@
 
 /*
  * Features that this version of writ lacks on every machine. `explain` shows these texts, `run`
- * refuses with them and `init` leaves out lines that need such a feature. A change that implements
- * a feature deletes the row of the feature.
+ * refuses with them. A change that implements a feature deletes the row of the feature.
  */
 static const char *const lacks[FEATURE_END] = {
 	[FEATURE_TOOL] = "not in this version: no tools are called",

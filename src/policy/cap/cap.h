@@ -45,9 +45,8 @@
 #include "cap/types.h"
 
 /* Parses the capability @text, which is copied into @a. Fails if @text is not canonical. */
-must_check
-int cap_parse(struct arena *a, enum cap_kind kind, struct sv text,
-	      struct cap *ret_cap, struct writ_err *err);
+must_check int cap_parse(struct arena *a, enum cap_kind kind, struct sv text, struct cap *ret_cap,
+			 struct writ_err *err);
 
 /* Does grant @c match request @req? docs/capabilities.md, section 3. */
 bool cap_matches(const struct cap *c, const struct cap *req);
@@ -65,9 +64,8 @@ bool cap_within(const struct cap *child, const struct cap *parent);
  * Computes the grant that allows the requests that both @x and @y allow (docs/capabilities.md,
  * section 5). If no such grant exists, *@ret_any is false and *@ret_cap is not set.
  */
-must_check
-int cap_meet(struct arena *a, const struct cap *x, const struct cap *y,
-	     struct cap *ret_cap, bool *ret_any, struct writ_err *err);
+must_check int cap_meet(struct arena *a, const struct cap *x, const struct cap *y,
+			struct cap *ret_cap, bool *ret_any, struct writ_err *err);
 
 /* name of the action in capability text, such as "fs.read" */
 const char *cap_action_name(enum cap_action action);

@@ -12,6 +12,7 @@
 #ifndef WRIT_CAP_COMPONENT_H
 #define WRIT_CAP_COMPONENT_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "cap/cap.h"
@@ -67,14 +68,13 @@ enum {
 	SEQ_LONG = 64, /* the number of segments is not limited */
 };
 
-must_check
-int cap_seq_parse(struct arena *a, struct sv text, unsigned flags, struct cap_seq *ret_seq);
+must_check int cap_seq_parse(struct arena *a, struct sv text, unsigned flags,
+			     struct cap_seq *ret_seq);
 void cap_seq_print(const struct cap_seq *s, struct buf *b);
 void cap_ref_print(const struct cap_seq *s, struct buf *b);
 bool cap_seq_within(const struct cap_seq *child, const struct cap_seq *parent);
-must_check
-int cap_seq_meet(struct arena *a, const struct cap_seq *x, const struct cap_seq *y,
-		 struct cap_seq *ret_seq, bool *ret_any);
+must_check int cap_seq_meet(struct arena *a, const struct cap_seq *x, const struct cap_seq *y,
+			    struct cap_seq *ret_seq, bool *ret_any);
 
 /* --- addr.c, host.c --- */
 
@@ -97,9 +97,8 @@ int cap_url_parse(struct arena *a, struct sv text, enum cap_kind kind, struct ca
 void cap_url_print(const struct cap_url *u, struct buf *b);
 bool cap_url_matches(const struct cap_url *p, const struct cap_url *x);
 bool cap_url_within(const struct cap_url *child, const struct cap_url *parent);
-must_check
-int cap_url_meet(struct arena *a, const struct cap_url *x, const struct cap_url *y,
-		 struct cap_url *ret_url, bool *ret_any);
+must_check int cap_url_meet(struct arena *a, const struct cap_url *x, const struct cap_url *y,
+			    struct cap_url *ret_url, bool *ret_any);
 must_check int cap_repo_check(struct arena *a, struct sv text);
 
 /* The remote host and ports of a net.connect, net.bind or http.request capability. */
@@ -123,9 +122,19 @@ struct cap_param_rule {
 	int (*parse)(struct arena *a, struct sv value, struct cap *c);
 	/* prints the param of @c; returns false if @c lacks the param */
 	bool (*print)(const struct cap *c, struct buf *b);
+	/*
+	 * A param without these functions is a number, or with @on a flag. @at is its place in
+	 * struct cap; @on and @off are the words for true and false. A flag without @off is absent
+	 * if false.
+	 */
+	size_t at;
+	const char *on, *off;
 };
 
 extern const struct cap_param_rule cap_params[P_COUNT];
+must_check int cap_param_parse(struct arena *a, enum cap_param p, struct sv value, struct cap *c);
+/* Appends the value of a param; returns false if @c lacks the param. */
+bool cap_param_print(const struct cap *c, enum cap_param p, struct buf *b);
 
 /* --- parse.c --- */
 

@@ -130,20 +130,6 @@ static bool as_print(const struct cap *c, struct buf *b)
 	return c->as.n > 0;
 }
 
-static int danger_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	c->danger = sv_is(v, "1");
-	return c->danger ? 0 : WRIT_E_SYNTAX;
-}
-
-static bool danger_print(const struct cap *c, struct buf *b)
-{
-	if (c->danger)
-		buf_ch(b, '1');
-	return c->danger;
-}
-
 static bool is_method(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -171,54 +157,6 @@ static bool m_print(const struct cap *c, struct buf *b)
 	if (c->any_method)
 		buf_ch(b, '*');
 	return c->any_method || list_print(c->methods, c->methods_n, b);
-}
-
-static int max_in_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	return number_parse(v, &c->max_in);
-}
-
-static bool max_in_print(const struct cap *c, struct buf *b)
-{
-	return number_print(c->max_in, b);
-}
-
-static int max_out_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	return number_parse(v, &c->max_out);
-}
-
-static bool max_out_print(const struct cap *c, struct buf *b)
-{
-	return number_print(c->max_out, b);
-}
-
-static int n_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	return number_parse(v, &c->n);
-}
-
-static bool n_print(const struct cap *c, struct buf *b)
-{
-	return number_print(c->n, b);
-}
-
-static int o_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	c->dev_write = sv_is(v, "rw");
-	return c->dev_write || sv_is(v, "r") ? 0 : WRIT_E_SYNTAX;
-}
-
-static bool o_print(const struct cap *c, struct buf *b)
-{
-	if (c->action != CAP_DEV_USE)
-		return false;
-	buf_str(b, c->dev_write ? "rw" : "r");
-	return true;
 }
 
 static int op_parse(struct arena *a, struct sv v, struct cap *c)
@@ -297,21 +235,6 @@ static bool priv_print(const struct cap *c, struct buf *b)
 		cap_addr_print(&c->priv[i], b);
 	}
 	return c->priv_n > 0;
-}
-
-static int q_parse(struct arena *a, struct sv v, struct cap *c)
-{
-	(void)a;
-	c->no_query = sv_is(v, "none");
-	return c->no_query || sv_is(v, "any") ? 0 : WRIT_E_SYNTAX;
-}
-
-static bool q_print(const struct cap *c, struct buf *b)
-{
-	if (c->action != CAP_HTTP_REQUEST)
-		return false;
-	buf_str(b, c->no_query ? "none" : "any");
-	return true;
 }
 
 static int rate_parse(struct arena *a, struct sv v, struct cap *c)
@@ -402,15 +325,15 @@ const struct cap_param_rule cap_params[P_COUNT] = {
 	[P_APPROVE] = { SV_INIT("approve"), approve_parse, approve_print },
 	[P_ARGS]    = { SV_INIT("args"),    args_parse,    args_print },
 	[P_AS]      = { SV_INIT("as"),      as_parse,      as_print },
-	[P_DANGER]  = { SV_INIT("danger"),  danger_parse,  danger_print },
+	[P_DANGER]  = { .key = SV_INIT("danger"), .at = offsetof(struct cap, danger), .on = "1" },
 	[P_M]       = { SV_INIT("m"),       m_parse,       m_print },
-	[P_MAX_IN]  = { SV_INIT("max-in"),  max_in_parse,  max_in_print },
-	[P_MAX_OUT] = { SV_INIT("max-out"), max_out_parse, max_out_print },
-	[P_N]       = { SV_INIT("n"),       n_parse,       n_print },
-	[P_O]       = { SV_INIT("o"),       o_parse,       o_print },
+	[P_MAX_IN]  = { .key = SV_INIT("max-in"), .at = offsetof(struct cap, max_in) },
+	[P_MAX_OUT] = { .key = SV_INIT("max-out"), .at = offsetof(struct cap, max_out) },
+	[P_N]       = { .key = SV_INIT("n"), .at = offsetof(struct cap, n) },
+	[P_O]       = { .key = SV_INIT("o"), .at = offsetof(struct cap, dev_write), .on = "rw", .off = "r" },
 	[P_OP]      = { SV_INIT("op"),      op_parse,      op_print },
 	[P_PRIV]    = { SV_INIT("priv"),    priv_parse,    priv_print },
-	[P_Q]       = { SV_INIT("q"),       q_parse,       q_print },
+	[P_Q]       = { .key = SV_INIT("q"), .at = offsetof(struct cap, no_query), .on = "none", .off = "any" },
 	[P_RATE]    = { SV_INIT("rate"),    rate_parse,    rate_print },
 	[P_REF]     = { SV_INIT("ref"),     ref_parse,     ref_print },
 	[P_SHA256]  = { SV_INIT("sha256"),  sha256_parse,  sha256_print },
@@ -422,4 +345,32 @@ const struct cap_param_rule cap_params[P_COUNT] = {
 struct sv cap_param_key(enum cap_param param)
 {
 	return param < P_COUNT ? cap_params[param].key : SV("");
+}
+
+int cap_param_parse(struct arena *a, enum cap_param p, struct sv value, struct cap *c)
+{
+	const struct cap_param_rule *rule = &cap_params[p];
+	void *at = (char *)c + rule->at;
+
+	if (rule->parse)
+		return rule->parse(a, value, c);
+	if (!rule->on)
+		return number_parse(value, at);
+	*(bool *)at = sv_is(value, rule->on);
+	return sv_is(value, rule->on) || (rule->off && sv_is(value, rule->off)) ? 0 : WRIT_E_SYNTAX;
+}
+
+bool cap_param_print(const struct cap *c, enum cap_param p, struct buf *b)
+{
+	const struct cap_param_rule *rule = &cap_params[p];
+	const void *at = (const char *)c + rule->at;
+	const char *word;
+
+	if (rule->print)
+		return rule->print(c, b);
+	if (!rule->on)
+		return number_print(*(const uint64_t *)at, b);
+	word = *(const bool *)at ? rule->on : rule->off;
+	buf_str(b, word ? word : "");
+	return word != NULL;
 }

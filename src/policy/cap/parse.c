@@ -259,7 +259,7 @@ static int params_parse(struct arena *a, struct sv s, bool more, struct cap *c, 
 		if (p == P_COUNT || seen >> p)
 			return fail(err, WRIT_E_SYNTAX, "order or name of a param", c->text);
 		value = sv_skip(value, cap_params[p].key.n + 1);
-		r = value.n ? cap_params[p].parse(a, value, c) : WRIT_E_SYNTAX;
+		r = value.n ? cap_param_parse(a, p, value, c) : WRIT_E_SYNTAX;
 		if (r < 0)
 			return fail(err, r, cap_params[p].key.p, c->text);
 		seen |= CAP_BIT(p);
@@ -443,7 +443,7 @@ void cap_print(const struct cap *c, struct buf *b)
 	for (enum cap_param p = 0; p < P_COUNT; p++) {
 		scoped_buf value = BUF_INIT(CAP_TEXT_MAX);
 
-		if (!(params & CAP_BIT(p)) || !cap_params[p].print(c, &value))
+		if (!(params & CAP_BIT(p)) || !cap_param_print(c, p, &value))
 			continue;
 		buf_fmt(b, ";%s=", cap_params[p].key.p);
 		buf_sv(b, buf_view(&value));

@@ -18,13 +18,11 @@ const char *cap_limit_name(enum cap_limit l)
 
 bool cap_limit_parse(struct sv s, enum cap_limit *ret_l)
 {
-	for (enum cap_limit l = 0; l < LIMIT_COUNT; l++) {
-		if (sv_is(s, limit_names[l])) {
-			*ret_l = l;
-			return true;
-		}
-	}
-	return false;
+	const size_t i = sv_index(s, limit_names, LIMIT_COUNT);
+
+	if (i < LIMIT_COUNT)
+		*ret_l = (enum cap_limit)i;
+	return i < LIMIT_COUNT;
 }
 
 static bool has_parent(const struct cap *c, const struct cap_set *parent)
@@ -88,58 +86,36 @@ static bool has_text(const struct cap_entry *v, size_t n, struct sv text)
 	return false;
 }
 
-/*
- * Adds the denials of set @from that the result @to does not have yet. @x is NULL if @from is the
- * first set, whose rules keep their indices.
- */
-static int add_nots(struct arena *a, const struct cap_set *from, const struct cap_set *x,
-		    struct cap_set *to, struct writ_err *err)
-{
-	for (size_t i = 0; i < from->nots.n; i++) {
-		const struct cap_entry *e = &from->nots.v[i];
-		struct cap_entry *add;
-		struct cap c;
-		int r;
-
-		if (has_text(to->nots.v, to->nots.n, e->cap.text))
-			continue;
-		r = cap_parse(a, CAP_DENIAL, e->cap.text, &c, err);
-		if (r < 0)
-			return r;
-		add = vec_push(a, &to->nots);
-		if (!add)
-			return writ_nomem(err);
-		add->cap = c;
-		add->rule = x ? rule_index_in_meet(x, e->rule) : e->rule;
-	}
-	return 0;
-}
-
 static bool is_priced(const struct cap *c)
 {
 	return c->approve_n || c->n || c->max_in || c->max_out || c->rate_n;
 }
 
 /*
- * Adds the grants in @v that have a price to the prices of the result.
+ * Adds the entries in @v that the result @to does not have yet: denials to its denials, and grants
+ * that have a price to its prices. @x is NULL if @v belongs to the first set, whose rules keep
+ * their indices.
  * SECURITY: the meet of two grants may match fewer requests than each of the two grants. Another
  * grant can still allow a request in the difference, and that request would escape the price of the
  * first grant. Therefore keep priced grants as prices.
  */
-static int add_prices(struct arena *a, const struct cap_entry *v, size_t n, const struct cap_set *x,
-		      struct cap_set *to, struct writ_err *err)
+static int add_entries(struct arena *a, enum cap_kind kind, const struct cap_entry *v, size_t n,
+		       const struct cap_set *x, struct cap_set *to, struct writ_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
+		const bool deny = kind == CAP_DENIAL;
 		struct cap_entry *add;
 		struct cap c;
 		int r;
 
-		if (!is_priced(&v[i].cap) || has_text(to->prices.v, to->prices.n, v[i].cap.text))
+		if (deny ? has_text(to->nots.v, to->nots.n, v[i].cap.text)
+			 : !is_priced(&v[i].cap) ||
+				   has_text(to->prices.v, to->prices.n, v[i].cap.text))
 			continue;
-		r = cap_parse(a, CAP_GRANT, v[i].cap.text, &c, err);
+		r = cap_parse(a, kind, v[i].cap.text, &c, err);
 		if (r < 0)
 			return r;
-		add = vec_push(a, &to->prices);
+		add = deny ? vec_push(a, &to->nots) : vec_push(a, &to->prices);
 		if (!add)
 			return writ_nomem(err);
 		add->cap = c;
@@ -266,19 +242,19 @@ int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set 
 	if (r == 0)
 		r = add_rules(a, y, &s, err);
 	if (r == 0)
-		r = add_nots(a, x, NULL, &s, err);
+		r = add_entries(a, CAP_DENIAL, x->nots.v, x->nots.n, NULL, &s, err);
 	if (r == 0)
-		r = add_nots(a, y, x, &s, err);
+		r = add_entries(a, CAP_DENIAL, y->nots.v, y->nots.n, x, &s, err);
 	if (r == 0)
 		r = meet_caps(a, x, y, &s, err);
 	if (r == 0)
-		r = add_prices(a, x->caps.v, x->caps.n, NULL, &s, err);
+		r = add_entries(a, CAP_GRANT, x->caps.v, x->caps.n, NULL, &s, err);
 	if (r == 0)
-		r = add_prices(a, x->prices.v, x->prices.n, NULL, &s, err);
+		r = add_entries(a, CAP_GRANT, x->prices.v, x->prices.n, NULL, &s, err);
 	if (r == 0)
-		r = add_prices(a, y->caps.v, y->caps.n, x, &s, err);
+		r = add_entries(a, CAP_GRANT, y->caps.v, y->caps.n, x, &s, err);
 	if (r == 0)
-		r = add_prices(a, y->prices.v, y->prices.n, x, &s, err);
+		r = add_entries(a, CAP_GRANT, y->prices.v, y->prices.n, x, &s, err);
 	if (r < 0)
 		return r;
 	meet_limits(x, y, &s);
@@ -401,21 +377,14 @@ bool cap_set_base_only(const struct cap_set *s, const struct cap *req, uint32_t 
 	return grant != NULL;
 }
 
-static bool has_price(const struct cap_set *s, struct sv text)
-{
-	for (size_t i = 0; i < s->prices.n; i++)
-		if (sv_eq(s->prices.v[i].cap.text, text))
-			return true;
-	return false;
-}
-
 int cap_set_price_uses(struct arena *a, struct cap_set *s, struct writ_err *err)
 {
 	for (size_t i = 0; i < s->caps.n; i++) {
 		const struct cap *c = &s->caps.v[i].cap;
 		struct cap_entry *e;
 
-		if (!(c->n || c->max_in || c->max_out) || has_price(s, c->text))
+		if (!(c->n || c->max_in || c->max_out) ||
+		    has_text(s->prices.v, s->prices.n, c->text))
 			continue;
 		e = vec_push(a, &s->prices);
 		if (!e)

@@ -1,5 +1,6 @@
 #include "lang/load_priv.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -57,34 +58,30 @@ static int copy_entries(struct lower *l, struct cap_set *to, const struct cap_se
 
 static int copy_hop(struct lower *l, struct cap_set *to, const struct policy_hop *hop)
 {
+	const char *text;
 	int r;
 
 	lang_init_set(to);
 	to->says = hop->says;
 	r = copy_entries(l, to, hop->set, hop->name);
 	for (enum cap_limit i = 0; r == 0 && i < LIMIT_COUNT; i++) {
-		const char *text = arena_fmt(l->a, "limit %s=%llu", cap_limit_name(i),
-					     (unsigned long long)hop->set->limits[i]);
-
-		if (!text)
-			return writ_nomem(l->err);
 		if (hop->set->limits[i] == 0)
 			continue;
 		to->limits[i] = hop->set->limits[i];
 		to->limit_rule[i] = (uint32_t)to->rules.n;
-		r = add_rule(l, to, hop->name, sv_from(text), RULE_LIMIT);
+		text = arena_fmt(l->a, "limit %s=%" PRIu64, cap_limit_name(i), to->limits[i]);
+		r = text ? add_rule(l, to, hop->name, sv_from(text), RULE_LIMIT)
+			 : writ_nomem(l->err);
 	}
 	for (enum guarantee g = 0; r == 0 && g < G_COUNT; g++) {
-		const char *text = arena_fmt(l->a, "require %s=%s", guarantee_name(g),
-					     level_name(hop->set->require[g]));
-
-		if (!text)
-			return writ_nomem(l->err);
 		if (hop->set->require[g] == LEVEL_NONE)
 			continue;
 		to->require[g] = hop->set->require[g];
 		to->require_rule[g] = (uint32_t)to->rules.n;
-		r = add_rule(l, to, hop->name, sv_from(text), RULE_REQUIRE);
+		text = arena_fmt(l->a, "require %s=%s", guarantee_name(g),
+				 level_name(to->require[g]));
+		r = text ? add_rule(l, to, hop->name, sv_from(text), RULE_REQUIRE)
+			 : writ_nomem(l->err);
 	}
 	return r;
 }
@@ -352,11 +349,5 @@ int policy_chain(const struct policy_env *env, const struct policy_input *in,
 		r = add_agents(&c, p);
 	if (r == 0 && d->errors == 0)
 		r = lang_grant_agents(env, d->arena, p, c.hops, err);
-	if (r < 0)
-		return r;
-	diag_sort_all(d);
-	if (d->errors || d->lost)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
-	*ret_policy = p;
-	return 0;
+	return r < 0 ? r : lang_finish(d, p, ret_policy, err);
 }

@@ -265,16 +265,6 @@ void lang_check_within(struct lower *child, const struct cap_set *parent, enum d
 
 /* --- secrets --- */
 
-static bool star_matches(struct sv pattern, struct sv name)
-{
-	const size_t star = sv_find(pattern, '*');
-
-	if (star == SIZE_MAX)
-		return sv_eq(pattern, name);
-	return name.n + 1 >= pattern.n && sv_starts(name, sv_sub(pattern, 0, star)) &&
-	       sv_ends(name, sv_skip(pattern, star + 1));
-}
-
 /* Returns the secret whose value or placeholder the variable @e would expose, or NULL. */
 static const struct policy_secret *exposed_secret(const struct policy *p,
 						  const struct policy_setenv *e)
@@ -284,8 +274,8 @@ static const struct policy_secret *exposed_secret(const struct policy *p,
 
 		if (sv_is(s->form, "env"))
 			continue;
-		if (star_matches(e->name, s->name) ||
-		    (e->pass && s->kind == SECRET_ENV && star_matches(e->name, s->source)))
+		if (protect_star(e->name, s->name) ||
+		    (e->pass && s->kind == SECRET_ENV && protect_star(e->name, s->source)))
 			return s;
 	}
 	return NULL;

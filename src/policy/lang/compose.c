@@ -22,18 +22,29 @@ static const char *path_text(struct lower *l, const char *action, struct sv name
 
 /* --- defaults --- */
 
-/* Adds a built-in rule with one entry: a denial if @deny, otherwise a grant. */
-static int add_default_rule(struct lower *l, const char *text, const char *says, bool deny)
+/* Adds an entry to @set for its last rule: a denial if @deny, otherwise a grant. */
+static int add_entry(struct lower *l, struct cap_set *set, const char *text, bool deny,
+		     struct writ_err *err)
 {
-	struct cap_entry *e = deny ? vec_push(l->a, &l->set->nots) : vec_push(l->a, &l->set->caps);
-	struct cap_rule *r = vec_push(l->a, &l->set->rules);
+	struct cap_entry *e = deny ? vec_push(l->a, &set->nots) : vec_push(l->a, &set->caps);
+
+	if (!e)
+		return writ_nomem(err);
+	e->rule = (uint32_t)(set->rules.n - 1);
+	return cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, sv_from(text), &e->cap, err);
+}
+
+/* Adds a built-in rule with one entry. */
+static int add_default_rule(struct lower *l, struct cap_set *set, const char *text,
+			    const char *says, bool deny)
+{
+	struct cap_rule *r = vec_push(l->a, &set->rules);
 	struct writ_err err = { 0 };
 
-	if (!r || !e)
+	if (!r)
 		return writ_nomem(l->err);
 	*r = (struct cap_rule){ .file = SV("default"), .text = sv_from(says), .built_in = true };
-	e->rule = (uint32_t)(l->set->rules.n - 1);
-	return cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, sv_from(text), &e->cap, &err) < 0
+	return add_entry(l, set, text, deny, &err) < 0
 		       ? writ_fail(l->err, WRIT_E_BUG, 0, "%s", err.what)
 		       : 0;
 }
@@ -46,7 +57,8 @@ int lang_default_exec(struct lower *l)
 	if (l->exec_seen)
 		return 0;
 	text = arena_fmt(l->a, "proc.exec:" SV_FMT ":/**", SV_ARG(l->env->realm));
-	return text ? add_default_rule(l, text, "no exec line: what is readable may run", false)
+	return text ? add_default_rule(l, l->set, text, "no exec line: what is readable may run",
+				       false)
 		    : writ_nomem(l->err);
 }
 
@@ -58,7 +70,7 @@ static int protect_path(struct lower *l, struct sv path)
 {
 	const char *text = path_text(l, "fs.write", path, "/**");
 
-	return text ? add_default_rule(l, text, "writ's own files stay out of reach", true)
+	return text ? add_default_rule(l, l->set, text, "writ's own files stay out of reach", true)
 		    : l->err->code;
 }
 
@@ -88,19 +100,13 @@ int protect_own_files(struct lower *l)
  */
 static int grant_program(struct lower *l, struct cap_set *set)
 {
-	struct cap_set *const own = l->set;
 	const char *text;
-	int r;
 
 	if (l->env->program.n == 0)
 		return 0;
 	text = path_text(l, "fs.read", l->env->program, "/**");
-	if (!text)
-		return l->err->code;
-	l->set = set;
-	r = add_default_rule(l, text, "the command's own files", false);
-	l->set = own;
-	return r;
+	return text ? add_default_rule(l, set, text, "the command's own files", false)
+		    : l->err->code;
 }
 
 /* --- a git directory outside the workspace --- */
@@ -109,21 +115,17 @@ static int grant_program(struct lower *l, struct cap_set *set)
 static int grant_part(struct lower *l, struct cap_set *set, const char *action, bool deny,
 		      struct sv git, const char *rest)
 {
-	struct cap_entry *e = deny ? vec_push(l->a, &set->nots) : vec_push(l->a, &set->caps);
 	const char *path = arena_fmt(l->a, SV_FMT "%s", SV_ARG(git), rest);
 	struct sv name = sv_from(path);
 	const bool tree = sv_ends(name, SV("/**"));
 	const char *text;
 
-	if (!e || !path)
+	if (!path)
 		return writ_nomem(l->err);
 	if (tree)
 		name.n -= 3;
 	text = path_text(l, action, name, tree ? "/**" : "");
-	if (!text)
-		return l->err->code;
-	e->rule = (uint32_t)(set->rules.n - 1);
-	return cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, sv_from(text), &e->cap, l->err);
+	return text ? add_entry(l, set, text, deny, l->err) : l->err->code;
 }
 
 static bool grants_workspace(const struct cap_set *set, const struct cap *root, bool write)
@@ -557,6 +559,15 @@ int lang_grant_agents(const struct policy_env *env, struct arena *a, struct poli
 
 /* --- putting it together --- */
 
+int lang_finish(struct diags *d, struct policy *p, struct policy **ret, struct writ_err *err)
+{
+	diag_sort_all(d);
+	if (d->errors || d->lost)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
+	*ret = p;
+	return 0;
+}
+
 int lang_load_inputs(struct loader *o, const struct policy_input *in)
 {
 	struct policy_arg *arg = arena_new(o->l.a, struct policy_arg);
@@ -631,11 +642,5 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		lang_check_tests(&o.l, &p->set);
 	if (d->errors == 0)
 		r = lang_grant_agents(env, d->arena, p, NULL, err);
-	if (r < 0)
-		return r;
-	diag_sort_all(d);
-	if (d->errors || d->lost)
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "the policy has errors");
-	*ret_policy = p;
-	return 0;
+	return r < 0 ? r : lang_finish(d, p, ret_policy, err);
 }

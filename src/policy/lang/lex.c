@@ -46,36 +46,22 @@ static bool line_is_clean(struct diags *d, const struct source *src, uint32_t no
  */
 static size_t escape(struct sv s, char *ret_c)
 {
+	static const char means[] = "\"\\\0\n\t";
+	const size_t at = s.n ? sv_find(SV("\"\\*nt"), s.p[0]) : SIZE_MAX;
 	int hi, lo;
 
-	if (s.n == 0)
-		return 0;
-	switch (s.p[0]) {
-	case '"':
-	case '\\':
-		*ret_c = s.p[0];
+	if (at != SIZE_MAX) {
+		*ret_c = means[at];
 		return 1;
-	case '*':
-		*ret_c = 0;
-		return 1;
-	case 'n':
-		*ret_c = '\n';
-		return 1;
-	case 't':
-		*ret_c = '\t';
-		return 1;
-	case 'x':
-		if (s.n < 3)
-			return 0;
-		hi = sv_hex(s.p[1]);
-		lo = sv_hex(s.p[2]);
-		if (hi < 0 || lo < 0 || (hi == 0 && lo == 0))
-			return 0;
-		*ret_c = (char)(hi << 4 | lo);
-		return 3;
-	default:
-		return 0;
 	}
+	if (s.n < 3 || s.p[0] != 'x')
+		return 0;
+	hi = sv_hex(s.p[1]);
+	lo = sv_hex(s.p[2]);
+	if (hi < 0 || lo < 0 || (hi == 0 && lo == 0))
+		return 0;
+	*ret_c = (char)(hi << 4 | lo);
+	return 3;
 }
 
 struct lexer {

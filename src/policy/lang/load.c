@@ -17,22 +17,15 @@ void lang_init_set(struct cap_set *s)
 
 static enum cap_rule_kind rule_kind(const struct stmt *s)
 {
-	const bool shell = s->verb && s->verb->id == VERB_SHELL;
+	static const enum cap_rule_kind kinds[] = {
+		[STMT_ENV] = RULE_ENV,	       [STMT_OPEN] = RULE_OPEN,
+		[STMT_ACCEPT] = RULE_ACCEPT,   [STMT_REQUIRE] = RULE_REQUIRE,
+		[STMT_DANGER] = RULE_DANGER,   [STMT_LIMIT] = RULE_LIMIT,
+		[STMT_NET_LEVEL] = RULE_GRANTS,
+	};
 
-	if (s->kind == STMT_ENV)
-		return RULE_ENV;
-	if (s->kind == STMT_OPEN)
-		return RULE_OPEN;
-	if (s->kind == STMT_ACCEPT)
-		return RULE_ACCEPT;
-	if (s->kind == STMT_REQUIRE)
-		return RULE_REQUIRE;
-	if (s->kind == STMT_DANGER)
-		return RULE_DANGER;
-	if (s->kind == STMT_LIMIT)
-		return RULE_LIMIT;
-	if (!shell)
-		return RULE_GRANTS;
+	if (!s->verb || s->verb->id != VERB_SHELL)
+		return kinds[s->kind];
 	if (sv_is(s->object.text, "none"))
 		return RULE_SHELL_NONE;
 	return sv_is(s->object.text, "full") ? RULE_SHELL_FULL : RULE_SHELL;
@@ -122,8 +115,8 @@ static bool seen_before(struct loader *o, const struct stmt *s, const struct loa
 {
 	for (const struct loading *up = in; up; up = up->up)
 		if (sv_eq(up->id, id))
-			return diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-					"\"" SV_FMT "\" uses itself", SV_ARG(s->w[1].text));
+			return lang_error(o->l.d, s, &s->w[1], NULL, "\"" SV_FMT "\" uses itself",
+					  SV_ARG(s->w[1].text));
 	*ret_skip = false;
 	for (size_t i = 0; i < o->seen.n; i++)
 		*ret_skip = *ret_skip || sv_eq(o->seen.v[i], id);
@@ -158,8 +151,7 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 	if (sv_is(name, "none"))
 		return 0;
 	if (here.depth > POLICY_DEPTH_MAX || o->seen.n >= POLICY_FILES_MAX) {
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL,
-			 "policies use each other too deeply");
+		lang_error(o->l.d, s, &s->w[1], NULL, "policies use each other too deeply");
 		return 0;
 	}
 	/*
@@ -187,8 +179,8 @@ static int load_use(struct loader *o, const struct stmt *s, const struct loading
 		return writ_nomem(o->l.err);
 	if (o->l.env->ops->read(o->l.env->ops->ctx, o->l.a, s->src->dir, name, src, &here.id,
 				&err) < 0) {
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(s, &s->w[1]), NULL, "%s%s%s", err.what,
-			 err.sys ? ": " : "", err.sys ? strerror(err.sys) : "");
+		lang_error(o->l.d, s, &s->w[1], NULL, "%s%s%s", err.what, err.sys ? ": " : "",
+			   err.sys ? strerror(err.sys) : "");
 		return 0;
 	}
 	if (!seen_before(o, s, in, here.id, &skip) || skip)
@@ -229,14 +221,14 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 		o->l.policy->agents.n--;
 		o->l.policy->agent_work.n--;
 		if (o->l.d->errors == 0)
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name), NULL,
-				 "more than %d agents", POLICY_AGENTS_MAX);
+			lang_error(o->l.d, head, name, NULL, "more than %d agents",
+				   POLICY_AGENTS_MAX);
 		return 0;
 	}
 	for (const struct policy_agent *a = o->l.policy->agents.v; a < agent; a++)
 		if (sv_eq(a->name, name->text))
-			diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name), NULL,
-				 "agent " SV_FMT " is described twice", SV_ARG(name->text));
+			lang_error(o->l.d, head, name, NULL, "agent " SV_FMT " is described twice",
+				   SV_ARG(name->text));
 	*slot = l;
 	agent->name = name->text;
 	r = lang_fork_lower(&o->l, l);
@@ -251,9 +243,8 @@ static int load_agent(struct loader *o, const struct stmt *head, const struct st
 	if (r < 0)
 		return r;
 	if (l->done.n + l->tests.n == 0)
-		diag_add(o->l.d, DIAG_ERROR, lang_word_place(head, name),
-			 "indent the lines that belong to it", "agent " SV_FMT " has no rules",
-			 SV_ARG(name->text));
+		lang_error(o->l.d, head, name, "indent the lines that belong to it",
+			   "agent " SV_FMT " has no rules", SV_ARG(name->text));
 	lang_check_file(l, 0);
 	return 0;
 }
@@ -346,33 +337,27 @@ int lang_load_base(struct lower *l)
 
 int lang_load_arg(struct loader *o, const struct policy_arg *arg)
 {
-	static const char *const keywords[] = {
-		[ARG_LIMIT] = "limit", [ARG_SECRET] = "secret", [ARG_ENV] = "env", [ARG_USE] = "use"
+	/* Without a keyword, the argument is a rule with this effect. */
+	static const struct {
+		const char *keyword;
+		enum policy_effect effect;
+	} kinds[] = {
+		[ARG_ALLOW] = { NULL, EFFECT_ALLOW }, [ARG_ASK] = { NULL, EFFECT_ASK },
+		[ARG_DENY] = { NULL, EFFECT_DENY },   [ARG_LIMIT] = { "limit", EFFECT_DENY },
+		[ARG_SECRET] = { "secret", EFFECT_DENY }, [ARG_ENV] = { "env", EFFECT_DENY },
+		[ARG_USE] = { "use", EFFECT_DENY },
 	};
 	struct loading in = { .id = SV("command line") };
 	struct ast ast = { 0 };
 	int r;
 
-	switch (arg->kind) {
-	case ARG_ALLOW:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_ALLOW, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_ASK:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_ASK, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_DENY:
-		r = ast_parse_rule(o->l.d, &arg->src, EFFECT_DENY, STMT_RULE, &ast, o->l.err);
-		break;
-	case ARG_LIMIT:
-	case ARG_SECRET:
-	case ARG_ENV:
-	case ARG_USE:
-		r = ast_parse_statement(o->l.d, &arg->src, keywords[arg->kind], &ast, o->l.err);
-		break;
-	default:
-		r = writ_fail(o->l.err, WRIT_E_BUG, 0, "unknown argument kind");
-		break;
-	}
+	if ((size_t)arg->kind >= ARRAY_LEN(kinds))
+		return writ_fail(o->l.err, WRIT_E_BUG, 0, "unknown argument kind");
+	r = kinds[arg->kind].keyword
+		    ? ast_parse_statement(o->l.d, &arg->src, kinds[arg->kind].keyword, &ast,
+					  o->l.err)
+		    : ast_parse_rule(o->l.d, &arg->src, kinds[arg->kind].effect, STMT_RULE, &ast,
+				     o->l.err);
 	if (ast.drops_base)
 		o->l.policy->has_base = false;
 	return r < 0 ? r : load_ast(o, &ast, &in);

@@ -55,6 +55,9 @@ must_check int lang_finish_agents(struct policy *p, bool narrowed);
  */
 must_check int lang_grant_agents(const struct policy_env *env, struct arena *a, struct policy *p,
 				 struct cap_set *hops, struct writ_err *err);
+/* Ends the load of policy @p: fails if there are errors, which it sorts. */
+must_check int lang_finish(struct diags *d, struct policy *p, struct policy **ret,
+			   struct writ_err *err);
 bool lang_is_operator_action(enum cap_action action);
 
 #endif

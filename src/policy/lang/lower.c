@@ -6,6 +6,11 @@
 
 #include "base/banned.h"
 
+bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret)
+{
+	return !b->failed && arena_sv(l->a, buf_view(b), ret);
+}
+
 bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...)
 {
 	const struct word *w = s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
@@ -15,7 +20,7 @@ bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
+	return lang_error(l->d, s, w, hint, "%s", text);
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -24,7 +29,7 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	const bool deny = s->kind == STMT_RULE && s->effect == EFFECT_DENY;
 	struct params none = { 0 };
 	struct params p = params && !deny ? *params : none;
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap_entry *e;
 	struct cap cap;
@@ -32,28 +37,16 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 
 	if (s->kind == STMT_RULE && s->effect == EFFECT_ASK)
 		p.v[P_APPROVE] = SV("operator");
-	buf_str(&b, cap_action_name(action));
-	buf_ch(&b, ':');
-	buf_sv(&b, l->env->realm);
-	buf_ch(&b, ':');
-	buf_sv(&b, resource);
-	for (size_t i = 0; i < P_COUNT; i++) {
-		if (p.v[i].n == 0)
-			continue;
-		buf_ch(&b, ';');
-		buf_sv(&b, cap_param_key((enum cap_param)i));
-		buf_ch(&b, '=');
-		buf_sv(&b, p.v[i]);
-	}
+	buf_fmt(&b, "%s:" SV_FMT ":" SV_FMT, cap_action_name(action), SV_ARG(l->env->realm),
+		SV_ARG(resource));
+	for (enum cap_param i = 0; i < P_COUNT; i++)
+		if (p.v[i].n)
+			buf_fmt(&b, ";%s=" SV_FMT, cap_param_key(i).p, SV_ARG(p.v[i]));
 	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long")
 		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
-	buf_clear(&b);
 	if (r < 0)
 		return lower_error(l, s, NULL, "%s", err.what);
-	if (deny)
-		e = vec_push(l->a, &l->set->nots);
-	else
-		e = vec_push(l->a, &l->set->caps);
+	e = deny ? vec_push(l->a, &l->set->nots) : vec_push(l->a, &l->set->caps);
 	if (!e)
 		return lower_error(l, s, NULL, "out of memory");
 	*e = (struct cap_entry){ cap, l->rule };
@@ -129,10 +122,9 @@ static bool add_exec(struct lower *l, const struct stmt *s, struct sv path, cons
 static bool add_helpers(struct lower *l, const struct stmt *s)
 {
 	for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {
+		scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 		struct policy_path found;
-		struct buf b = BUF_INIT(CAP_TEXT_MAX);
 		struct sv text;
-		bool good;
 
 		if (s->effect == EFFECT_DENY || !sv_is(s->object.text, helpers[i].name))
 			continue;
@@ -140,11 +132,10 @@ static bool add_helpers(struct lower *l, const struct stmt *s)
 			return lower_error(l, s, NULL, "out of memory");
 		if (found.kind != PATH_DIR)
 			continue;
-		good = cap_put_path(&b, found.physical, l->err) == 0;
+		if (cap_put_path(&b, found.physical, l->err) < 0)
+			return false;
 		buf_str(&b, "/**");
-		good = good && !b.failed && arena_sv(l->a, buf_view(&b), &text);
-		buf_clear(&b);
-		if (!good || !add_exec(l, s, text, NULL))
+		if (!lang_keep(l, &b, &text) || !add_exec(l, s, text, NULL))
 			return false;
 	}
 	return true;
@@ -171,7 +162,7 @@ static bool put_starred(struct buf *b, struct sv seg)
  */
 static bool args_text(struct lower *l, const struct stmt *s, const struct qual *q, struct sv *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv rest = q->value;
 	bool good = true;
 
@@ -184,13 +175,10 @@ static bool args_text(struct lower *l, const struct stmt *s, const struct qual *
 		else
 			good = arg.n && put_starred(&b, arg);
 	}
-	good = good && !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	if (!good)
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word),
-			 "words with one space between, at most one * in each, ** only as the last",
-			 "\"" SV_FMT "\" is not a value for args", SV_ARG(q->value));
-	return good;
+	return (good && lang_keep(l, &b, ret)) ||
+	       lang_bad_qual(
+		       l, s, q,
+		       "words with one space between, at most one * in each, ** only as the last");
 }
 
 static bool sha256_check(struct lower *l, const struct stmt *s, const struct qual *q)
@@ -200,37 +188,28 @@ static bool sha256_check(struct lower *l, const struct stmt *s, const struct qua
 	for (size_t i = 0; good && i < q->value.n; i++)
 		good = (q->value.p[i] >= '0' && q->value.p[i] <= '9') ||
 		       (q->value.p[i] >= 'a' && q->value.p[i] <= 'f');
-	if (!good)
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word),
-			 "64 lower-case hexadecimal digits, as sha256sum prints them",
-			 "\"" SV_FMT "\" is not a value for sha256", SV_ARG(q->value));
-	return good;
+	return good || lang_bad_qual(l, s, q,
+				     "64 lower-case hexadecimal digits, as sha256sum prints them");
 }
 
 static bool canonical_path(struct lower *l, struct sv raw, struct sv *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	const bool good = cap_put_path(&b, raw, l->err) == 0 && !b.failed &&
-			  arena_sv(l->a, buf_view(&b), ret);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 
-	buf_clear(&b);
-	return good;
+	return cap_put_path(&b, raw, l->err) == 0 && lang_keep(l, &b, ret);
 }
 
 /* Denies a program by its file name in every directory, so that a copy does not run either. */
 static bool deny_program(struct lower *l, const struct stmt *s)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv text;
-	bool good;
 
 	buf_str(&b, "/**/");
 	cap_put_seg(&b, s->object.text);
 	buf_str(&b, "/**");
-	good = !b.failed && arena_sv(l->a, buf_view(&b), &text);
-	buf_clear(&b);
-	return good ? lower_add(l, s, CAP_PROC_EXEC, text, NULL)
-		    : lower_error(l, s, NULL, "this name is too long");
+	return lang_keep(l, &b, &text) ? lower_add(l, s, CAP_PROC_EXEC, text, NULL)
+				       : lower_error(l, s, NULL, "this name is too long");
 }
 
 static bool missing_program(struct lower *l, const struct stmt *s)
@@ -324,8 +303,8 @@ static bool lower_device(struct lower *l, const struct stmt *s)
 	p.v[P_O] = SV("r");
 	if (mode) {
 		if (!sv_is(mode->value, "r") && !sv_is(mode->value, "rw"))
-			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &mode->word),
-					"mode=r or mode=rw", "unknown mode");
+			return lang_error(l->d, s, &mode->word, "mode=r or mode=rw",
+					  "unknown mode");
 		p.v[P_O] = mode->value;
 	}
 	if (!plain_text(l, s, &raw, &text))
@@ -339,23 +318,21 @@ static bool lower_device(struct lower *l, const struct stmt *s)
 static bool lower_name(struct lower *l, const struct stmt *s, enum cap_action action,
 		       const char *prefix)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv rest = s->object.text;
 	struct params p = { 0 };
 	struct sv text;
-	bool good, stars = true;
+	bool stars = true;
 
 	buf_str(&b, prefix);
 	do {
 		buf_ch(&b, '/');
 		stars = put_starred(&b, sv_cut(&rest, '/')) && stars;
 	} while (rest.n);
-	good = !b.failed && arena_sv(l->a, buf_view(&b), &text);
-	buf_clear(&b);
 	if (!stars)
 		return lower_error(l, s, NULL, "more than one * in \"" SV_FMT "\"",
 				   SV_ARG(s->object.text));
-	if (!good)
+	if (!lang_keep(l, &b, &text))
 		return lower_error(l, s, NULL, "this name is too long");
 	return lower_counters(l, s, &p) && lower_add(l, s, action, text, &p);
 }
@@ -430,45 +407,37 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	return lower_net(l, &part);
 }
 
+/* Lowers the name of an agent that may be started. */
+static bool lower_agent(struct lower *l, const struct stmt *s)
+{
+	if (sv_find(s->object.text, '/') != SIZE_MAX)
+		return lower_error(l, s, NULL, "an agent's name has no slash");
+	return lower_name(l, s, CAP_AGENT_SPAWN, "");
+}
+
+static bool lower_plain_unix(struct lower *l, const struct stmt *s)
+{
+	return lower_unix(l, s, false);
+}
+
 static bool lower_rule(struct lower *l, const struct stmt *s)
 {
+	static bool (*const verbs[])(struct lower *l, const struct stmt *s) = {
+		[VERB_READ] = lower_files,     [VERB_WRITE] = lower_files,
+		[VERB_PUT] = lower_files,      [VERB_EXEC] = lower_exec,
+		[VERB_NET] = lower_net,	       [VERB_LISTEN] = lower_listen,
+		[VERB_UNIX] = lower_plain_unix, [VERB_GIT] = lower_git,
+		[VERB_DEVICE] = lower_device,  [VERB_KERNEL] = lower_kernel,
+		[VERB_TOOL] = lower_tool,      [VERB_AGENT] = lower_agent,
+		[VERB_SHELL] = lower_shell,
+	};
+
 	if (s->effect == EFFECT_DENY && s->quals_n)
 		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->quals[0].word),
 				"deny the whole object, or allow less", "deny takes no qualifiers");
-	if (s->optional && s->verb->id != VERB_READ && s->verb->id != VERB_WRITE &&
-	    s->verb->id != VERB_PUT && s->verb->id != VERB_EXEC)
+	if (s->optional && verbs[s->verb->id] != lower_files && s->verb->id != VERB_EXEC)
 		return lower_error(l, s, NULL, "only paths and programs can be optional");
-	switch (s->verb->id) {
-	case VERB_READ:
-	case VERB_WRITE:
-	case VERB_PUT:
-		return lower_files(l, s);
-	case VERB_EXEC:
-		return lower_exec(l, s);
-	case VERB_NET:
-		return lower_net(l, s);
-	case VERB_LISTEN:
-		return lower_listen(l, s);
-	case VERB_UNIX:
-		return lower_unix(l, s, false);
-	case VERB_GIT:
-		return lower_git(l, s);
-	case VERB_DEVICE:
-		return lower_device(l, s);
-	case VERB_KERNEL:
-		return lower_kernel(l, s);
-	case VERB_TOOL:
-		return lower_tool(l, s);
-	case VERB_AGENT:
-		if (sv_find(s->object.text, '/') != SIZE_MAX)
-			return lower_error(l, s, NULL, "an agent's name has no slash");
-		return lower_name(l, s, CAP_AGENT_SPAWN, "");
-	case VERB_SHELL:
-		return lower_shell(l, s);
-	case VERB_NONE:
-		break;
-	}
-	return false;
+	return verbs[s->verb->id] && verbs[s->verb->id](l, s);
 }
 
 /* Lowers `danger unix PATH`: a unix rule for a socket in protect_sockets. */
@@ -477,8 +446,8 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 	struct stmt as_rule = *s;
 
 	if (!sv_is(s->w[1].text, "unix"))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "danger unix PATH",
-				"only sockets can be dangerous this way");
+		return lang_error(l->d, s, &s->w[1], "danger unix PATH",
+				  "only sockets can be dangerous this way");
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
@@ -535,43 +504,32 @@ static bool lower_setting(struct lower *l, const struct stmt *s)
 	static const char *const workspaces[] = { "direct", "cow", NULL };
 	static const char *const isolations[] = { "process", "gvisor", "vm", NULL };
 	static const char *const net_levels[] = { "hosts", "hosts+dns", "signed", NULL };
+	const bool level = sv_is(s->w[1].text, "level");
 	struct cap_set *set = l->set;
 	unsigned v;
 
-	if (s->kind == STMT_WORKSPACE) {
-		if (!choose(l, s, &s->w[1], workspaces, &v))
-			return false;
-		if (v >= set->workspace) {
-			set->workspace = (enum cap_workspace)v;
-			set->workspace_rule = l->rule;
-		}
-		return true;
-	}
-	if (s->kind == STMT_ISOLATION) {
-		if (!sv_is(s->w[1].text, ">="))
-			return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-					"isolation >= vm", "expected >=");
-		if (!choose(l, s, &s->w[2], isolations, &v))
-			return false;
-		if (v >= set->isolation) {
-			set->isolation = (enum cap_isolation)v;
-			set->isolation_rule = l->rule;
-		}
-		return true;
-	}
-	if (!sv_is(s->w[1].text, "level") || s->n != 3) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
-			 sv_is(s->w[1].text, "level") ? "net level hosts, hosts+dns or signed"
-						      : "as in allow net "
-							"https://example.com",
-			 "%s",
-			 sv_is(s->w[1].text, "level") ? "expected one level"
-						      : "a rule begins with allow, ask or deny");
+	if (s->kind == STMT_ISOLATION && !sv_is(s->w[1].text, ">="))
+		return lang_error(l->d, s, &s->w[1], "isolation >= vm", "expected >=");
+	if (s->kind == STMT_NET_LEVEL && (!level || s->n != 3))
+		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
+				level ? "net level hosts, hosts+dns or signed"
+				      : "as in allow net https://example.com",
+				"%s",
+				level ? "expected one level"
+				      : "a rule begins with allow, ask or deny");
+	if (!choose(l, s, &s->w[s->n - 1],
+		    s->kind == STMT_WORKSPACE	? workspaces
+		    : s->kind == STMT_ISOLATION ? isolations
+						: net_levels,
+		    &v))
 		return false;
-	}
-	if (!choose(l, s, &s->w[2], net_levels, &v))
-		return false;
-	if (v >= set->net_level) {
+	if (s->kind == STMT_WORKSPACE && v >= set->workspace) {
+		set->workspace = (enum cap_workspace)v;
+		set->workspace_rule = l->rule;
+	} else if (s->kind == STMT_ISOLATION && v >= set->isolation) {
+		set->isolation = (enum cap_isolation)v;
+		set->isolation_rule = l->rule;
+	} else if (s->kind == STMT_NET_LEVEL && v >= set->net_level) {
 		set->net_level = (enum cap_net_level)v;
 		set->net_level_rule = l->rule;
 	}
@@ -591,8 +549,7 @@ static bool lower_state(struct lower *l, const struct stmt *s)
 bool lower_rule_text(struct lower *l, const struct stmt *s, struct sv *ret)
 {
 	static const char *const effects[] = { "deny", "ask", "allow" };
-	struct buf b = BUF_INIT(LEX_LINE_MAX);
-	bool good;
+	scoped_buf b = BUF_INIT(LEX_LINE_MAX);
 
 	/*
 	 * Print the effect: on a command line the flag gives the effect, so the words of the
@@ -601,41 +558,20 @@ bool lower_rule_text(struct lower *l, const struct stmt *s, struct sv *ret)
 	if (s->kind == STMT_RULE && !sv_is(s->w[0].text, effects[s->effect]))
 		buf_fmt(&b, "%s ", effects[s->effect]);
 	lang_stmt_print(s, &b);
-	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good;
+	return lang_keep(l, &b, ret);
 }
 
 bool lower_stmt(struct lower *l, const struct stmt *s)
 {
-	switch (s->kind) {
-	case STMT_RULE:
-		return lower_rule(l, s);
-	case STMT_OPEN:
-		return lower_open(l, s);
-	case STMT_ENV:
-		return lower_env(l, s);
-	case STMT_SECRET:
-		return lower_secret(l, s);
-	case STMT_LIMIT:
-		return lower_limit(l, s);
-	case STMT_STATE:
-		return lower_state(l, s);
-	case STMT_WORKSPACE:
-	case STMT_ISOLATION:
-	case STMT_NET_LEVEL:
-		return lower_setting(l, s);
-	case STMT_REQUIRE:
-	case STMT_ACCEPT:
-		return lower_guarantees(l, s);
-	case STMT_DANGER:
-		return lower_danger(l, s);
-	case STMT_NONE:
-	case STMT_VERSION:
-	case STMT_USE:
-	case STMT_AGENT:
-	case STMT_TEST:
-		return true;
-	}
-	return false;
+	static bool (*const lowers[])(struct lower *l, const struct stmt *s) = {
+		[STMT_RULE] = lower_rule,	     [STMT_OPEN] = lower_open,
+		[STMT_ENV] = lower_env,		     [STMT_SECRET] = lower_secret,
+		[STMT_LIMIT] = lower_limit,	     [STMT_STATE] = lower_state,
+		[STMT_WORKSPACE] = lower_setting,    [STMT_ISOLATION] = lower_setting,
+		[STMT_NET_LEVEL] = lower_setting,    [STMT_REQUIRE] = lower_guarantees,
+		[STMT_ACCEPT] = lower_guarantees,    [STMT_DANGER] = lower_danger,
+	};
+
+	/* The other statements grant nothing and set nothing. */
+	return !lowers[s->kind] || lowers[s->kind](l, s);
 }

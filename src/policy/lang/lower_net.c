@@ -14,23 +14,21 @@ const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id)
 	return NULL;
 }
 
-static bool bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint)
+bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint)
 {
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word), hint,
-			"\"" SV_FMT "\" is not a value for %s", SV_ARG(q->value),
-			lang_qual_name(q->id));
+	return lang_error(l->d, s, &q->word, hint, "\"" SV_FMT "\" is not a value for %s",
+			  SV_ARG(q->value), lang_qual_name(q->id));
 }
 
 /* Converts a host name to lower case: users may write host names in capitals. */
-static bool lower_case(struct lower *l, struct sv s, struct sv *ret)
+bool lang_lower_case(struct lower *l, struct sv s, struct sv *ret)
 {
 	char *p = arena_str(l->a, s);
 
 	if (!p)
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (p[i] >= 'A' && p[i] <= 'Z')
-			p[i] = (char)(p[i] - 'A' + 'a');
+		p[i] = sv_lower(p[i]);
 	*ret = (struct sv){ p, s.n };
 	return true;
 }
@@ -72,7 +70,7 @@ static bool host_text(struct lower *l, const struct stmt *s, struct sv host, str
 		*ret = SV("**");
 		return true;
 	}
-	if (!lower_case(l, host, &host))
+	if (!lang_lower_case(l, host, &host))
 		return lower_error(l, s, NULL, "out of memory");
 	/* Unlike grants, denials may name loopback addresses and whole address spaces. */
 	if (cap_host_parse(host, &h) || (is_denial(s) && cap_addr_parse(host, &addr))) {
@@ -167,7 +165,7 @@ static bool put_url_seg(struct buf *b, struct sv seg)
 /* Converts a URL path with wildcards to canonical text. */
 static bool path_text(struct lower *l, const struct stmt *s, struct sv path, struct sv *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv rest = sv_skip(path, 1);
 	bool good = true;
 
@@ -187,9 +185,7 @@ static bool path_text(struct lower *l, const struct stmt *s, struct sv path, str
 		if (!last)
 			buf_ch(&b, '/');
 	}
-	good = good && !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good ||
+	return (good && lang_keep(l, &b, ret)) ||
 	       lower_error(l, s, "plain segments, at most one * in each, ** only at the end",
 			   "\"" SV_FMT "\" is not a path pattern", SV_ARG(path));
 }
@@ -266,54 +262,39 @@ static bool parse_host(struct lower *l, const struct stmt *s, struct sv rest, bo
 bool lang_net_parse(struct lower *l, const struct stmt *s, struct sv text, struct net_object *ret)
 {
 	struct net_object o = { 0 };
+	struct sv rest = text;
+	const struct sv scheme = sv_cut(&rest, ':');
+	bool good = true;
 
 	if (sv_is(text, "*")) {
 		o.any = true;
-		*ret = o;
-		return true;
-	}
-	if (sv_starts(text, SV("https://"))) {
-		o.http = o.tls = true;
-		o.lo = o.hi = 443;
-		if (!parse_url(l, s, sv_skip(text, 8), &o))
-			return false;
-	} else if (sv_starts(text, SV("http://"))) {
+	} else if (sv_starts(text, SV("https://")) || sv_starts(text, SV("http://"))) {
 		o.http = true;
-		o.lo = o.hi = 80;
-		if (!parse_url(l, s, sv_skip(text, 7), &o))
-			return false;
+		o.tls = sv_is(scheme, "https");
+		o.lo = o.hi = o.tls ? 443 : 80;
+		good = parse_url(l, s, sv_skip(rest, 2), &o);
 	} else if (sv_starts(text, SV("tcp://"))) {
-		if (!parse_host(l, s, sv_skip(text, 6), true, &o))
-			return false;
+		good = parse_host(l, s, sv_skip(rest, 2), true, &o);
+	} else if (sv_starts(rest, SV("//"))) {
+		return lower_error(l, s, "https:// http:// tcp://, or host:port",
+				   "unknown scheme \"" SV_FMT "\"", SV_ARG(scheme));
 	} else {
-		struct sv rest = text;
-		const struct sv scheme = sv_cut(&rest, ':');
-
-		if (sv_starts(rest, SV("//")))
-			return lower_error(l, s, "https:// http:// tcp://, or host:port",
-					   "unknown scheme \"" SV_FMT "\"", SV_ARG(scheme));
-		if (!parse_host(l, s, text, false, &o))
-			return false;
+		good = parse_host(l, s, text, false, &o);
 	}
-	*ret = o;
-	return true;
+	if (good)
+		*ret = o;
+	return good;
 }
 
 bool lang_net_url_text(struct lower *l, const struct net_object *o, struct sv *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
-	bool good;
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 
 	buf_str(&b, o->tls ? "https://" : "http://");
 	buf_sv(&b, o->host);
-	if (o->lo == 443)
-		buf_str(&b, ":443");
-	else
-		buf_fmt(&b, ":%u", o->lo);
+	buf_fmt(&b, ":%u", o->lo);
 	buf_sv(&b, o->path);
-	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good;
+	return lang_keep(l, &b, ret);
 }
 
 static bool tcp_text(struct lower *l, struct sv host, unsigned lo, unsigned hi, struct sv *ret)
@@ -329,7 +310,7 @@ static bool tcp_text(struct lower *l, struct sv host, unsigned lo, unsigned hi, 
 static bool sorted_list(struct lower *l, struct sv list, struct sv *ret)
 {
 	struct sv items[64];
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	size_t n = 0;
 	bool good = list.n > 0 && !sv_ends(list, SV(","));
 
@@ -351,9 +332,7 @@ static bool sorted_list(struct lower *l, struct sv list, struct sv *ret)
 			buf_ch(&b, ',');
 		buf_sv(&b, items[i]);
 	}
-	good = good && !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good;
+	return good && lang_keep(l, &b, ret);
 }
 
 static bool put_count(struct lower *l, struct sv *ret, uint64_t v)
@@ -369,20 +348,20 @@ bool lower_counters(struct lower *l, const struct stmt *s, struct params *p)
 
 	q = lang_qual_find(s, QUAL_COUNT);
 	if (q && (!sv_to_u64(q->value, 1u << 30, &v) || v == 0 || !put_count(l, &p->v[P_N], v)))
-		return bad_qual(l, s, q, "count=20");
+		return lang_bad_qual(l, s, q, "count=20");
 	q = lang_qual_find(s, QUAL_UP);
 	if (q && (!lang_size_parse(q->value, &v) || !put_count(l, &p->v[P_MAX_OUT], v)))
-		return bad_qual(l, s, q, "up=64K");
+		return lang_bad_qual(l, s, q, "up=64K");
 	q = lang_qual_find(s, QUAL_DOWN);
 	if (q && (!lang_size_parse(q->value, &v) || !put_count(l, &p->v[P_MAX_IN], v)))
-		return bad_qual(l, s, q, "down=10M");
+		return lang_bad_qual(l, s, q, "down=10M");
 	q = lang_qual_find(s, QUAL_RATE);
 	if (q) {
 		struct sv per = q->value;
 		const struct sv n = sv_cut(&per, '/');
 
-		if (!sv_to_u64(n, 1u << 30, &v) || v == 0 || !lang_duration_parse(per, &secs))
-			return bad_qual(l, s, q, "rate=10/1h");
+		if (!sv_to_u64(n, 1u << 30, &v) || v == 0 || !policy_duration(per, &secs))
+			return lang_bad_qual(l, s, q, "rate=10/1h");
 		p->v[P_RATE] = sv_from(arena_fmt(l->a, "%llu/%llu", (unsigned long long)v,
 						 (unsigned long long)secs));
 	}
@@ -397,13 +376,13 @@ static bool private_text(struct lower *l, const struct stmt *s, const struct qua
 	struct sv rest = q->value;
 
 	if (!sorted_list(l, q->value, ret))
-		return bad_qual(l, s, q, example);
+		return lang_bad_qual(l, s, q, example);
 	while (rest.n) {
 		struct cap_host h;
 
 		if (!cap_host_parse(sv_cut(&rest, ','), &h) ||
 		    (h.kind != CAP_HOST_V4 && h.kind != CAP_HOST_V6))
-			return bad_qual(l, s, q, example);
+			return lang_bad_qual(l, s, q, example);
 	}
 	return true;
 }
@@ -414,10 +393,10 @@ static bool methods_text(struct lower *l, const struct stmt *s, const struct qua
 	struct sv list = q->value;
 
 	if (!sorted_list(l, list, ret))
-		return bad_qual(l, s, q, "methods=GET,POST, each once");
+		return lang_bad_qual(l, s, q, "methods=GET,POST, each once");
 	for (size_t i = 0; i < list.n; i++)
 		if (list.p[i] != ',' && (list.p[i] < 'A' || list.p[i] > 'Z'))
-			return bad_qual(l, s, q,
+			return lang_bad_qual(l, s, q,
 					"methods are written in capitals: methods=GET,POST");
 	return true;
 }
@@ -435,13 +414,13 @@ static bool http_params(struct lower *l, const struct stmt *s, const struct net_
 		return false;
 	if (query) {
 		if (!sv_is(query->value, "none") && !sv_is(query->value, "any"))
-			return bad_qual(l, s, query, "query=none or query=any");
+			return lang_bad_qual(l, s, query, "query=none or query=any");
 		p->v[P_Q] = query->value;
 	}
 	if (!tls)
 		return true;
 	if (!sv_is(tls->value, "passthrough"))
-		return bad_qual(l, s, tls, "tls=passthrough");
+		return lang_bad_qual(l, s, tls, "tls=passthrough");
 	if (!o->tls || m || query || o->has_path || p->v[P_N].n || p->v[P_RATE].n)
 		return lower_error(l, s, "leave out the path and methods, query, count, rate",
 				   "what is passed through cannot be looked into");
@@ -476,30 +455,29 @@ static bool net_params(struct lower *l, const struct stmt *s, const struct net_o
 	return true;
 }
 
-static bool deny_net(struct lower *l, const struct stmt *s, const struct net_object *o)
+static bool add_net(struct lower *l, const struct stmt *s, const struct net_object *o,
+		    const struct params *p)
 {
 	struct sv text;
 
-	if (o->any)
-		return tcp_text(l, SV("**"), 1, 65535, &text) &&
-		       lower_add(l, s, CAP_NET_CONNECT, text, NULL);
 	if (o->http)
-		return lang_net_url_text(l, o, &text) &&
-		       lower_add(l, s, CAP_HTTP_REQUEST, text, NULL);
+		return lang_net_url_text(l, o, &text) && lower_add(l, s, CAP_HTTP_REQUEST, text, p);
 	return tcp_text(l, o->host, o->lo, o->hi, &text) &&
-	       lower_add(l, s, CAP_NET_CONNECT, text, NULL);
+	       lower_add(l, s, CAP_NET_CONNECT, text, p);
 }
 
 bool lower_net(struct lower *l, const struct stmt *s)
 {
 	struct params p = { 0 };
 	struct net_object o;
-	struct sv text;
+	const struct net_object all = { .host = SV("**"), .lo = 1, .hi = 65535 };
+	const struct net_object http = { .host = SV("**"), .lo = 80, .hi = 80 };
+	const struct net_object https = { .host = SV("**"), .lo = 443, .hi = 443 };
 
 	if (!lang_net_parse(l, s, s->object.text, &o))
 		return false;
 	if (s->effect == EFFECT_DENY)
-		return deny_net(l, s, &o);
+		return add_net(l, s, o.any ? &all : &o, NULL);
 	if (!net_params(l, s, &o, &p))
 		return false;
 	if (!o.any && !s->src->built_in && p.v[P_PRIV].n == 0 && policy_looks_internal(o.host))
@@ -507,14 +485,8 @@ bool lower_net(struct lower *l, const struct stmt *s)
 			 "if it resolves to a private address, say which: private=10.0.0.0/8",
 			 "\"" SV_FMT "\" looks internal", SV_ARG(o.host));
 	if (o.any)
-		return tcp_text(l, SV("**"), 80, 80, &text) &&
-		       lower_add(l, s, CAP_NET_CONNECT, text, &p) &&
-		       tcp_text(l, SV("**"), 443, 443, &text) &&
-		       lower_add(l, s, CAP_NET_CONNECT, text, &p);
-	if (o.http)
-		return lang_net_url_text(l, &o, &text) &&
-		       lower_add(l, s, CAP_HTTP_REQUEST, text, &p);
-	return tcp_text(l, o.host, o.lo, o.hi, &text) && lower_add(l, s, CAP_NET_CONNECT, text, &p);
+		return add_net(l, s, &http, &p) && add_net(l, s, &https, &p);
+	return add_net(l, s, &o, &p);
 }
 
 /*
@@ -550,7 +522,7 @@ static bool repo_text(struct lower *l, const struct stmt *s, struct sv *ret)
 		if (o.lo != o.hi)
 			return lower_error(l, s, NULL, "a repository has one port");
 	}
-	if (!lower_case(l, host, &host) || !cap_name_check(host) || rest.n == 0 ||
+	if (!lang_lower_case(l, host, &host) || !cap_name_check(host) || rest.n == 0 ||
 	    sv_starts(rest, SV("/")))
 		return lower_error(l, s, "https://host/owner/repo.git or git@host:owner/repo.git",
 				   "\"" SV_FMT "\" is not a repository", SV_ARG(s->object.text));

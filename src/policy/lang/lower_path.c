@@ -129,25 +129,20 @@ static bool split_object(struct lower *l, const struct stmt *s, struct pieces *r
 /* Joins the base directory and the first @n segments of a path. */
 static bool join(struct lower *l, const struct pieces *p, size_t n, struct sv *ret)
 {
-	struct buf b = BUF_INIT(65536);
-	bool good;
+	scoped_buf b = BUF_INIT(65536);
 
 	buf_sv(&b, p->base);
 	for (size_t i = 0; i < n; i++) {
 		struct sv raw;
 
-		if (!lang_path_bytes(l->a, p->segs[i], &raw)) {
-			buf_clear(&b);
+		if (!lang_path_bytes(l->a, p->segs[i], &raw))
 			return false;
-		}
 		buf_ch(&b, '/');
 		buf_sv(&b, raw);
 	}
 	if (b.n == 0)
 		buf_ch(&b, '/');
-	good = !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good;
+	return lang_keep(l, &b, ret);
 }
 
 static bool put_pattern(struct lower *l, struct buf *b, struct sv seg)
@@ -174,7 +169,7 @@ static bool put_pattern(struct lower *l, struct buf *b, struct sv seg)
 static bool put_path(struct lower *l, const struct stmt *s, const struct pieces *p, size_t literals,
 		     struct sv physical, bool tail, struct sv *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	bool good = cap_put_path(&b, physical, &err) == 0;
 
@@ -188,9 +183,7 @@ static bool put_path(struct lower *l, const struct stmt *s, const struct pieces 
 	}
 	if (tail && !sv_ends(buf_view(&b), SV("/**")))
 		buf_str(&b, sv_ends(buf_view(&b), SV("/")) ? "**" : "/**");
-	good = good && !b.failed && arena_sv(l->a, buf_view(&b), ret);
-	buf_clear(&b);
-	return good || lower_error(l, s, NULL, "this path is too long");
+	return (good && lang_keep(l, &b, ret)) || lower_error(l, s, NULL, "this path is too long");
 }
 
 /*
@@ -228,16 +221,10 @@ static bool looks_like_file(struct sv path)
  */
 static const char *shell_word(struct arena *a, struct sv s)
 {
-	struct buf b = BUF_INIT(65536);
-	bool plain = true;
+	scoped_buf b = BUF_INIT(65536);
+	const bool plain = sv_is_alnum(s, "/._-+@=,");
 	const char *out;
 
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		plain = plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-				  (c >= '0' && c <= '9') || sv_find(SV("/._-+@=,"), c) != SIZE_MAX);
-	}
 	if (!plain)
 		buf_ch(&b, '\'');
 	for (size_t i = 0; i < s.n; i++)
@@ -248,7 +235,6 @@ static const char *shell_word(struct arena *a, struct sv s)
 	if (!plain)
 		buf_ch(&b, '\'');
 	out = b.failed ? NULL : arena_str(a, buf_view(&b));
-	buf_clear(&b);
 	return out ? out : "DIRECTORY";
 }
 
@@ -256,17 +242,15 @@ static bool report_missing(struct lower *l, const struct stmt *s, struct sv name
 {
 	const char *hint;
 
-	if (s->optional) {
-		*ret_skip = true;
-		l->set->rules.v[l->rule].missing = true;
+	*ret_skip = s->optional;
+	l->set->rules.v[l->rule].missing = s->optional || l->env->missing_ok;
+	if (s->optional)
 		return true;
-	}
 	hint = arena_fmt(l->a, "%s%s   (or write ?" SV_FMT " if it may be missing)",
 			 looks_like_file(s->object.text) ? "create " : "mkdir -p ",
 			 shell_word(l->a, name), SV_ARG(s->object.raw));
 	if (!l->env->missing_ok)
 		return lower_error(l, s, hint, SV_FMT " does not exist", SV_ARG(name));
-	l->set->rules.v[l->rule].missing = true;
 	diag_add(l->d, DIAG_WARNING, lang_word_place(s, &s->object), hint,
 		 SV_FMT " does not exist here, so a run would be refused", SV_ARG(name));
 	return true;

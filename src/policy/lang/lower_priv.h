@@ -46,6 +46,8 @@ struct lowered_path {
 	bool whole;	     /* the path has no wildcard */
 };
 
+/* Copies the text of @b into the arena; false if @b failed or memory ran out. */
+must_check bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret);
 /*
  * Reports an error at the object of @s. Returns false, so that callers can return the result of
  * lower_error().
@@ -93,6 +95,8 @@ must_check bool lang_net_url_text(struct lower *l, const struct net_object *o, s
 must_check bool lang_path_bytes(struct arena *a, struct sv path, struct sv *ret);
 
 /* Lowers the qualifiers that several verbs share: count, rate, up and down. */
+/* Reports that the value of the qualifier @q is wrong; returns false. */
+bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint);
 must_check bool lower_counters(struct lower *l, const struct stmt *s, struct params *p);
 const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id);
 
@@ -101,9 +105,10 @@ must_check bool lower_secret(struct lower *l, const struct stmt *s);
 must_check bool lower_env(struct lower *l, const struct stmt *s);
 must_check bool lower_guarantees(struct lower *l, const struct stmt *s);
 
-/* Parse a size ("64K", "2G") into bytes, and a duration ("20m", "1h30m") into seconds. */
+/* Copies @s in lower case. Returns false if memory runs out. */
+must_check bool lang_lower_case(struct lower *l, struct sv s, struct sv *ret);
+/* Parses a size ("64K", "2G") into bytes. */
 must_check bool lang_size_parse(struct sv s, uint64_t *ret_bytes);
-must_check bool lang_duration_parse(struct sv s, uint64_t *ret_seconds);
 
 /* Lowers one statement. Returns false after reporting an error. */
 must_check bool lower_stmt(struct lower *l, const struct stmt *s);

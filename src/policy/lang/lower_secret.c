@@ -37,9 +37,8 @@ bool lower_env(struct lower *l, const struct stmt *s)
 	struct policy_setenv *e;
 
 	if (!is_env_name(name, pass))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-				"env NAME, env NAME=VALUE or env LC_*",
-				"\"" SV_FMT "\" is not a variable's name", SV_ARG(name));
+		return lang_error(l->d, s, &s->w[1], "env NAME, env NAME=VALUE or env LC_*",
+				  "\"" SV_FMT "\" is not a variable's name", SV_ARG(name));
 	for (size_t i = 0; i < l->policy->envs.n; i++) {
 		struct policy_setenv *old = &l->policy->envs.v[i];
 
@@ -55,8 +54,8 @@ bool lower_env(struct lower *l, const struct stmt *s)
 			*old = (struct policy_setenv){ name, value, pass, false, l->rule };
 			return !pass || pass_variable(l, s, name);
 		}
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]), "keep one of them",
-				SV_FMT " already has another value", SV_ARG(name));
+		return lang_error(l->d, s, &s->w[1], "keep one of them",
+				  SV_FMT " already has another value", SV_ARG(name));
 	}
 	e = vec_push(l->a, &l->policy->envs);
 	if (!e)
@@ -70,8 +69,8 @@ static bool expect(struct lower *l, const struct stmt *s, size_t at, const char 
 {
 	if (sv_is(s->w[at].text, want))
 		return true;
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[at]),
-			"secret NAME from SOURCE to URL as FORM", "expected \"%s\"", want);
+	return lang_error(l->d, s, &s->w[at], "secret NAME from SOURCE to URL as FORM",
+			  "expected \"%s\"", want);
 }
 
 static bool secret_source(struct lower *l, const struct stmt *s, struct policy_secret *out)
@@ -90,22 +89,14 @@ static bool secret_source(struct lower *l, const struct stmt *s, struct policy_s
 				break;
 			return true;
 		}
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			"env:NAME, file:PATH, \"cmd:PROGRAM ARGS\" or keyring:NAME",
-			"\"" SV_FMT "\" is not a source", SV_ARG(w->text));
+	return lang_error(l->d, s, w, "env:NAME, file:PATH, \"cmd:PROGRAM ARGS\" or keyring:NAME",
+			  "\"" SV_FMT "\" is not a source", SV_ARG(w->text));
 }
 
 /* Does @s have 1 to 64 bytes, each a letter, a digit or a byte of @more? */
 static bool is_plain(struct sv s, const char *more)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) &&
-		    sv_find(sv_from(more), c) == SIZE_MAX)
-			return false;
-	}
-	return s.n > 0 && s.n <= 64;
+	return s.n > 0 && s.n <= 64 && sv_is_alnum(s, more);
 }
 
 /*
@@ -115,22 +106,16 @@ static bool is_plain(struct sv s, const char *more)
 static bool secret_form(struct lower *l, const struct stmt *s, struct policy_secret *out)
 {
 	const struct word *w = &s->w[7];
-	char *p = arena_str(l->a, w->text);
 
-	if (!p)
+	out->form = w->text;
+	if (sv_starts(w->text, SV("header:")) && !lang_lower_case(l, w->text, &out->form))
 		return lower_error(l, s, NULL, "out of memory");
-	if (sv_starts(w->text, SV("header:")))
-		for (size_t i = 0; i < w->text.n; i++)
-			if (p[i] >= 'A' && p[i] <= 'Z')
-				p[i] = (char)(p[i] - 'A' + 'a');
-	out->form = (struct sv){ p, w->text.n };
 	if (sv_is(out->form, "bearer") || sv_is(out->form, "basic") || sv_is(out->form, "env") ||
 	    (sv_starts(out->form, SV("header:")) && is_plain(sv_skip(out->form, 7), "-")) ||
 	    (sv_starts(out->form, SV("query:")) && is_plain(sv_skip(out->form, 6), "-._")))
 		return true;
-	return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			"bearer, basic, header:NAME, query:NAME or env",
-			"\"" SV_FMT "\" is not a form", SV_ARG(w->text));
+	return lang_error(l->d, s, w, "bearer, basic, header:NAME, query:NAME or env",
+			  "\"" SV_FMT "\" is not a form", SV_ARG(w->text));
 }
 
 bool lower_secret(struct lower *l, const struct stmt *s)
@@ -145,9 +130,8 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 	if (!expect(l, s, 2, "from") || !expect(l, s, 4, "to") || !expect(l, s, 6, "as"))
 		return false;
 	if (!is_env_name(out.name, false))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-				"as in GITHUB_TOKEN", "\"" SV_FMT "\" is not a name",
-				SV_ARG(out.name));
+		return lang_error(l->d, s, &s->w[1], "as in GITHUB_TOKEN",
+				  "\"" SV_FMT "\" is not a name", SV_ARG(out.name));
 	if (!secret_source(l, s, &out) || !secret_form(l, s, &out) ||
 	    !lang_net_parse(l, &as_rule, s->w[5].text, &o))
 		return false;
@@ -195,15 +179,14 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 				     "res.disk res.time res.output cred audit"),
 			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
 	if (value.n == 0) {
-		diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-			 arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
-			 "\"" SV_FMT "\" needs a level", SV_ARG(key));
+		lang_error(l->d, s, w,
+			   arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
+			   "\"" SV_FMT "\" needs a level", SV_ARG(key));
 		return false;
 	}
 	if (!level_parse(value, ret_l))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, w),
-				"exact, stricter, partial or none", "unknown level \"" SV_FMT "\"",
-				SV_ARG(value));
+		return lang_error(l->d, s, w, "exact, stricter, partial or none",
+				  "unknown level \"" SV_FMT "\"", SV_ARG(value));
 	return true;
 }
 

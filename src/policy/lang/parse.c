@@ -1,5 +1,6 @@
 #include "lang/ast_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -42,13 +43,6 @@ static const struct keyword keywords[] = {
 };
 /* clang-format on */
 
-static const char *const keyword_names[] = { "version", "use",	     "allow",  "ask",
-					     "deny",	"open",	     "env",    "secret",
-					     "limit",	"workspace", "state",  "isolation",
-					     "require", "accept",    "danger", "agent",
-					     "test",	"net",	     NULL };
-_Static_assert(ARRAY_LEN(keyword_names) == ARRAY_LEN(keywords) + 1, "one list of keywords");
-
 static const char *const effect_names[] = { "deny", "ask", "allow", NULL };
 
 struct place lang_word_place(const struct stmt *s, const struct word *w)
@@ -64,14 +58,25 @@ struct place lang_stmt_place(const struct stmt *s)
 			       last->col + (uint32_t)last->raw.n - s->w[0].col };
 }
 
+bool lang_error(struct diags *d, const struct stmt *s, const struct word *w, const char *hint,
+		const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return diag_add(d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
+}
+
 static bool effect_find(struct sv word, enum policy_effect *ret)
 {
-	for (size_t i = 0; effect_names[i]; i++)
-		if (sv_is(word, effect_names[i])) {
-			*ret = (enum policy_effect)i;
-			return true;
-		}
-	return false;
+	const size_t i = sv_index(word, effect_names, EFFECT_ALLOW + 1);
+
+	if (i <= EFFECT_ALLOW)
+		*ret = (enum policy_effect)i;
+	return i <= EFFECT_ALLOW;
 }
 
 static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, struct qual *ret)
@@ -89,9 +94,8 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		if (!sv_is(key, lang_qual_name((enum qual_id)i)))
 			continue;
 		if (flag != (i == QUAL_FETCH) || (!flag && value.n == 0)) {
-			diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL, "\"%s\" %s",
-				 lang_qual_name((enum qual_id)i),
-				 i == QUAL_FETCH ? "takes no value" : "needs a value: key=value");
+			lang_error(p->d, s, w, NULL, "\"%s\" %s", lang_qual_name((enum qual_id)i),
+				   i == QUAL_FETCH ? "takes no value" : "needs a value: key=value");
 			return false;
 		}
 		*ret = (struct qual){ (enum qual_id)i, *w, value };
@@ -99,8 +103,7 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 	}
 	names[n] = NULL;
 	if (w->text.n == 0)
-		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, w), NULL,
-				"nothing behind the last semicolon");
+		return lang_error(p->d, s, w, NULL, "nothing behind the last semicolon");
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
 		 diag_suggest(p->d->arena, key, names,
 			 n ? "one object per rule; qualifiers are key=value"
@@ -127,16 +130,16 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 		return false;
 	}
 	if (n < 2)
-		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]), NULL,
-				"\"%s\" needs %s", s->verb->name, s->verb->object);
+		return lang_error(p->d, s, &w[0], NULL, "\"%s\" needs %s", s->verb->name,
+				  s->verb->object);
 	s->object = w[1];
 	if (sv_starts(s->object.text, SV("?"))) {
 		s->optional = true;
 		s->object.text = sv_skip(s->object.text, 1);
 	}
 	if (s->object.text.n == 0)
-		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[1]), NULL,
-				"\"%s\" needs %s", s->verb->name, s->verb->object);
+		return lang_error(p->d, s, &w[1], NULL, "\"%s\" needs %s", s->verb->name,
+				  s->verb->object);
 	quals = arena_array(p->d->arena, struct qual, n);
 	if (!quals)
 		return false;
@@ -145,9 +148,8 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 			return false;
 		for (size_t j = 0; j + 2 < i; j++)
 			if (quals[j].id == quals[i - 2].id)
-				return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[i]), NULL,
-						"\"%s\" is given twice",
-						lang_qual_name(quals[j].id));
+				return lang_error(p->d, s, &w[i], NULL, "\"%s\" is given twice",
+						  lang_qual_name(quals[j].id));
 	}
 	s->quals = quals;
 	s->quals_n = n - 2;
@@ -173,25 +175,28 @@ static bool check_place(struct parser *p, const struct keyword *k, struct stmt *
 		return true;
 	}
 	if (!p->in_agent)
-		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]),
-				"only what belongs to an agent block is indented",
-				"unexpected indentation");
+		return lang_error(p->d, s, &s->w[0],
+				  "only what belongs to an agent block is indented",
+				  "unexpected indentation");
 	if (!k->in_agent)
-		return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[0]), NULL,
-				"\"%s\" cannot stand in an agent block", k->name);
+		return lang_error(p->d, s, &s->w[0], NULL, "\"%s\" cannot stand in an agent block",
+				  k->name);
 	s->inner = true;
 	return true;
 }
 
 static const struct keyword *find_keyword(struct parser *p, const struct stmt *s)
 {
+	const char *names[ARRAY_LEN(keywords) + 1] = { NULL };
 	const struct word *w = &s->w[0];
 
-	for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
+	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
+		names[i] = keywords[i].name;
 		if (sv_is(w->text, keywords[i].name))
 			return &keywords[i];
+	}
 	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 diag_suggest(p->d->arena, w->text, keyword_names,
+		 diag_suggest(p->d->arena, w->text, names,
 			 lang_verb_find(w->text)
 				 ? "say who decides first: allow, ask or deny"
 				 : "statements begin with version use allow ask deny open "
@@ -211,8 +216,8 @@ static bool check_escapes(struct parser *p, const struct stmt *s)
 	for (size_t i = 0; i < s->n; i++)
 		if (sv_find(s->w[i].text, 0) != SIZE_MAX && s->kind != STMT_USE &&
 		    !(path && s->w[i].col == s->object.col))
-			return diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[i]), NULL,
-					"\\* stands for a star in a path, not here");
+			return lang_error(p->d, s, &s->w[i], NULL,
+					  "\\* stands for a star in a path, not here");
 	return true;
 }
 
@@ -280,8 +285,8 @@ static void check_version(struct parser *p, const struct source *src, const stru
 			diag_add(p->d, DIAG_ERROR, lang_stmt_place(s), NULL,
 				 "version is said twice");
 		else if (!sv_is(s->w[1].text, "1"))
-			diag_add(p->d, DIAG_ERROR, lang_word_place(s, &s->w[1]),
-				 "this writ reads version 1", "unknown policy version");
+			lang_error(p->d, s, &s->w[1], "this writ reads version 1",
+				   "unknown policy version");
 	}
 }
 

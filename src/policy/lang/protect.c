@@ -127,7 +127,7 @@ const struct protect_name *protect_find(struct sv name)
 	return NULL;
 }
 
-static bool seg_matches(struct sv pattern, struct sv seg)
+bool protect_star(struct sv pattern, struct sv seg)
 {
 	const size_t star = sv_find(pattern, '*');
 
@@ -138,11 +138,6 @@ static bool seg_matches(struct sv pattern, struct sv seg)
 }
 
 /* --- Protected names in a path --- */
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 /*
  * Could a case-insensitive directory treat the name @s as @p?
@@ -168,7 +163,7 @@ static bool folds_to(struct sv p, struct sv s)
 			uint64_t next = 0;
 
 			for (size_t i = 0; i < p.n; i++)
-				if (at >> i & 1 && lower(p.p[i]) == lower(s.p[0]))
+				if (at >> i & 1 && sv_lower(p.p[i]) == sv_lower(s.p[0]))
 					next |= UINT64_C(2) << i;
 			at = next;
 			s = sv_skip(s, 1);
@@ -181,7 +176,7 @@ static bool folds_to(struct sv p, struct sv s)
 static bool is_hex(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if ((s.p[i] < '0' || s.p[i] > '9') && (lower(s.p[i]) < 'a' || lower(s.p[i]) > 'f'))
+		if (sv_hex(s.p[i]) < 0)
 			return false;
 	return true;
 }
@@ -265,7 +260,7 @@ static void match_at(struct sv path, bool top, bool fold, const struct protect_o
 		enum protect_rel rel;
 
 		if ((n->where == PROTECT_TOP && !top) ||
-		    (!any && lower(n->name[0]) != lower(path.p[0])))
+		    (!any && sv_lower(n->name[0]) != sv_lower(path.p[0])))
 			continue;
 		rel = match_here(sv_from(n->name), path, fold);
 		if (rel > hit->rel && !is_lifted(n, open->v, open->n))
@@ -307,7 +302,7 @@ const struct protect_socket *protect_socket_find(struct sv path)
 		bool same = true;
 
 		while (same && (pattern.n || rest.n))
-			same = seg_matches(sv_cut(&pattern, '/'), sv_cut(&rest, '/'));
+			same = protect_star(sv_cut(&pattern, '/'), sv_cut(&rest, '/'));
 		if (same)
 			return s;
 	}

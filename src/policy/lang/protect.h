@@ -40,6 +40,8 @@ struct protect_socket {
 /* table of protected sockets; ends with a NULL pattern */
 extern const struct protect_socket protect_sockets[];
 
+/* Does @pattern, in which one star matches any bytes, match @name? */
+bool protect_star(struct sv pattern, struct sv name);
 const struct protect_name *protect_find(struct sv name);
 
 /*

@@ -17,7 +17,7 @@ static bool in_private_dir(struct sv path)
 static bool make_request(struct lower *l, const struct stmt *s, enum cap_action action,
 			 struct sv resource, const char *params, struct cap *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	int r;
 
@@ -25,28 +25,24 @@ static bool make_request(struct lower *l, const struct stmt *s, enum cap_action 
 		SV_ARG(resource), params);
 	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "too long")
 		     : cap_parse(l->a, CAP_REQUEST, buf_view(&b), ret, &err);
-	buf_clear(&b);
 	return r == 0 ||
 	       lower_error(l, s, "ask about one thing, without wildcards", "%s", err.what);
 }
 
 static bool path_request(struct lower *l, const struct stmt *s, enum cap_action action,
-			 const char *params, struct policy_question *q)
+			 struct policy_question *q)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct sv raw;
-	bool good;
 
 	if (!lower_plain_path(l, s, &raw))
 		return false;
 	q->private_area = in_private_dir(raw) && !sv_below(raw, l->env->workspace) &&
 			  !(l->env->home.n > 1 && sv_below(raw, l->env->home)) &&
 			  (action == CAP_FS_READ || action == CAP_FS_WRITE || action == CAP_FS_PUT);
-	good = cap_put_path(&b, raw, l->err) == 0 && !b.failed;
-	good = good ? make_request(l, s, action, buf_view(&b), params, &q->request)
-		    : lower_error(l, s, NULL, "this path is too long");
-	buf_clear(&b);
-	return good;
+	return cap_put_path(&b, raw, l->err) == 0 && !b.failed
+		       ? make_request(l, s, action, buf_view(&b), "", &q->request)
+		       : lower_error(l, s, NULL, "this path is too long");
 }
 
 static bool exec_request(struct lower *l, const struct stmt *s, struct policy_question *q)
@@ -63,7 +59,7 @@ static bool exec_request(struct lower *l, const struct stmt *s, struct policy_qu
 					   SV_ARG(s->object.text));
 		named.object.text = program;
 	}
-	return path_request(l, &named, CAP_PROC_EXEC, "", q);
+	return path_request(l, &named, CAP_PROC_EXEC, q);
 }
 
 static bool net_request(struct lower *l, const struct stmt *s, struct policy_question *q)
@@ -129,50 +125,28 @@ static bool request_from_grant(struct lower *l, const struct stmt *s, struct pol
 
 bool lang_question_lower(struct lower *l, const struct stmt *s, struct policy_question *ret)
 {
+	/* Verbs that ask about a path; exec also accepts the name of a program. */
+	static const enum cap_action paths[] = {
+		[VERB_READ] = CAP_FS_READ,
+		[VERB_WRITE] = CAP_FS_WRITE,
+		[VERB_PUT] = CAP_FS_PUT,
+		[VERB_UNIX] = CAP_UNIX_CONNECT,
+	};
+	const enum verb_id verb = s->verb->id;
+	const enum cap_action action = verb < ARRAY_LEN(paths) ? paths[verb] : CAP_NONE;
 	struct policy_question q = { 0 };
-	struct buf b = BUF_INIT(LEX_LINE_MAX);
-	bool good = false;
+	scoped_buf b = BUF_INIT(LEX_LINE_MAX);
 
-	switch (s->verb->id) {
-	case VERB_READ:
-		good = path_request(l, s, CAP_FS_READ, "", &q);
-		break;
-	case VERB_WRITE:
-		good = path_request(l, s, CAP_FS_WRITE, "", &q);
-		break;
-	case VERB_PUT:
-		good = path_request(l, s, CAP_FS_PUT, "", &q);
-		break;
-	case VERB_EXEC:
-		good = exec_request(l, s, &q);
-		break;
-	case VERB_NET:
-		good = net_request(l, s, &q);
-		break;
-	case VERB_UNIX:
-		good = path_request(l, s, CAP_UNIX_CONNECT, "", &q);
-		break;
-	case VERB_DEVICE:
-	case VERB_LISTEN:
-	case VERB_GIT:
-	case VERB_KERNEL:
-	case VERB_TOOL:
-	case VERB_AGENT:
-	case VERB_SHELL:
-		good = request_from_grant(l, s, &q);
-		break;
-	case VERB_NONE:
-		break;
-	}
-	if (!good)
+	if (!(action != CAP_NONE  ? path_request(l, s, action, &q)
+	      : verb == VERB_EXEC ? exec_request(l, s, &q)
+	      : verb == VERB_NET  ? net_request(l, s, &q)
+				  : request_from_grant(l, s, &q)))
 		return false;
 	buf_fmt(&b, "%s " SV_FMT, s->verb->name, SV_ARG(s->object.raw));
 	for (size_t i = 0; i < s->quals_n; i++)
 		buf_fmt(&b, " " SV_FMT, SV_ARG(s->quals[i].word.raw));
-	good = !b.failed && arena_sv(l->a, buf_view(&b), &q.text);
-	buf_clear(&b);
 	*ret = q;
-	return good;
+	return lang_keep(l, &b, &ret->text);
 }
 
 int policy_ask(const struct policy_env *env, const struct source *src, struct diags *d,

@@ -26,7 +26,7 @@ bool lang_size_parse(struct sv s, uint64_t *ret_bytes)
 	return true;
 }
 
-bool lang_duration_parse(struct sv s, uint64_t *ret_seconds)
+bool policy_duration(struct sv s, uint64_t *ret_seconds)
 {
 	static const struct {
 		char unit;
@@ -52,11 +52,6 @@ bool lang_duration_parse(struct sv s, uint64_t *ret_seconds)
 		return false;
 	*ret_seconds = total;
 	return true;
-}
-
-bool policy_duration(struct sv s, uint64_t *ret_seconds)
-{
-	return lang_duration_parse(s, ret_seconds);
 }
 
 /* Parses a CPU limit such as "2", "1.5" or "150%" into thousandths of a core. */
@@ -126,7 +121,7 @@ static bool limit_value(enum unit unit, struct sv s, uint64_t *ret)
 	case UNIT_BYTES:
 		return lang_size_parse(s, ret);
 	case UNIT_SECONDS:
-		return lang_duration_parse(s, ret);
+		return policy_duration(s, ret);
 	case UNIT_CPU:
 		return cpu_parse(s, ret);
 	}
@@ -149,10 +144,10 @@ bool lower_limit(struct lower *l, const struct stmt *s)
 				"unknown limit \"" SV_FMT "\"", SV_ARG(key->text));
 	}
 	if (!limit_value(limit_units[limit].unit, s->w[2].text, &v))
-		return diag_add(l->d, DIAG_ERROR, lang_word_place(s, &s->w[2]),
-				arena_fmt(l->a, "for example: %s", limit_units[limit].example),
-				"\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
-				cap_limit_name(limit));
+		return lang_error(l->d, s, &s->w[2],
+				  arena_fmt(l->a, "for example: %s", limit_units[limit].example),
+				  "\"" SV_FMT "\" is not a limit for %s", SV_ARG(s->w[2].text),
+				  cap_limit_name(limit));
 	/*
 	 * If several files set the same limit, the smallest value applies, in any order of the
 	 * files.

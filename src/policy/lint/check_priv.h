@@ -88,6 +88,9 @@ const struct lint_rule *lint_rule_row(enum rule_id r);
 
 /* Records a failure of the lint run; lint_run() returns the first recorded failure. */
 void lint_fail(struct check *c, int code, const char *why);
+/* Return @p, a new allocation, and a copy of @s; record that memory ran out if there is none. */
+void *lint_must(struct check *c, void *p);
+must_check bool lint_keep(struct check *c, struct sv s, struct sv *ret);
 
 /*
  * Adds a finding of rule @r at @at, unless @r does not apply to this format. @detail follows the
@@ -100,7 +103,6 @@ printf_like(4, 5) void lint_report(struct check *c, enum rule_id r, const struct
 /* Prints the message of a finding as "Title: detail". */
 void lint_message(const struct lint_finding *f, struct buf *b);
 /* Print a member of a JSON object, and the names of guarantees, bits of @set, as a JSON array. */
-void lint_put_member(struct buf *b, const char *key, const char *value);
 void lint_put_guarantees(struct buf *b, uint32_t set);
 
 /* Entry points of the formats. Each entry point walks the whole file. */
@@ -108,8 +110,9 @@ void lint_docker(struct check *c);
 void lint_compose(struct check *c, const struct node *root);
 void lint_devcontainer(struct check *c, const struct node *root);
 void lint_dockerfile(struct check *c);
-void lint_kube(struct check *c, const struct node *doc, bool egress_limited);
-bool lint_kube_limits_egress(const struct node *doc);
+enum { LINT_KUBE_DEPTH = 4 }; /* levels of lists of objects in a manifest */
+void lint_kube(struct check *c, const struct node *doc, bool egress_limited, unsigned depth);
+bool lint_kube_limits_egress(const struct node *doc, unsigned depth);
 void lint_claude(struct check *c, const struct node *root);
 void lint_srt(struct check *c, const struct node *root);
 void lint_mcp(struct check *c, const struct node *root);
@@ -120,6 +123,9 @@ void lint_sandbox_writes(struct check *c, const struct node *paths);
 void lint_sandbox_reads(struct check *c, const struct node *at, const struct node *filesystem,
 			const struct node *credentials, const struct node *denied);
 /* would writing @path change how the agent or host runs next time? */
+void lint_sandbox_weakened(struct check *c, const struct node *settings);
+/* Reports that @path is readable: a credential, or by the rule @home a home or the root. */
+void lint_readable(struct check *c, const struct node *at, struct sv path, enum rule_id home);
 bool lint_config_path(struct sv path);
 
 /* Classification of host paths by the authority that access to them gives (host_path.c). */
@@ -133,6 +139,8 @@ enum host_path {
 	HOST_PATH_CREDENTIAL,
 };
 enum host_path lint_host_path(struct sv path);
+/* Do consecutive segments of @path match an entry of @names, which is NULL-terminated? */
+bool lint_path_names(struct sv path, const char *const *names);
 /*
  * Does denying @entry, a path or glob, also deny the path @rest ("/.ssh") below the home directory?
  */
@@ -159,6 +167,8 @@ void lint_env_passed(struct check *c, const struct node *at, struct sv name);
 void lint_secret_word(struct check *c, const struct node *at, struct sv before, struct sv word);
 
 /* --- command.c --- */
+/* Appends the scalars of @list to @argv. Returns false if memory runs out. */
+must_check bool lint_collect(struct check *c, struct node_list *argv, const struct node *list);
 void lint_argv(struct check *c, const struct node *const *argv, size_t n);
 /* checks a command given as a string or a list */
 void lint_command(struct check *c, const struct node *command);
@@ -176,6 +186,8 @@ bool lint_eq(struct sv s, const char *lower);  /* is @s equal to @lower, ignorin
 bool lint_starts(struct sv s, const char *prefix);
 bool lint_ends(struct sv s, const char *suffix);
 bool lint_in(struct sv s, const char *const *list); /* is @s in @list, which is NULL-terminated? */
+/* Does @test accept @s and some word of @list, which is NULL-terminated? */
+bool lint_any(struct sv s, const char *const *list, bool (*test)(struct sv s, const char *word));
 /* Returns v if @s is "${X:-v}", and any other @s unchanged. */
 struct sv lint_default(struct sv s);
 bool lint_is_reference(struct sv s); /* is @s a reference such as $X, ${X}, $(X), {{ x }}, %X%? */

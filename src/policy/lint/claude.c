@@ -78,14 +78,8 @@ static void check_path_rule(struct check *c, const struct node *at, struct permi
 	if ((sv_is(p.tool, "Edit") || sv_is(p.tool, "Write") || sv_is(p.tool, "MultiEdit")) &&
 	    p.has_arg && lint_config_path(path))
 		lint_found(c, R_CONFIG_WRITABLE, at, path);
-	if (sv_is(p.tool, "Read") && p.has_arg) {
-		const enum host_path place = lint_host_path(lint_unglob(path));
-
-		if (place == HOST_PATH_CREDENTIAL)
-			lint_found(c, R_CREDENTIAL_READABLE, at, path);
-		else if (place == HOST_PATH_HOME || place == HOST_PATH_ROOT)
-			lint_found(c, R_HOME_READABLE, at, path);
-	}
+	if (sv_is(p.tool, "Read") && p.has_arg)
+		lint_readable(c, at, path, R_HOME_READABLE);
 }
 
 static void check_allow(struct check *c, const struct node *permissions, bool confined)
@@ -120,14 +114,8 @@ static void check_modes(struct check *c, const struct node *root)
 		lint_found(c, R_APPROVALS_BYPASSED, skip, skip->key);
 	if (lint_true(trust))
 		lint_found(c, R_AUTO_TRUSTED_MCP, trust, trust->key);
-	for (const struct node *i = lint_first(dirs); i; i = lint_next(dirs, i)) {
-		const enum host_path p = lint_host_path(lint_unglob(lint_text(i)));
-
-		if (p == HOST_PATH_HOME || p == HOST_PATH_ROOT)
-			lint_found(c, R_HOME_READABLE, i, lint_text(i));
-		else if (p == HOST_PATH_CREDENTIAL)
-			lint_found(c, R_CREDENTIAL_READABLE, i, lint_text(i));
-	}
+	for (const struct node *i = lint_first(dirs); i; i = lint_next(dirs, i))
+		lint_readable(c, i, lint_text(i), R_HOME_READABLE);
 }
 
 static bool is_confined(const struct node *command)
@@ -156,9 +144,6 @@ static void check_hooks(struct check *c, const struct node *hooks, bool sandboxe
 
 static void check_sandbox(struct check *c, const struct node *sandbox)
 {
-	static const char *const weaker[] = { "enableWeakerNestedSandbox",
-					      "enableWeakerNetworkIsolation",
-					      "allowNestedUserNamespaces", "allowAppleEvents" };
 	const struct node *excluded = lint_get(sandbox, "excludedCommands");
 	const struct node *unsandboxed = lint_get(sandbox, "allowUnsandboxedCommands");
 	const struct node *fail = lint_get(sandbox, "failIfUnavailable");
@@ -175,13 +160,7 @@ static void check_sandbox(struct check *c, const struct node *sandbox)
 		lint_report(c, R_SANDBOX_WEAKENED, fail ? fail : at,
 			    "commands run all the same when it cannot start%s",
 			    fail ? "" : " (the default)");
-	for (size_t i = 0; i < ARRAY_LEN(weaker); i++)
-		if (lint_true(lint_get(sandbox, weaker[i])))
-			lint_found(c, R_SANDBOX_WEAKENED, lint_get(sandbox, weaker[i]),
-				   sv_from(weaker[i]));
-	if (lint_true(lint_at(sandbox, "filesystem.disabled")))
-		lint_found(c, R_SANDBOX_WEAKENED, lint_at(sandbox, "filesystem.disabled"),
-			   SV("filesystem.disabled"));
+	lint_sandbox_weakened(c, sandbox);
 }
 
 void lint_claude(struct check *c, const struct node *root)

@@ -121,11 +121,6 @@ static bool runs_stdin(const struct simple *s)
 	return true;
 }
 
-static void report_fetch(struct check *c, const struct node *at, const char *how)
-{
-	lint_found(c, R_FETCH_AND_RUN, at, sv_from(how));
-}
-
 /* Reports the pipe curl ... | ... | sh. */
 static void check_pipe(struct check *c, const struct simples *all, size_t i)
 {
@@ -133,7 +128,8 @@ static void check_pipe(struct check *c, const struct simples *all, size_t i)
 		return;
 	for (size_t j = i; j < i + STAGES_MAX && j + 1 < all->n && all->v[j].piped; j++)
 		if (runs_stdin(&all->v[j + 1])) {
-			report_fetch(c, all->v[i].argv.v[0], "piped into an interpreter");
+			lint_found(c, R_FETCH_AND_RUN, all->v[i].argv.v[0],
+				   SV("piped into an interpreter"));
 			return;
 		}
 }
@@ -148,7 +144,8 @@ static void check_substituted(struct check *c, const struct simple *s)
 		return;
 	for (size_t i = 0; i < s->argv.n; i++)
 		if (fetches_inside(s->argv.v[i]->text)) {
-			report_fetch(c, s->argv.v[i], "substituted into a command");
+			lint_found(c, R_FETCH_AND_RUN, s->argv.v[i],
+				   SV("substituted into a command"));
 			return;
 		}
 }
@@ -213,7 +210,8 @@ static void check_saved(struct check *c, const struct simples *all)
 			n = 0;
 		for (size_t j = 0; j < n; j++)
 			if (runs_file(s, saved[j].file))
-				report_fetch(c, saved[j].at, "saved and run without a check");
+				lint_found(c, R_FETCH_AND_RUN, saved[j].at,
+					   SV("saved and run without a check"));
 		if (lint_in(program(s), fetchers) && n < SAVED_MAX) {
 			saved[n].file = saved_file(s);
 			saved[n++].at = s->argv.v[0];
@@ -268,13 +266,9 @@ void lint_argv(struct check *c, const struct node *const *argv, size_t n)
 	struct simple s = { .argv = { .n = n } };
 	const struct simples all = { .v = &s, .n = 1 };
 
-	if (!n)
+	s.argv.v = n ? lint_must(c, arena_array(c->arena, const struct node *, n)) : NULL;
+	if (!s.argv.v)
 		return;
-	s.argv.v = arena_array(c->arena, const struct node *, n);
-	if (!s.argv.v) {
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
-		return;
-	}
 	memcpy(s.argv.v, argv, n * sizeof(*argv));
 	check_simples(c, &all, 0);
 }
@@ -287,19 +281,16 @@ void lint_shell_check(struct shell *sh)
 	check_simples(sh->c, &all, 0);
 }
 
-/* Appends the scalars of @list to @argv. Returns false if memory runs out. */
-static bool collect(struct check *c, struct node_list *argv, const struct node *list)
+bool lint_collect(struct check *c, struct node_list *argv, const struct node *list)
 {
 	for (const struct node *i = lint_first(list); i; i = lint_next(list, i)) {
 		const struct node **slot;
 
 		if (i->kind != NODE_SCALAR)
 			continue;
-		slot = vec_push(c->arena, argv);
-		if (!slot) {
-			lint_fail(c, WRIT_E_NOMEM, "out of memory");
+		slot = lint_must(c, vec_push(c->arena, argv));
+		if (!slot)
 			return false;
-		}
 		*slot = i;
 	}
 	return true;
@@ -315,7 +306,7 @@ void lint_commands(struct check *c, const struct node *entrypoint, const struct 
 		lint_command(c, command);
 		return;
 	}
-	if (collect(c, &argv, entrypoint) && collect(c, &argv, command))
+	if (lint_collect(c, &argv, entrypoint) && lint_collect(c, &argv, command))
 		lint_argv(c, argv.v, argv.n);
 }
 
@@ -328,6 +319,6 @@ void lint_command(struct check *c, const struct node *command)
 	if (command->kind == NODE_SCALAR)
 		lint_shell_check(&(struct shell){
 			.c = c, .text = command->text, .fixed = command, .escape = '\\' });
-	else if (collect(c, &argv, command))
+	else if (lint_collect(c, &argv, command))
 		lint_argv(c, argv.v, argv.n);
 }

@@ -17,18 +17,7 @@ struct project {
 	size_t n, room;
 };
 
-static const struct node *find(const struct service *s, const char *key)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		const struct node *n = lint_get(s->chain[i], key);
-
-		if (n && n->kind != NODE_NULL)
-			return n;
-	}
-	return NULL;
-}
-
-static const struct node *find_at(const struct service *s, const char *dotted)
+static const struct node *find(const struct service *s, const char *dotted)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct node *n = lint_at(s->chain[i], dotted);
@@ -36,14 +25,6 @@ static const struct node *find_at(const struct service *s, const char *dotted)
 		if (n && n->kind != NODE_NULL)
 			return n;
 	}
-	return NULL;
-}
-
-static const struct node *child(const struct node *map, struct sv key)
-{
-	for (const struct node *i = lint_members(map); i; i = i->next)
-		if (sv_eq(i->key, key))
-			return i;
 	return NULL;
 }
 
@@ -59,7 +40,7 @@ static void resolve(struct service *s, const struct project *p, const struct nod
 		s->chain[s->n++] = node;
 		if (ext && ext->kind == NODE_MAP)
 			ext = lint_get(ext, "file") ? NULL : lint_get(ext, "service");
-		node = ext ? child(p->services, lint_text(ext)) : NULL;
+		node = ext ? lint_child(p->services, lint_text(ext)) : NULL;
 	}
 }
 
@@ -69,7 +50,7 @@ static void resolve(struct service *s, const struct project *p, const struct nod
  */
 static const struct node *bind_mount_device(const struct project *p, struct sv name)
 {
-	const struct node *opts = lint_get(child(p->volumes, name), "driver_opts");
+	const struct node *opts = lint_get(lint_child(p->volumes, name), "driver_opts");
 
 	return lint_has(lint_text(lint_get(opts, "o")), "bind") ? lint_get(opts, "device") : NULL;
 }
@@ -179,16 +160,16 @@ static void fill_limits(struct service *s)
 	struct container *b = &s->container;
 	const struct node *pids = find(s, "pids_limit");
 
-	b->memory = find(s, "mem_limit") || find_at(s, "deploy.resources.limits.memory");
+	b->memory = find(s, "mem_limit") || find(s, "deploy.resources.limits.memory");
 	b->cpu = find(s, "cpus") || find(s, "cpu_quota") || find(s, "cpuset") ||
-		 find_at(s, "deploy.resources.limits.cpus");
+		 find(s, "deploy.resources.limits.cpus");
 	b->pids = (pids && !lint_is(pids, "-1") && !lint_is(pids, "0")) ||
-		  find_at(s, "deploy.resources.limits.pids") || find_at(s, "ulimits.nproc");
+		  find(s, "deploy.resources.limits.pids") || find(s, "ulimits.nproc");
 }
 
 static bool network_is_closed(const struct project *p, struct sv name)
 {
-	const struct node *net = child(p->networks, name);
+	const struct node *net = lint_child(p->networks, name);
 
 	/*
 	 * Assume that an external network is restricted: the linted file does not describe the
@@ -240,7 +221,7 @@ static void fill(struct check *c, const struct project *p, struct service *s)
 /* Checks build.args, whose values stay in the history of the image. */
 static void check_build(struct check *c, const struct service *s)
 {
-	const struct node *args = find_at(s, "build.args");
+	const struct node *args = find(s, "build.args");
 
 	for (const struct node *i = lint_first(args); i; i = lint_next(args, i)) {
 		struct sv value = lint_text(i);
@@ -299,7 +280,7 @@ static void check_tools(struct check *c, const struct project *p)
 
 static void check_replicas(struct check *c, const struct service *s)
 {
-	const struct node *n = find_at(s, "deploy.replicas");
+	const struct node *n = find(s, "deploy.replicas");
 	uint64_t count = 0;
 
 	n = n ? n : find(s, "scale");
@@ -316,10 +297,7 @@ static void check_replicas(struct check *c, const struct service *s)
 /* Reports a writable volume that two agent services share. */
 static void check_workspaces(struct check *c, const struct project *p)
 {
-	struct {
-		struct container_mount *v;
-		size_t n, room;
-	} seen = { 0 };
+	VEC(struct container_mount) seen = { 0 };
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct container *b = &p->v[i].container;
@@ -363,11 +341,9 @@ void lint_compose(struct check *c, const struct node *root)
 
 		if (n->kind != NODE_MAP)
 			continue;
-		s = vec_push(c->arena, &p);
-		if (!s) {
-			lint_fail(c, WRIT_E_NOMEM, "out of memory");
+		s = lint_must(c, vec_push(c->arena, &p));
+		if (!s)
 			return;
-		}
 		resolve(s, &p, n);
 		fill(c, &p, s);
 	}

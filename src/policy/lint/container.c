@@ -28,14 +28,6 @@ static const enum rule_id namespaces[] = {
 };
 _Static_assert(ARRAY_LEN(namespaces) == NS_COUNT, "one row per namespace");
 
-static bool in_fold(struct sv s, const char *const *lower)
-{
-	for (; *lower; lower++)
-		if (lint_eq(s, *lower))
-			return true;
-	return false;
-}
-
 static struct sv cap_name(struct sv cap)
 {
 	cap = sv_trim(cap);
@@ -71,9 +63,7 @@ static void check_namespaces(struct check *c, const struct container *b)
 	for (size_t i = 0; i < NS_COUNT; i++) {
 		const struct container_item *ns = &b->ns[i];
 
-		if (!ns->at)
-			continue;
-		if (lint_eq(lint_default(ns->text), "host"))
+		if (ns->at && lint_eq(lint_default(ns->text), "host"))
 			lint_found(c, namespaces[i], ns->at, SV(""));
 	}
 	if (b->ns[NS_PID].at && (lint_starts(b->ns[NS_PID].text, "container:") ||
@@ -86,9 +76,9 @@ static void check_caps(struct check *c, const struct container *b)
 	for (size_t i = 0; i < b->caps.n; i++) {
 		const struct sv name = cap_name(b->caps.v[i].text);
 
-		if (in_fold(name, escape_caps))
+		if (lint_any(name, escape_caps, lint_eq))
 			lint_found(c, R_ESCAPE_CAPABILITY, b->caps.v[i].at, name);
-		else if (in_fold(name, risky_caps))
+		else if (lint_any(name, risky_caps, lint_eq))
 			lint_found(c, R_RISKY_CAPABILITY, b->caps.v[i].at, name);
 	}
 }
@@ -114,12 +104,7 @@ static void check_devices(struct check *c, const struct container *b)
 		struct sv rest = b->devices.v[i].text;
 		const struct sv path = lint_cut(&rest, ':');
 
-		for (const char *const *p = device_prefixes; *p; p++)
-			if (lint_starts(path, *p)) {
-				lint_found(c, R_HOST_DEVICE, b->devices.v[i].at, path);
-				break;
-			}
-		if (sv_is(path, "/dev"))
+		if (sv_is(path, "/dev") || lint_any(path, device_prefixes, lint_starts))
 			lint_found(c, R_HOST_DEVICE, b->devices.v[i].at, path);
 	}
 }
@@ -227,7 +212,7 @@ bool lint_container_controls_host(const struct container *b)
 	if (b->privileged || (b->ns[NS_PID].at && lint_eq(b->ns[NS_PID].text, "host")))
 		return true;
 	for (size_t i = 0; i < b->caps.n; i++)
-		if (in_fold(cap_name(b->caps.v[i].text), escape_caps))
+		if (lint_any(cap_name(b->caps.v[i].text), escape_caps, lint_eq))
 			return true;
 	for (size_t i = 0; i < b->mounts.n; i++) {
 		const enum host_path p = lint_host_path(b->mounts.v[i].source);
@@ -256,32 +241,26 @@ bool lint_container_is_agent(const struct container *b)
 void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text)
 {
-	struct container_item *slot = vec_push(c->arena, items);
+	struct container_item *slot = lint_must(c, vec_push(c->arena, items));
 
 	if (slot)
 		*slot = (struct container_item){ at, text };
-	else
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
 }
 
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m)
 {
-	struct container_mount *slot = vec_push(c->arena, &b->mounts);
+	struct container_mount *slot = lint_must(c, vec_push(c->arena, &b->mounts));
 
 	if (slot)
 		*slot = m;
-	else
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
 }
 
 void lint_container_env(struct check *c, struct container *b, struct container_env e)
 {
-	struct container_env *slot = vec_push(c->arena, &b->envs);
+	struct container_env *slot = lint_must(c, vec_push(c->arena, &b->envs));
 
 	if (slot)
 		*slot = e;
-	else
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
 }
 
 /* Is @s, the source of a mount, the name of a volume? A source without a path character is. */

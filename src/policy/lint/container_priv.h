@@ -51,14 +51,8 @@ struct container {
 	struct container_items caps, devices;
 	/* security options in docker's notation: "seccomp=unconfined" */
 	struct container_items secopts;
-	struct {
-		struct container_mount *v;
-		size_t n, room;
-	} mounts;
-	struct {
-		struct container_env *v;
-		size_t n, room;
-	} envs;
+	VEC(struct container_mount) mounts;
+	VEC(struct container_env) envs;
 	const struct node *entrypoint, *command; /* each a string or a list */
 	struct container_item image, user;
 	struct container_item name; /* fixed name of the container */

@@ -7,22 +7,9 @@
 /* Returns the position after the string or comment at @i, or @i if neither starts at @i. */
 static size_t skip_string_or_comment(struct sv t, size_t i)
 {
-	const char next = i + 1 < t.n ? t.p[i + 1] : 0;
+	const size_t n = t.p[i] == '"' ? lint_json_string(t, i) : lint_json_comment(t, i);
 
-	if (t.p[i] == '"') {
-		for (i++; i < t.n && t.p[i] != '"'; i++)
-			i += t.p[i] == '\\';
-		return i + 1;
-	}
-	if (t.p[i] == '/' && next == '/') {
-		while (i < t.n && t.p[i] != '\n')
-			i++;
-	} else if (t.p[i] == '/' && next == '*') {
-		for (i += 2; i + 1 < t.n && (t.p[i] != '*' || t.p[i + 1] != '/'); i++)
-			;
-		i += 2;
-	}
-	return i;
+	return n == SIZE_MAX ? t.n : i + n;
 }
 
 /*
@@ -54,14 +41,6 @@ static bool has_member(struct sv t, const char *key)
 	return false;
 }
 
-static bool has_any(struct sv t, const char *const *keys)
-{
-	for (; *keys; keys++)
-		if (has_member(t, *keys))
-			return true;
-	return false;
-}
-
 /* Does an unindented line of @t start with the key @key? */
 static bool has_line(struct sv t, const char *key)
 {
@@ -77,40 +56,29 @@ static bool has_line(struct sv t, const char *key)
 static enum lint_format detect_json(struct sv t)
 {
 	static const char *const mcp[] = { "mcpServers", "servers", "context_servers", NULL };
-	static const char *const claude[] = { "permissions",
-					      "sandbox",
-					      "hooks",
-					      "statusLine",
-					      "env",
-					      "enableAllProjectMcpServers",
-					      "apiKeyHelper",
-					      "enabledMcpjsonServers",
-					      NULL };
-	static const char *const dev[] = { "image",
-					   "build",
-					   "dockerComposeFile",
-					   "features",
-					   "runArgs",
-					   "remoteUser",
-					   "postCreateCommand",
-					   "workspaceMount",
-					   "initializeCommand",
-					   "containerEnv",
-					   "mounts",
-					   NULL };
+	static const char *const claude[] = {
+		"permissions", "sandbox", "hooks", "statusLine", "env",
+		"enableAllProjectMcpServers", "apiKeyHelper", "enabledMcpjsonServers", NULL,
+	};
+	static const char *const dev[] = {
+		"image", "build", "dockerComposeFile", "features", "runArgs", "remoteUser",
+		"postCreateCommand", "workspaceMount", "initializeCommand", "containerEnv",
+		"mounts", NULL,
+	};
 	static const char *const srt[] = { "network", "filesystem", NULL };
 
 	if (has_member(t, "apiVersion") && has_member(t, "kind"))
 		return LINT_KUBE;
-	if (has_any(t, claude) && !has_any(t, dev) && !has_member(t, "mcpServers"))
+	if (lint_any(t, claude, has_member) && !lint_any(t, dev, has_member) &&
+	    !has_member(t, "mcpServers"))
 		return LINT_CLAUDE;
-	if (has_any(t, mcp))
+	if (lint_any(t, mcp, has_member))
 		return LINT_MCP;
 	if (has_member(t, "services"))
 		return LINT_COMPOSE;
-	if (has_any(t, dev))
+	if (lint_any(t, dev, has_member))
 		return LINT_DEVCONTAINER;
-	return has_any(t, srt) ? LINT_SRT : LINT_UNKNOWN;
+	return lint_any(t, srt, has_member) ? LINT_SRT : LINT_UNKNOWN;
 }
 
 static enum lint_format detect_yaml(struct sv t)
@@ -122,13 +90,10 @@ static enum lint_format detect_yaml(struct sv t)
 
 static enum lint_format detect_name(struct sv base)
 {
-	static const char *const mcp[] = { ".mcp.json",
-					   "mcp.json",
-					   "claude_desktop_config.json",
-					   "mcp_config.json",
-					   "managed-mcp.json",
-					   ".claude.json",
-					   NULL };
+	static const char *const mcp[] = {
+		".mcp.json", "mcp.json", "claude_desktop_config.json", "mcp_config.json",
+		"managed-mcp.json", ".claude.json", NULL,
+	};
 
 	if (lint_eq(base, "dockerfile") || lint_eq(base, "containerfile") ||
 	    lint_eq(sv_sub(base, 0, 11), "dockerfile.") || lint_ends(base, ".dockerfile") ||
@@ -155,14 +120,11 @@ static enum lint_format detect_name(struct sv base)
  */
 static bool is_text_name(struct sv base)
 {
-	static const char *const ends[] = { ".sh", ".bash",    ".zsh",	".txt",	   ".md",
-					    ".mk", ".service", ".make", ".command" };
+	static const char *const ends[] = { ".sh", ".bash",    ".zsh",	".txt",	    ".md",
+					    ".mk", ".service", ".make", ".command", NULL };
+	static const char *const names[] = { "makefile", "gnumakefile", "justfile", NULL };
 
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		if (lint_ends(base, ends[i]))
-			return true;
-	return lint_eq(base, "makefile") || lint_eq(base, "gnumakefile") ||
-	       lint_eq(base, "justfile");
+	return lint_any(base, ends, lint_ends) || lint_any(base, names, lint_eq);
 }
 
 enum lint_format lint_detect(struct sv name, struct sv text)

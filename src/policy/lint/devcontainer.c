@@ -56,13 +56,8 @@ static void add_run_args(struct check *c, struct container *b, const struct node
 	struct node_list argv = { 0 };
 	size_t i = 0;
 
-	for (const struct node *a = lint_first(args); a; a = lint_next(args, a)) {
-		const struct node **slot =
-			a->kind == NODE_SCALAR ? vec_push(c->arena, &argv) : NULL;
-
-		if (slot)
-			*slot = a;
-	}
+	if (!lint_collect(c, &argv, args))
+		return;
 	while (i < argv.n && !c->failed) /* the word was not an option: continue after it */
 		i += lint_docker_options(c, b, argv.v + i, argv.n - i) + 1;
 }

@@ -240,17 +240,14 @@ static size_t long_option(struct check *c, struct container *b, const struct nod
 /* Is the first word a variable that holds options, as in `docker run $OPTS -v x img`? */
 static bool is_option_variable(const struct node *const *argv, size_t n)
 {
-	static const char *const hints[] = { "opt", "arg", "flag", "param", "@", "[*]" };
+	static const char *const hints[] = { "opt", "arg", "flag", "param", "@", "[*]", NULL };
 	const struct sv w = argv[0]->text;
 
 	if (w.n < 2 || w.p[0] != '$' || n < 2)
 		return false;
 	if (lint_has(w, "image") || lint_has(w, "img") || lint_has(w, "tag"))
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
-		if (lint_has(w, hints[i]))
-			return true;
-	return lint_starts(argv[1]->text, "-");
+	return lint_any(w, hints, lint_has) || lint_starts(argv[1]->text, "-");
 }
 
 size_t lint_docker_options(struct check *c, struct container *b, const struct node *const *argv,
@@ -337,15 +334,9 @@ static bool engine_at(struct sv t, size_t i)
 	static const char *const names[] = { "docker ",	   "podman ",	 "nerdctl ", "docker\t",
 					     "$(DOCKER) ", "${DOCKER} ", "$DOCKER ", "$(PODMAN) ",
 					     "${PODMAN} ", "$PODMAN ",	 NULL };
-	const struct sv rest = sv_skip(t, i);
 	const char prev = i ? t.p[i - 1] : '\n';
 
-	if (!strchr(" \t\n\r\"'`(@;&|={/", prev))
-		return false;
-	for (const char *const *n = names; *n; n++)
-		if (lint_starts(rest, *n))
-			return true;
-	return false;
+	return strchr(" \t\n\r\"'`(@;&|={/", prev) && lint_any(sv_skip(t, i), names, lint_starts);
 }
 
 static void run_at(struct check *c, size_t i, char quote)

@@ -16,10 +16,7 @@ struct file {
 	struct check *c;
 	char escape;
 	size_t at; /* offset of the next line to read */
-	struct {
-		struct stage *v;
-		size_t n, room;
-	} stages;
+	VEC(struct stage) stages;
 };
 
 /*
@@ -206,11 +203,9 @@ static struct node_list words_of(const struct file *f, const struct inst *in)
 
 	while (lint_shell_simple(&sh, &s))
 		for (size_t i = 0; i < s.argv.n; i++) {
-			const struct node **slot = vec_push(f->c->arena, &words);
+			const struct node **slot = lint_must(f->c, vec_push(f->c->arena, &words));
 
-			if (!slot)
-				lint_fail(f->c, WRIT_E_NOMEM, "out of memory");
-			else
+			if (slot)
 				*slot = s.argv.v[i];
 		}
 	return words;
@@ -239,12 +234,9 @@ static bool exec_form(const struct file *f, const struct inst *in, struct node_l
 		for (i++; i < in->end && t.p[i] != '"'; i++)
 			i += t.p[i] == '\\';
 		n = lint_node(f->c, NODE_SCALAR, start, i + 1);
-		slot = n ? vec_push(f->c->arena, out) : NULL;
-		if (!slot ||
-		    !arena_sv(f->c->arena, sv_sub(t, start + 1, i - start - 1), &n->text)) {
-			lint_fail(f->c, WRIT_E_NOMEM, "out of memory");
+		slot = n ? lint_must(f->c, vec_push(f->c->arena, out)) : NULL;
+		if (!slot || !lint_keep(f->c, sv_sub(t, start + 1, i - start - 1), &n->text))
 			return true;
-		}
 		*slot = n;
 	}
 	return true;
@@ -307,11 +299,9 @@ static void on_from(struct file *f, const struct inst *in)
 		lint_image(f->c, s.from, s.from->text);
 	if (i + 2 < words.n && lint_eq(words.v[i + 1]->text, "as"))
 		s.name = words.v[i + 2]->text;
-	slot = vec_push(f->c->arena, &f->stages);
+	slot = lint_must(f->c, vec_push(f->c->arena, &f->stages));
 	if (slot)
 		*slot = s;
-	else
-		lint_fail(f->c, WRIT_E_NOMEM, "out of memory");
 	if (f->stages.n > LINT_BOXES_MAX)
 		lint_fail(f->c, WRIT_E_LIMIT, "too many stages");
 }
@@ -391,8 +381,8 @@ static void on_inst(struct file *f, struct inst in)
 		in.word = sv_sub(inner, 0, n);
 		in.from = (size_t)(inner.p - f->c->text.p) + n;
 	}
-	if (!arena_sv(f->c->arena, in.word, &f->c->label))
-		lint_fail(f->c, WRIT_E_NOMEM, "out of memory");
+	if (!lint_keep(f->c, in.word, &f->c->label))
+		return;
 	if (lint_eq(in.word, "from"))
 		on_from(f, &in);
 	else if (lint_eq(in.word, "run"))

@@ -91,13 +91,17 @@ static bool below_any(struct sv path, const char *const *dirs)
 	return false;
 }
 
-/* Do consecutive segments of @path match an entry of the list of credential files? */
-static bool has_credential(struct sv path)
+bool lint_path_names(struct sv path, const char *const *names)
 {
 	for (size_t i = 0; i < path.n; i++)
-		if ((!i || path.p[i - 1] == '/') && below_any(sv_skip(path, i), credentials))
-			return !is_public(path);
+		if ((!i || path.p[i - 1] == '/') && below_any(sv_skip(path, i), names))
+			return true;
 	return false;
+}
+
+static bool has_credential(struct sv path)
+{
+	return lint_path_names(path, credentials) && !is_public(path);
 }
 
 static void put_segment(char out[PATH_BYTES], size_t *n, struct sv seg)

@@ -15,84 +15,47 @@ enum reach {
 };
 
 static const struct host {
-	const char *name;
+	const char *names; /* domains, with a blank between two */
 	enum reach reach;
 	const char *what;
 } hosts[] = {
-	{ "pastebin.com", WHOLE, "paste site" }, { "hastebin.com", WHOLE, "paste site" },
-	{ "paste.ee", WHOLE, "paste site" }, { "dpaste.com", WHOLE, "paste site" },
-	{ "dpaste.org", WHOLE, "paste site" }, { "rentry.co", WHOLE, "paste site" },
-	{ "ix.io", WHOLE, "paste site" }, { "sprunge.us", WHOLE, "paste site" },
-	{ "termbin.com", WHOLE, "paste site" }, { "paste.rs", WHOLE, "paste site" },
-	{ "0x0.st", WHOLE, "paste site" }, { "controlc.com", WHOLE, "paste site" },
-	{ "ghostbin.com", WHOLE, "paste site" }, { "gist.github.com", EXACT, "paste site" },
-	{ "gist.githubusercontent.com", EXACT, "paste site" },
-	{ "webhook.site", WHOLE, "request collector" },
-	{ "requestbin.com", WHOLE, "request collector" },
-	{ "requestbin.net", WHOLE, "request collector" },
-	{ "requestcatcher.com", WHOLE, "request collector" },
-	{ "pipedream.net", WHOLE, "request collector" },
-	{ "beeceptor.com", WHOLE, "request collector" },
-	{ "hookbin.com", WHOLE, "request collector" },
-	{ "oastify.com", WHOLE, "request collector" },
-	{ "interact.sh", WHOLE, "request collector" },
-	{ "oast.fun", WHOLE, "request collector" },
-	{ "canarytokens.com", WHOLE, "request collector" },
-	{ "httpbin.org", WHOLE, "request collector" }, { "ngrok.io", WHOLE, "tunnel" },
-	{ "ngrok.app", WHOLE, "tunnel" }, { "ngrok.dev", WHOLE, "tunnel" },
-	{ "ngrok-free.app", WHOLE, "tunnel" }, { "ngrok-free.dev", WHOLE, "tunnel" },
-	{ "trycloudflare.com", WHOLE, "tunnel" }, { "loca.lt", WHOLE, "tunnel" },
-	{ "localtunnel.me", WHOLE, "tunnel" }, { "serveo.net", WHOLE, "tunnel" },
-	{ "localhost.run", WHOLE, "tunnel" }, { "lhr.life", WHOLE, "tunnel" },
-	{ "bore.pub", WHOLE, "tunnel" }, { "devtunnels.ms", WHOLE, "tunnel" },
-	{ "transfer.sh", WHOLE, "file drop" }, { "file.io", WHOLE, "file drop" },
-	{ "gofile.io", WHOLE, "file drop" }, { "catbox.moe", WHOLE, "file drop" },
-	{ "tmpfiles.org", WHOLE, "file drop" }, { "wetransfer.com", WHOLE, "file drop" },
-	{ "anonfiles.com", WHOLE, "file drop" }, { "mega.nz", WHOLE, "file drop" },
-	{ "dropbox.com", WHOLE, "file drop" }, { "dropboxapi.com", WHOLE, "file drop" },
-	{ "drive.google.com", EXACT, "file drop" }, { "discord.com", WHOLE, "chat webhook" },
-	{ "discordapp.com", WHOLE, "chat webhook" }, { "hooks.slack.com", EXACT, "chat webhook" },
-	{ "api.telegram.org", EXACT, "chat bot" }, { "t.me", EXACT, "chat bot" },
-	{ "ntfy.sh", WHOLE, "message relay" }, { "pushover.net", WHOLE, "message relay" },
-	{ "hooks.zapier.com", EXACT, "webhook relay" },
-	{ "maker.ifttt.com", EXACT, "webhook relay" },
-	{ "wikipedia.org", WHOLE, "wiki anyone can edit" },
-	{ "wikimedia.org", WHOLE, "wiki anyone can edit" },
-	{ "wikidata.org", WHOLE, "wiki anyone can edit" },
-	{ "wiktionary.org", WHOLE, "wiki anyone can edit" },
-	{ "fandom.com", WHOLE, "wiki anyone can edit" },
-	{ "miraheze.org", WHOLE, "wiki anyone can edit" },
-	{ "telegra.ph", WHOLE, "page anyone can publish" },
-	{ "write.as", WHOLE, "page anyone can publish" },
-	{ "notion.site", WHOLE, "page anyone can publish" },
-	{ "hackmd.io", WHOLE, "page anyone can publish" },
+	{ "pastebin.com hastebin.com paste.ee dpaste.com dpaste.org rentry.co ix.io sprunge.us "
+	  "termbin.com paste.rs 0x0.st controlc.com ghostbin.com",
+	  WHOLE, "paste site" },
+	{ "gist.github.com gist.githubusercontent.com", EXACT, "paste site" },
+	{ "webhook.site requestbin.com requestbin.net requestcatcher.com pipedream.net "
+	  "beeceptor.com hookbin.com oastify.com interact.sh oast.fun canarytokens.com "
+	  "httpbin.org",
+	  WHOLE, "request collector" },
+	{ "ngrok.io ngrok.app ngrok.dev ngrok-free.app ngrok-free.dev trycloudflare.com loca.lt "
+	  "localtunnel.me serveo.net localhost.run lhr.life bore.pub devtunnels.ms",
+	  WHOLE, "tunnel" },
+	{ "transfer.sh file.io gofile.io catbox.moe tmpfiles.org wetransfer.com anonfiles.com "
+	  "mega.nz dropbox.com dropboxapi.com",
+	  WHOLE, "file drop" },
+	{ "drive.google.com", EXACT, "file drop" },
+	{ "discord.com discordapp.com", WHOLE, "chat webhook" },
+	{ "hooks.slack.com", EXACT, "chat webhook" },
+	{ "api.telegram.org t.me", EXACT, "chat bot" },
+	{ "ntfy.sh pushover.net", WHOLE, "message relay" },
+	{ "hooks.zapier.com maker.ifttt.com", EXACT, "webhook relay" },
+	{ "wikipedia.org wikimedia.org wikidata.org wiktionary.org fandom.com miraheze.org",
+	  WHOLE, "wiki anyone can edit" },
+	{ "telegra.ph write.as notion.site hackmd.io", WHOLE, "page anyone can publish" },
 	{ "docs.google.com", EXACT, "form or page anyone can publish" },
 	{ "forms.gle", EXACT, "form anyone can publish" },
 	{ "script.google.com", EXACT, "script anyone can publish" },
 	{ "sentry.io", WHOLE, "collector open to any project key" },
 	{ "app.posthog.com", EXACT, "collector open to any project key" },
 	{ "google-analytics.com", WHOLE, "collector open to any project key" },
-	{ "s3.amazonaws.com", SHARED, "shared object storage" },
-	{ "amazonaws.com", SHARED, "shared object storage" },
-	{ "storage.googleapis.com", SHARED, "shared object storage" },
-	{ "googleapis.com", SHARED, "shared object storage" },
-	{ "blob.core.windows.net", SHARED, "shared object storage" },
-	{ "r2.cloudflarestorage.com", SHARED, "shared object storage" },
-	{ "r2.dev", SHARED, "shared object storage" },
-	{ "digitaloceanspaces.com", SHARED, "shared object storage" },
-	{ "backblazeb2.com", SHARED, "shared object storage" },
-	{ "supabase.co", SHARED, "shared hosting" },
-	{ "firebaseio.com", SHARED, "shared hosting" },
-	{ "web.app", SHARED, "shared hosting" }, { "workers.dev", SHARED, "shared hosting" },
-	{ "pages.dev", SHARED, "shared hosting" }, { "vercel.app", SHARED, "shared hosting" },
-	{ "netlify.app", SHARED, "shared hosting" }, { "herokuapp.com", SHARED, "shared hosting" },
-	{ "onrender.com", SHARED, "shared hosting" }, { "fly.dev", SHARED, "shared hosting" },
-	{ "railway.app", SHARED, "shared hosting" }, { "replit.app", SHARED, "shared hosting" },
-	{ "azurewebsites.net", SHARED, "shared hosting" },
-	{ "run.app", SHARED, "shared hosting" },
-	{ "github.io", SHARED, "shared hosting" },
-	{ "blogspot.com", SHARED, "shared hosting" },
-	{ "wordpress.com", SHARED, "shared hosting" },
+	{ "s3.amazonaws.com amazonaws.com storage.googleapis.com googleapis.com "
+	  "blob.core.windows.net r2.cloudflarestorage.com r2.dev digitaloceanspaces.com "
+	  "backblazeb2.com",
+	  SHARED, "shared object storage" },
+	{ "supabase.co firebaseio.com web.app workers.dev pages.dev vercel.app netlify.app "
+	  "herokuapp.com onrender.com fly.dev railway.app replit.app azurewebsites.net run.app "
+	  "github.io blogspot.com wordpress.com",
+	  SHARED, "shared hosting" },
 };
 
 /*
@@ -136,33 +99,17 @@ static bool below(struct sv name, struct sv d)
 {
 	if (name.n < d.n)
 		return false;
-	for (size_t i = 0; i < d.n; i++) {
-		char a = name.p[name.n - d.n + i];
-
-		if (a >= 'A' && a <= 'Z')
-			a = (char)(a + 32);
-		if (a != d.p[i])
+	for (size_t i = 0; i < d.n; i++)
+		if (sv_lower(name.p[name.n - d.n + i]) != d.p[i])
 			return false;
-	}
 	return name.n == d.n || name.p[name.n - d.n - 1] == '.';
 }
 
-static bool covers(const struct host *h, struct sv base, bool wildcard)
+static bool covers(enum reach reach, struct sv name, struct sv base, bool wildcard)
 {
-	const struct sv name = sv_from(h->name);
-	const bool same = base.n == name.n && below(base, name);
-
 	if (wildcard && base.n < name.n && below(name, base))
 		return true; /* the wildcard .github.com includes gist.github.com */
-	switch (h->reach) {
-	case WHOLE:
-		return below(base, name);
-	case EXACT:
-		return same;
-	case SHARED:
-		return same;
-	}
-	return false;
+	return below(base, name) && (reach == WHOLE || base.n == name.n);
 }
 
 static bool is_everything(struct sv entry, struct sv base, bool wildcard)
@@ -176,9 +123,13 @@ static bool is_everything(struct sv entry, struct sv base, bool wildcard)
 
 static const struct host *find_host(struct sv base, bool wildcard)
 {
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
-		if (covers(&hosts[i], base, wildcard))
-			return &hosts[i];
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		struct sv names = sv_from(hosts[i].names);
+
+		while (names.n)
+			if (covers(hosts[i].reach, sv_cut(&names, ' '), base, wildcard))
+				return &hosts[i];
+	}
 	return NULL;
 }
 

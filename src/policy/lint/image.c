@@ -7,13 +7,10 @@ bool lint_agent_name(struct sv s)
 	static const char *const words[] = {
 		"agent", "claude", "codex", "gemini", "aider", "opencode", "goose", "openhands",
 		"copilot", "cursor", "devin", "swe-", "gpt", "langchain", "crewai", "assistant",
-		"code-interpreter", "sandbox", "llm", "mcp",
+		"code-interpreter", "sandbox", "llm", "mcp", NULL,
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (lint_has(s, words[i]))
-			return true;
-	return false;
+	return lint_any(s, words, lint_has);
 }
 
 static bool has_digit(struct sv s)

@@ -13,11 +13,7 @@
 
 enum { BLANK = ' ' };
 
-/*
- * Returns the length of the comment at @i, 0 if no comment starts at @i, or SIZE_MAX if the comment
- * is unterminated.
- */
-static size_t comment_at(struct sv t, size_t i)
+size_t lint_json_comment(struct sv t, size_t i)
 {
 	size_t j;
 
@@ -36,11 +32,7 @@ static size_t comment_at(struct sv t, size_t i)
 	return SIZE_MAX;
 }
 
-/*
- * Returns the length of the string at @i with its quotes, or of the rest of @t if the string is
- * unterminated.
- */
-static size_t string_at(struct sv t, size_t i)
+size_t lint_json_string(struct sv t, size_t i)
 {
 	size_t j = i + 1;
 
@@ -59,7 +51,7 @@ static int plain_json(char *p, size_t n, struct writ_err *err)
 	size_t comma = SIZE_MAX, depth = 0, i = 0;
 
 	while (i < n) {
-		const size_t skip = comment_at(t, i);
+		const size_t skip = lint_json_comment(t, i);
 		const char ch = p[i];
 
 		if (skip == SIZE_MAX)
@@ -83,7 +75,7 @@ static int plain_json(char *p, size_t n, struct writ_err *err)
 			comma = i;
 		else if (ch != ' ' && ch != '\t' && ch != '\n' && ch != '\r')
 			comma = SIZE_MAX;
-		i += ch == '"' ? string_at(t, i) : 1;
+		i += ch == '"' ? lint_json_string(t, i) : 1;
 	}
 	return 0;
 }
@@ -108,7 +100,7 @@ static struct node *walk_scalar(struct walk *w, const json_t *v)
 	struct sv text;
 
 	if (string)
-		w->i += string_at(w->t, off);
+		w->i += lint_json_string(w->t, off);
 	else
 		while (w->i < w->t.n && !strchr(" \t\r\n,:]}", w->t.p[w->i]))
 			w->i++;
@@ -118,11 +110,7 @@ static struct node *walk_scalar(struct walk *w, const json_t *v)
 	n->quoted = string;
 	text = string ? (struct sv){ json_string_value(v), json_string_length(v) }
 		      : sv_sub(w->t, off, w->i - off);
-	if (!arena_sv(w->c->arena, text, &n->text)) {
-		lint_fail(w->c, WRIT_E_NOMEM, "out of memory");
-		return NULL;
-	}
-	return n;
+	return lint_keep(w->c, text, &n->text) ? n : NULL;
 }
 
 static struct node *walk_value(struct walk *w, json_t *v);
@@ -135,15 +123,11 @@ static bool walk_member(struct walk *w, struct node *map, const char *key, json_
 
 	skip_blank(w);
 	off = w->i;
-	width = string_at(w->t, off); /* skip the key, which jansson has parsed */
+	width = lint_json_string(w->t, off); /* skip the key, which jansson has parsed */
 	w->i += width;
 	child = walk_value(w, v);
-	if (!child)
+	if (!child || !lint_keep(w->c, sv_from(key), &name))
 		return false;
-	if (!arena_sv(w->c->arena, sv_from(key), &name)) {
-		lint_fail(w->c, WRIT_E_NOMEM, "out of memory");
-		return false;
-	}
 	lint_attach(map, name, child);
 	child->key_off = (uint32_t)off;
 	child->key_width = (uint32_t)width;

@@ -2,8 +2,6 @@
 
 #include "base/banned.h"
 
-enum { ITEMS_DEPTH = 4 };
-
 /* Path of the pod template in each kind of object. */
 static const struct {
 	const char *kind, *pod;
@@ -281,7 +279,7 @@ static void check_data(struct check *c, const struct node *data)
 			lint_env(c, i, i->key, i->text);
 }
 
-static bool limits_egress(const struct node *doc, unsigned depth)
+bool lint_kube_limits_egress(const struct node *doc, unsigned depth)
 {
 	const struct node *types = lint_at(doc, "spec.policyTypes"),
 			  *items = lint_get(doc, "items");
@@ -295,17 +293,12 @@ static bool limits_egress(const struct node *doc, unsigned depth)
 		return !types && lint_at(doc, "spec.egress");
 	}
 	for (const struct node *i = lint_first(items); i && depth; i = lint_next(items, i))
-		if (limits_egress(i, depth - 1))
+		if (lint_kube_limits_egress(i, depth - 1))
 			return true;
 	return false;
 }
 
-bool lint_kube_limits_egress(const struct node *doc)
-{
-	return limits_egress(doc, ITEMS_DEPTH);
-}
-
-static void check_doc(struct check *c, const struct node *doc, bool egress_limited, unsigned depth)
+void lint_kube(struct check *c, const struct node *doc, bool egress_limited, unsigned depth)
 {
 	const struct node *pod = pod_of(doc), *items = lint_get(doc, "items"), *claims;
 	const char *label;
@@ -331,10 +324,5 @@ static void check_doc(struct check *c, const struct node *doc, bool egress_limit
 	if (kind_is(doc, "Secret"))
 		check_data(c, lint_get(doc, "stringData"));
 	for (const struct node *i = lint_first(items); i && depth; i = lint_next(items, i))
-		check_doc(c, i, egress_limited, depth - 1);
-}
-
-void lint_kube(struct check *c, const struct node *doc, bool egress_limited)
-{
-	check_doc(c, doc, egress_limited, ITEMS_DEPTH);
+		lint_kube(c, i, egress_limited, depth - 1);
 }

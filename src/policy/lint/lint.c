@@ -18,6 +18,22 @@ void lint_fail(struct check *c, int code, const char *why)
 	c->failed_why = why;
 }
 
+void *lint_must(struct check *c, void *p)
+{
+	if (!p)
+		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	return p;
+}
+
+bool lint_keep(struct check *c, struct sv s, struct sv *ret)
+{
+	const bool good = arena_sv(c->arena, s, ret);
+
+	if (!good)
+		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	return good;
+}
+
 static bool is_lead(char ch)
 {
 	return ((uint8_t)ch & 0xc0) != 0x80;
@@ -106,11 +122,9 @@ void lint_found(struct check *c, enum rule_id r, const struct node *at, struct s
 		lint_fail(c, WRIT_E_LIMIT, "too many findings");
 		return;
 	}
-	f = vec_push(c->arena, &c->found);
-	if (!f) {
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	f = lint_must(c, vec_push(c->arena, &c->found));
+	if (!f)
 		return;
-	}
 	seek(c, at->off);
 	*f = (struct lint_finding){
 		.rule = rule,
@@ -184,12 +198,12 @@ static int run_yaml(struct check *c, struct writ_err *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < docs.n; i++)
-		egress = egress || lint_kube_limits_egress(docs.v[i]);
+		egress = egress || lint_kube_limits_egress(docs.v[i], LINT_KUBE_DEPTH);
 	for (size_t i = 0; i < docs.n; i++) {
 		if (c->format == LINT_COMPOSE)
 			lint_compose(c, docs.v[i]);
 		else
-			lint_kube(c, docs.v[i], egress);
+			lint_kube(c, docs.v[i], egress, LINT_KUBE_DEPTH);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@ static const char *const exec_servers[] = {
 	"desktop-commander", "mcp-shell", "shell-mcp", "mcp-server-shell", "server-commands",
 	"mcp-server-commands", "terminal-controller", "iterm-mcp", "super-shell", "code-runner",
 	"mcp-terminal", "terminal-mcp", "ssh-mcp", "mcp-ssh", "cli-mcp", "execute-command",
-	"shell-exec", "shell-server", "mcp-run-command", "windows-cli",
+	"shell-exec", "shell-server", "mcp-run-command", "windows-cli", NULL,
 };
 
 static const char *const exec_names[] = { "shell",    "bash",	     "terminal", "exec",
@@ -25,23 +25,9 @@ struct server {
 
 static bool collect(struct check *c, struct server *s)
 {
-	const struct node **slot;
-
 	if (!s->command || s->command->kind != NODE_SCALAR)
 		return true;
-	slot = vec_push(c->arena, &s->argv);
-	if (slot)
-		*slot = s->command;
-	for (const struct node *i = lint_first(s->args); i && slot; i = lint_next(s->args, i)) {
-		if (i->kind != NODE_SCALAR)
-			continue;
-		slot = vec_push(c->arena, &s->argv);
-		if (slot)
-			*slot = i;
-	}
-	if (!slot)
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
-	return slot != NULL;
+	return lint_collect(c, &s->argv, s->command) && lint_collect(c, &s->argv, s->args);
 }
 
 static void check_exec(struct check *c, const struct server *s)
@@ -49,12 +35,10 @@ static void check_exec(struct check *c, const struct server *s)
 	const struct node *env = lint_get(s->node, "env");
 
 	for (size_t i = 0; i < s->argv.n; i++)
-		for (size_t j = 0; j < ARRAY_LEN(exec_servers); j++)
-			if (lint_has(s->argv.v[i]->text, exec_servers[j])) {
-				lint_found(c, R_UNRESTRICTED_EXEC, s->argv.v[i],
-					   s->argv.v[i]->text);
-				return;
-			}
+		if (lint_any(s->argv.v[i]->text, exec_servers, lint_has)) {
+			lint_found(c, R_UNRESTRICTED_EXEC, s->argv.v[i], s->argv.v[i]->text);
+			return;
+		}
 	if (lint_in(s->node->key, exec_names) && s->argv.n)
 		lint_found(c, R_UNRESTRICTED_EXEC, lint_key(c, s->node), s->node->key);
 	for (const struct node *i = lint_members(env); i; i = i->next)

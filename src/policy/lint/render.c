@@ -1,51 +1,27 @@
 #include "codec/json.h"
+#include "lang/diag.h"
 #include "lint/check_priv.h"
 
 #include "base/banned.h"
 
 enum { LINE_MAX_BYTES = 4096, LINE_COLUMNS = 160 };
 
-/* Does the character reorder, hide or imitate text on a terminal? */
-static bool is_deceptive(uint32_t cp)
+/* Is the first character of @s of the private use area (U+E000 to U+F8FF), which fonts may draw? */
+static bool is_private_use(struct sv s)
 {
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xad || cp == 0x61c ||
-	       (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202e) ||
-	       (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff || (cp >= 0xfff9 && cp <= 0xfffb) ||
-	       (cp >= 0xe0000 && cp <= 0xe0fff) || (cp >= 0xe000 && cp <= 0xf8ff);
-}
-
-/* Decodes a code point of UTF-8; returns 1 and code point 0 for a malformed byte. */
-static size_t decode(struct sv s, uint32_t *ret_cp)
-{
-	const uint8_t b = (uint8_t)s.p[0];
-	const size_t n = b < 0x80   ? 1
-			 : b < 0xc0 ? 0
-			 : b < 0xe0 ? 2
-			 : b < 0xf0 ? 3
-			 : b < 0xf8 ? 4
-				    : 0;
-	uint32_t cp = n == 1 ? b : b & (0x7fu >> n);
-
-	if (!n || n > s.n) {
-		*ret_cp = 0;
-		return 1;
-	}
-	for (size_t i = 1; i < n; i++)
-		cp = cp << 6 | ((uint8_t)s.p[i] & 0x3f);
-	*ret_cp = cp;
-	return n;
+	return (uint8_t)s.p[0] == 0xee || ((uint8_t)s.p[0] == 0xef && (uint8_t)s.p[1] <= 0xa3);
 }
 
 /* Appends @s on one line, without characters that could move the cursor of the terminal. */
 static void put_safe(struct buf *b, struct sv s, size_t columns)
 {
 	while (s.n && columns--) {
-		uint32_t cp;
-		const size_t n = decode(s, &cp);
+		bool plain;
+		const size_t n = diag_glyph(s, &plain);
 
-		if (cp == '\t')
+		if (s.p[0] == '\t')
 			buf_ch(b, ' ');
-		else if (is_deceptive(cp))
+		else if (!plain || is_private_use(s))
 			buf_ch(b, '?');
 		else
 			buf_add(b, s.p, n);
@@ -63,7 +39,7 @@ static bool has_secret(const struct lint_finding *f)
 /*
  * Cache of the source line shown last. Findings are in order, so the printer reads the file once.
  */
-struct source {
+struct source_line {
 	const struct lint_file *file;
 	struct sv rest; /* text of the file from the start of line @number */
 	uint32_t number;
@@ -77,9 +53,8 @@ static void mask_findings(const struct lint_file *file, uint32_t number, struct 
 	uint32_t column = 1;
 
 	while (line.n) {
-		uint32_t cp;
-		const size_t n = decode(line, &cp);
-		bool hide = false;
+		bool plain, hide = false;
+		const size_t n = diag_glyph(line, &plain);
 
 		for (size_t i = 0; i < file->n; i++) {
 			const struct lint_finding *f = &file->findings[i];
@@ -97,7 +72,7 @@ static void mask_findings(const struct lint_file *file, uint32_t number, struct 
 }
 
 /* Loads line @number into the cache. */
-static void show_line(struct source *src, uint32_t number)
+static void show_line(struct source_line *src, uint32_t number)
 {
 	scoped_buf starred = BUF_INIT(2 * LINE_MAX_BYTES);
 	struct sv line;
@@ -123,7 +98,7 @@ static void show_line(struct source *src, uint32_t number)
 		buf_clear(&src->shown);
 }
 
-static void put_source(struct source *src, const struct lint_finding *f, struct buf *b)
+static void put_source(struct source_line *src, const struct lint_finding *f, struct buf *b)
 {
 	uint32_t width = f->width;
 
@@ -151,7 +126,7 @@ void lint_message(const struct lint_finding *f, struct buf *b)
 
 void lint_print_text(const struct lint_file *file, struct buf *b)
 {
-	struct source src = { .file = file, .shown = BUF_INIT(4 * LINE_MAX_BYTES) };
+	struct source_line src = { .file = file, .shown = BUF_INIT(4 * LINE_MAX_BYTES) };
 	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
 
 	if (file->error) {
@@ -181,24 +156,12 @@ void lint_print_text(const struct lint_file *file, struct buf *b)
 	buf_clear(&src.shown);
 }
 
-void lint_put_member(struct buf *b, const char *key, const char *value)
-{
-	buf_fmt(b, "\"%s\":", key);
-	json_put_str(b, sv_from(value));
-}
-
 void lint_put_guarantees(struct buf *b, uint32_t set)
 {
-	bool first = true;
-
 	buf_ch(b, '[');
-	for (unsigned g = 0; g < G_COUNT; g++) {
-		if (!(set & (1u << g)))
-			continue;
-		buf_str(b, first ? "" : ",");
-		json_put_str(b, sv_from(guarantee_name((enum guarantee)g)));
-		first = false;
-	}
+	for (enum guarantee g = 0; g < G_COUNT; g++)
+		if (set & (1u << g))
+			json_put_item(b, sv_from(guarantee_name(g)));
 	buf_ch(b, ']');
 }
 
@@ -206,18 +169,18 @@ static void put_finding(struct buf *b, const struct lint_finding *f)
 {
 	scoped_buf message = BUF_INIT(LINE_MAX_BYTES);
 
+	lint_message(f, &message);
 	buf_ch(b, '{');
-	lint_put_member(b, "rule", f->rule->id);
+	json_put_member(b, "rule", sv_from(f->rule->id));
 	json_put_member(b, "name", sv_from(f->rule->name));
 	json_put_member(b, "severity", sv_from(lint_severity_name(f->rule->severity)));
-	buf_fmt(b, ",\"line\":%u,\"column\":%u,\"where\":", f->line, f->column);
-	json_put_str(b, f->where);
-	buf_str(b, ",\"message\":");
-	lint_message(f, &message);
-	json_put_str(b, buf_view(&message));
+	json_put_number(b, "line", f->line);
+	json_put_number(b, "column", f->column);
+	json_put_member(b, "where", f->where);
+	json_put_member(b, "message", buf_view(&message));
 	json_put_member(b, "why", sv_from(f->rule->why));
 	json_put_member(b, "fix", sv_from(f->rule->fix));
-	buf_str(b, ",\"endangers\":");
+	json_put_key(b, "endangers");
 	lint_put_guarantees(b, f->rule->endangers);
 	buf_ch(b, '}');
 }
@@ -228,8 +191,9 @@ void lint_print_json(const struct lint_file *files, size_t n, struct buf *b)
 
 	buf_str(b, "{\"version\":1,\"files\":[");
 	for (size_t i = 0; i < n; i++) {
-		buf_str(b, i ? ",{\"file\":" : "{\"file\":");
-		json_put_str(b, files[i].name);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_member(b, "file", files[i].name);
 		json_put_member(b, "format", sv_from(lint_format_name(files[i].format)));
 		if (files[i].error)
 			json_put_member(b, "error", sv_from(files[i].error));

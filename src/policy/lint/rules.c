@@ -254,24 +254,14 @@ const char *lint_format_name(enum lint_format f)
 
 bool lint_format_parse(struct sv s, enum lint_format *ret_f)
 {
-	for (size_t i = LINT_UNKNOWN + 1; i < LINT_FORMAT_COUNT; i++)
-		if (sv_is(s, formats[i])) {
-			*ret_f = (enum lint_format)i;
-			return true;
-		}
-	return false;
+	const size_t i = sv_index(s, formats, LINT_FORMAT_COUNT);
+
+	if (i > LINT_UNKNOWN && i < LINT_FORMAT_COUNT)
+		*ret_f = (enum lint_format)i;
+	return i > LINT_UNKNOWN && i < LINT_FORMAT_COUNT;
 }
 
 const char *lint_severity_name(enum lint_severity s)
 {
-	switch (s) {
-	case LINT_ERROR:
-		return "error";
-	case LINT_WARNING:
-		return "warning";
-	case LINT_INFO:
-	case LINT_SEVERITY_COUNT:
-		break;
-	}
-	return "info";
+	return s == LINT_ERROR ? "error" : s == LINT_WARNING ? "warning" : "info";
 }

@@ -49,21 +49,6 @@ void lint_sandbox_network(struct check *c, const struct node *network)
 		lint_found(c, R_ANY_UNIX_SOCKET, all, all->key);
 }
 
-static bool names_config(struct sv path)
-{
-	for (size_t i = 0; i < path.n; i++) {
-		if (i && path.p[i - 1] != '/')
-			continue;
-		for (const char *const *n = config_names; *n; n++) {
-			const struct sv rest = sv_skip(path, i), name = sv_from(*n);
-
-			if (sv_starts(rest, name) && (rest.n == name.n || rest.p[name.n] == '/'))
-				return true;
-		}
-	}
-	return false;
-}
-
 bool lint_config_path(struct sv path)
 {
 	const struct sv p = lint_unglob(path);
@@ -72,7 +57,7 @@ bool lint_config_path(struct sv path)
 	if (sv_is(p, "*") || !p.n) /* the path is relative, so inside the workspace */
 		return false;
 	return place == HOST_PATH_ROOT || place == HOST_PATH_HOME || place == HOST_PATH_SYSTEM ||
-	       names_config(p);
+	       lint_path_names(p, config_names);
 }
 
 void lint_sandbox_writes(struct check *c, const struct node *paths)
@@ -97,19 +82,40 @@ static struct sv read_rule(struct sv rule)
 static bool is_denied(const char *store, const struct node *filesystem,
 		      const struct node *credentials, const struct node *denied)
 {
-	const struct node *deny = lint_get(filesystem, "denyRead");
-	const struct node *files = lint_get(credentials, "files");
+	const struct node *const lists[] = { lint_get(filesystem, "denyRead"),
+					     lint_get(credentials, "files") };
 
-	for (const struct node *i = lint_first(deny); i; i = lint_next(deny, i))
-		if (path_of(i) && lint_host_path_covers(lint_text(path_of(i)), store))
-			return true;
-	for (const struct node *i = lint_first(files); i; i = lint_next(files, i))
-		if (path_of(i) && lint_host_path_covers(lint_text(path_of(i)), store))
-			return true;
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+		for (const struct node *i = lint_first(lists[k]); i; i = lint_next(lists[k], i))
+			if (path_of(i) && lint_host_path_covers(lint_text(path_of(i)), store))
+				return true;
 	for (const struct node *i = lint_first(denied); i; i = lint_next(denied, i))
 		if (lint_host_path_covers(read_rule(lint_text(i)), store))
 			return true;
 	return false;
+}
+
+void lint_readable(struct check *c, const struct node *at, struct sv path, enum rule_id home)
+{
+	const enum host_path p = lint_host_path(lint_unglob(path));
+
+	if (p == HOST_PATH_CREDENTIAL)
+		lint_found(c, R_CREDENTIAL_READABLE, at, path);
+	else if (p == HOST_PATH_HOME || p == HOST_PATH_ROOT)
+		lint_found(c, home, at, path);
+}
+
+void lint_sandbox_weakened(struct check *c, const struct node *settings)
+{
+	static const char *const keys[] = { "enableWeakerNestedSandbox",
+					    "enableWeakerNetworkIsolation",
+					    "allowNestedUserNamespaces", "allowAppleEvents",
+					    "filesystem.disabled" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (lint_true(lint_at(settings, keys[i])))
+			lint_found(c, R_SANDBOX_WEAKENED, lint_at(settings, keys[i]),
+				   sv_from(keys[i]));
 }
 
 void lint_sandbox_reads(struct check *c, const struct node *at, const struct node *filesystem,
@@ -123,14 +129,7 @@ void lint_sandbox_reads(struct check *c, const struct node *at, const struct nod
 			buf_fmt(&open, "%s~%s", open.n ? ", " : "", must_deny[i]);
 	if (open.n)
 		lint_found(c, R_OPEN_READS, at, buf_view(&open));
-	for (const struct node *i = lint_first(allow); i; i = lint_next(allow, i)) {
-		const struct node *path = path_of(i);
-		const enum host_path p =
-			path ? lint_host_path(lint_unglob(lint_text(path))) : HOST_PATH_OTHER;
-
-		if (p == HOST_PATH_CREDENTIAL)
-			lint_found(c, R_CREDENTIAL_READABLE, path, lint_text(path));
-		else if (p == HOST_PATH_HOME || p == HOST_PATH_ROOT)
-			lint_found(c, R_OPEN_READS, path, lint_text(path));
-	}
+	for (const struct node *i = lint_first(allow); i; i = lint_next(allow, i))
+		if (path_of(i))
+			lint_readable(c, path_of(i), lint_text(path_of(i)), R_OPEN_READS);
 }

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "codec/json.h"
 #include "lint/check_priv.h"
 
@@ -15,16 +13,7 @@
 
 static const char *level(enum lint_severity s)
 {
-	switch (s) {
-	case LINT_ERROR:
-		return "error";
-	case LINT_WARNING:
-		return "warning";
-	case LINT_INFO:
-	case LINT_SEVERITY_COUNT:
-		break;
-	}
-	return "note";
+	return s == LINT_INFO ? "note" : lint_severity_name(s);
 }
 
 /* Writes a file name as a URI reference and escapes reserved characters. */
@@ -37,14 +26,10 @@ static void put_uri(struct buf *b, struct sv name)
 	if (lint_starts(name, "/"))
 		buf_str(&uri, "file://");
 	for (size_t i = 0; i < name.n; i++) {
-		const uint8_t ch = (uint8_t)name.p[i];
-		const bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-				   (ch >= '0' && ch <= '9') || (ch && strchr("-._~/", ch));
-
-		if (plain)
-			buf_ch(&uri, (char)ch);
+		if (sv_is_alnum(sv_sub(name, i, 1), "-._~/"))
+			buf_ch(&uri, name.p[i]);
 		else
-			buf_fmt(&uri, "%%%02X", ch);
+			buf_fmt(&uri, "%%%02X", (uint8_t)name.p[i]);
 	}
 	if (uri.failed)
 		b->failed = true;
@@ -54,16 +39,16 @@ static void put_uri(struct buf *b, struct sv name)
 static void put_rule(struct buf *b, const struct lint_rule *r)
 {
 	buf_ch(b, '{');
-	lint_put_member(b, "id", r->id);
+	json_put_member(b, "id", sv_from(r->id));
 	json_put_member(b, "name", sv_from(r->name));
 	buf_str(b, ",\"shortDescription\":{");
-	lint_put_member(b, "text", r->title);
+	json_put_member(b, "text", sv_from(r->title));
 	buf_str(b, "},\"fullDescription\":{");
-	lint_put_member(b, "text", r->why);
+	json_put_member(b, "text", sv_from(r->why));
 	buf_str(b, "},\"help\":{");
-	lint_put_member(b, "text", r->fix);
+	json_put_member(b, "text", sv_from(r->fix));
 	buf_str(b, "},\"defaultConfiguration\":{");
-	lint_put_member(b, "level", level(r->severity));
+	json_put_member(b, "level", sv_from(level(r->severity)));
 	buf_str(b, "},\"properties\":{\"endangers\":");
 	lint_put_guarantees(b, r->endangers);
 	buf_str(b, "}}");
@@ -110,12 +95,12 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 {
 	scoped_buf message = BUF_INIT(4096);
 
-	buf_ch(b, '{');
-	lint_put_member(b, "ruleId", f->rule->id);
-	json_put_member(b, "level", sv_from(level(f->rule->severity)));
-	buf_str(b, ",\"message\":{\"text\":");
 	lint_message(f, &message);
-	json_put_str(b, buf_view(&message));
+	buf_ch(b, '{');
+	json_put_member(b, "ruleId", sv_from(f->rule->id));
+	json_put_member(b, "level", sv_from(level(f->rule->severity)));
+	buf_str(b, ",\"message\":{");
+	json_put_member(b, "text", buf_view(&message));
 	buf_str(b, "},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
 	put_uri(b, file->name);
 	buf_ch(b, '}');
@@ -124,8 +109,8 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 			f->line, f->column, f->column + f->width);
 	buf_ch(b, '}');
 	if (f->where.n) {
-		buf_str(b, ",\"logicalLocations\":[{\"fullyQualifiedName\":");
-		json_put_str(b, f->where);
+		buf_str(b, ",\"logicalLocations\":[{");
+		json_put_member(b, "fullyQualifiedName", f->where);
 		buf_str(b, "}]");
 	}
 	buf_str(b, "}]}");
@@ -133,15 +118,12 @@ static void put_result(struct buf *b, const struct lint_file *file, const struct
 
 static void put_notifications(struct buf *b, const struct lint_file *files, size_t n)
 {
-	bool first = true;
-
 	for (size_t i = 0; i < n; i++) {
 		if (!files[i].error)
 			continue;
-		buf_str(b, first ? "" : ",");
-		first = false;
+		json_put_sep(b);
 		buf_str(b, "{\"level\":\"error\",\"message\":{");
-		lint_put_member(b, "text", files[i].error);
+		json_put_member(b, "text", sv_from(files[i].error));
 		buf_str(b,
 			"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
 		put_uri(b, files[i].name);

@@ -24,12 +24,12 @@ static const struct {
 
 static const char *const placeholders[] = {
 	"your",	  "xxxx",   "example", "changeme", "change-me", "change_me", "placeholder", "dummy",
-	"redact", "insert", "replace", "sample",   "fake",	"...",	     "****",
+	"redact", "insert", "replace", "sample",   "fake",	"...",	     "****",     NULL,
 };
 
 static const char *const name_ends[] = {
 	"_key", "_token",  "_secret",	  "_password",	  "_passwd",
-	"_pat", "_apikey", "_passphrase", "_credentials",
+	"_pat", "_apikey", "_passphrase", "_credentials", NULL,
 };
 
 static const char *const name_whole[] = {
@@ -40,7 +40,7 @@ static const char *const name_whole[] = {
 
 static const char *const name_harmless[] = {
 	"public_key",	 "primary_key", "foreign_key",	   "sort_key",
-	"partition_key", "cache_key",	"publishable_key",
+	"partition_key", "cache_key",	"publishable_key", NULL,
 };
 
 /*
@@ -71,15 +71,8 @@ bool lint_secret_name(struct sv name)
 	char room[NAME_MAX_BYTES];
 	const struct sv s = fold_name(name, room);
 
-	for (size_t i = 0; i < ARRAY_LEN(name_harmless); i++)
-		if (lint_ends(s, name_harmless[i]))
-			return false;
-	if (lint_in(s, name_whole))
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(name_ends); i++)
-		if (lint_ends(s, name_ends[i]))
-			return true;
-	return false;
+	return !lint_any(s, name_harmless, lint_ends) &&
+	       (lint_in(s, name_whole) || lint_any(s, name_ends, lint_ends));
 }
 
 static bool is_placeholder(struct sv v)
@@ -90,26 +83,17 @@ static bool is_placeholder(struct sv v)
 		return true;
 	while (same < v.n && v.p[same] == v.p[0])
 		same++;
-	if (same == v.n)
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(placeholders); i++)
-		if (lint_has(v, placeholders[i]))
-			return true;
-	return false;
-}
-
-static bool token_char(char ch)
-{
-	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-	       (ch && strchr("_-.+/=", ch));
+	return same == v.n || lint_any(v, placeholders, lint_has);
 }
 
 static bool all_token(struct sv v)
 {
-	for (size_t i = 0; i < v.n; i++)
-		if (!token_char(v.p[i]))
-			return false;
-	return v.n > 0;
+	return v.n > 0 && sv_is_alnum(v, "_-.+/=");
+}
+
+static bool token_char(char ch)
+{
+	return all_token((struct sv){ &ch, 1 });
 }
 
 static bool is_issued(struct sv v)
@@ -219,11 +203,11 @@ static bool is_literal(struct sv v)
 
 static bool is_allowlist(struct sv name)
 {
-	if (!lint_has(name, "allow") && !lint_has(name, "whitelist"))
-		return false;
-	return lint_has(name, "domain") || lint_has(name, "egress") || lint_has(name, "outbound") ||
-	       lint_has(name, "url") || lint_has(name, "firewall") || lint_has(name, "sandbox") ||
-	       lint_has(name, "network");
+	static const char *const of[] = { "domain", "egress", "outbound", "url", "firewall",
+					  "sandbox", "network", NULL };
+
+	return (lint_has(name, "allow") || lint_has(name, "whitelist")) &&
+	       lint_any(name, of, lint_has);
 }
 
 static void check_allowlist(struct check *c, const struct node *at, struct sv value)

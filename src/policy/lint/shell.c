@@ -173,11 +173,7 @@ static struct node *word_node(struct shell *sh, size_t from, struct sv text)
 		n->key = sh->fixed->key;
 		n->index = sh->fixed->index;
 	}
-	if (!arena_sv(sh->c->arena, text, &n->text)) {
-		lint_fail(sh->c, WRIT_E_NOMEM, "out of memory");
-		return NULL;
-	}
-	return n;
+	return lint_keep(sh->c, text, &n->text) ? n : NULL;
 }
 
 /* Is @word a descriptor number of a redirection, like "2" in "2>&1"? */
@@ -208,11 +204,9 @@ static bool read_word(struct shell *sh, struct node_list *argv)
 	if (!argv || is_fd(sh, buf_view(&b)))
 		return true;
 	n = word_node(sh, from, buf_view(&b));
-	slot = n ? vec_push(sh->c->arena, argv) : NULL;
+	slot = n ? lint_must(sh->c, vec_push(sh->c->arena, argv)) : NULL;
 	if (slot)
 		*slot = n;
-	else
-		lint_fail(sh->c, WRIT_E_NOMEM, "out of memory");
 	return slot != NULL;
 }
 
@@ -276,12 +270,10 @@ void lint_shell_all(struct shell *sh, struct simples *out)
 	struct simple s;
 
 	while (lint_shell_simple(sh, &s)) {
-		struct simple *slot = vec_push(sh->c->arena, out);
+		struct simple *slot = lint_must(sh->c, vec_push(sh->c->arena, out));
 
-		if (!slot) {
-			lint_fail(sh->c, WRIT_E_NOMEM, "out of memory");
+		if (!slot)
 			return;
-		}
 		*slot = s;
 	}
 }

@@ -4,18 +4,13 @@
 
 #include "base/banned.h"
 
-static char lower(char ch)
-{
-	return ch >= 'A' && ch <= 'Z' ? (char)(ch + 32) : ch;
-}
-
 /* Does @s begin with the first @n bytes of the lower-case text @want, ignoring case? */
 static bool begins(struct sv s, const char *want, size_t n)
 {
 	if (s.n < n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (lower(s.p[i]) != want[i])
+		if (sv_lower(s.p[i]) != want[i])
 			return false;
 	return true;
 }
@@ -47,12 +42,17 @@ bool lint_ends(struct sv s, const char *suffix)
 	return sv_ends(s, sv_from(suffix));
 }
 
-bool lint_in(struct sv s, const char *const *list)
+bool lint_any(struct sv s, const char *const *list, bool (*test)(struct sv s, const char *word))
 {
 	for (; *list; list++)
-		if (sv_is(s, *list))
+		if (test(s, *list))
 			return true;
 	return false;
+}
+
+bool lint_in(struct sv s, const char *const *list)
+{
+	return lint_any(s, list, sv_is);
 }
 
 struct sv lint_base(struct sv path)

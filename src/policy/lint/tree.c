@@ -16,11 +16,9 @@ struct node *lint_node(struct check *c, enum node_kind kind, size_t off, size_t 
 		lint_fail(c, WRIT_E_LIMIT, "too many values, counting each use of an alias");
 		return NULL;
 	}
-	n = arena_new(c->arena, struct node);
-	if (!n) {
-		lint_fail(c, WRIT_E_NOMEM, "out of memory");
+	n = lint_must(c, arena_new(c->arena, struct node));
+	if (!n)
 		return NULL;
-	}
 	if (off > c->text.n)
 		off = c->text.n;
 	if (end > c->text.n)
@@ -97,29 +95,25 @@ int lint_unique(struct check *c, const struct node *map)
 	return 0;
 }
 
-const struct node *lint_get(const struct node *map, const char *key)
+const struct node *lint_child(const struct node *map, struct sv key)
 {
 	for (const struct node *i = lint_members(map); i; i = i->next)
-		if (sv_is(i->key, key))
+		if (sv_eq(i->key, key))
 			return i;
 	return NULL;
+}
+
+const struct node *lint_get(const struct node *map, const char *key)
+{
+	return lint_child(map, sv_from(key));
 }
 
 const struct node *lint_at(const struct node *map, const char *dotted)
 {
 	struct sv rest = sv_from(dotted);
 
-	while (map && rest.n) {
-		const struct sv key = sv_cut(&rest, '.');
-		const struct node *hit = NULL;
-
-		if (map->kind != NODE_MAP)
-			return NULL;
-		for (const struct node *i = map->first; i && !hit; i = i->next)
-			if (sv_eq(i->key, key))
-				hit = i;
-		map = hit;
-	}
+	while (map && rest.n)
+		map = lint_child(map, sv_cut(&rest, '.'));
 	return map;
 }
 

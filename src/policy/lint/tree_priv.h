@@ -54,6 +54,7 @@ struct node *lint_copy(struct check *c, const struct node *n, unsigned depth);
 must_check int lint_unique(struct check *c, const struct node *map);
 
 /* The following functions accept a NULL node and return NULL, false or the empty view for it. */
+const struct node *lint_child(const struct node *map, struct sv key);
 const struct node *lint_get(const struct node *map, const char *key);
 const struct node *lint_at(const struct node *map, const char *dotted);
 struct sv lint_text(const struct node *n);
@@ -88,6 +89,16 @@ struct sv lint_where(struct arena *a, const struct node *n);
 /* Parses YAML and appends the root of each document to *@docs. */
 must_check int lint_yaml(struct check *c, struct node_list *docs, struct writ_err *err);
 /* Parses JSON, with or without comments and trailing commas. */
+/*
+ * Returns the length of the comment at @i, 0 if no comment starts at @i, or SIZE_MAX if the comment
+ * is unterminated.
+ */
+size_t lint_json_comment(struct sv t, size_t i);
+/*
+ * Returns the length of the string at @i with its quotes, or of the rest of @t if the string is
+ * unterminated.
+ */
+size_t lint_json_string(struct sv t, size_t i);
 must_check int lint_json(struct check *c, const struct node **ret_root, struct writ_err *err);
 
 #endif

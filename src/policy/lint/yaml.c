@@ -21,10 +21,7 @@ struct yaml_read {
 	struct node_list *docs;
 	struct frame stack[LINT_DEPTH_MAX];
 	unsigned depth;
-	struct {
-		struct anchor *v;
-		size_t n, room;
-	} anchors;
+	VEC(struct anchor) anchors;
 	/*
 	 * Numbers of characters and bytes up to the same position: libyaml counts characters, nodes
 	 * have byte offsets.
@@ -197,14 +194,6 @@ static int on_open(struct yaml_read *y, const yaml_event_t *e, enum node_kind ki
 	return 0;
 }
 
-static bool has_key(const struct node *map, struct sv key)
-{
-	for (const struct node *i = map->first; i; i = i->next)
-		if (sv_eq(i->key, key))
-			return true;
-	return false;
-}
-
 /* Copies into @map the pairs of @from whose keys @map lacks. */
 static int merge_one(struct yaml_read *y, struct node *map, const struct node *from)
 {
@@ -213,7 +202,7 @@ static int merge_one(struct yaml_read *y, struct node *map, const struct node *f
 	for (const struct node *i = from->first; i; i = i->next) {
 		struct node *n;
 
-		if (has_key(map, i->key))
+		if (lint_child(map, i->key))
 			continue;
 		n = lint_copy(y->c, i, y->depth + 1);
 		if (!n)
