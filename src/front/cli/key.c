@@ -165,20 +165,15 @@ static int init(const struct log_place *p)
 	char dir[LOG_PATH], path[LOG_PATH];
 	struct signer_install in;
 	struct key_pair pair;
-	int r = cli_log_signer(&in, &err);
 
-	if (r == 0 && !in.there)
-		r = audit_log_key_load(p, true, &k, &err);
-	if (r == 0)
-		r = audit_log_path(p->state, "keys", dir, &err);
-	if (r == 0)
-		r = keys_load(dir, KEY_ISSUE, true, &pair, &err);
+	if (cli_log_signer(&in, &err) < 0 ||
+	    (!in.there && audit_log_key_load(p, true, &k, &err) < 0) ||
+	    audit_log_path(p->state, "keys", dir, &err) < 0 ||
+	    keys_load(dir, KEY_ISSUE, true, &pair, &err) < 0)
+		return cli_fail(&err, NULL);
 	crypto_wipe(&pair, sizeof(pair));
-	if (r == 0)
-		r = audit_log_path(p->config, "log.policy", path, &err);
-	if (r == 0 && !in.there)
-		r = pins_add_log(path, &k.key, &err);
-	if (r < 0)
+	if (audit_log_path(p->config, "log.policy", path, &err) < 0 ||
+	    (!in.there && pins_add_log(path, &k.key, &err) < 0))
 		return cli_fail(&err, NULL);
 	if (in.there)
 		return cli_end(EXIT_DONE, "the key of the log is writ-signer's, and counts without "

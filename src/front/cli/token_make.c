@@ -141,12 +141,12 @@ int cli_token_mint_verb(struct args *a)
 	struct launch_loaded l;
 	int code = read_wishes(a, &want), r;
 
-	if (code == 0 && (!grants(a) || a->operands.n != 1)) {
-		cli_note("mint what? as in: writ token mint --allow write:./out/");
-		code = EXIT_FAILED;
-	}
-	if (code == 0)
-		code = cli_load_policy(a, NULL, true, &l);
+	if (code)
+		return code;
+	if (!grants(a) || a->operands.n != 1)
+		return cli_end(EXIT_FAILED,
+			       "mint what? as in: writ token mint --allow write:./out/");
+	code = cli_load_policy(a, NULL, true, &l);
 	if (code)
 		return code;
 	if (wallet_open(a->arena, l.in.where.state, l.in.where.realm, true, &w, &err) < 0 ||
@@ -318,12 +318,11 @@ int cli_token_attenuate_verb(struct args *a)
 	struct launch_loaded l;
 	int code = read_wishes(a, &want), r;
 
-	if (code == 0 && a->operands.n > 2) {
-		cli_note("attenuate one chain: a file, or - for standard input");
-		code = EXIT_FAILED;
-	}
-	if (code == 0)
-		code = load_child(a, &l, &t);
+	if (code)
+		return code;
+	if (a->operands.n > 2)
+		return cli_end(EXIT_FAILED, "attenuate one chain: a file, or - for standard input");
+	code = load_child(a, &l, &t);
 	if (code)
 		return code;
 	leaf = chain_leaf(&t.chain);
@@ -334,10 +333,8 @@ int cli_token_attenuate_verb(struct args *a)
 		code = child_times(&t, &want, &child);
 	if (code)
 		return code;
-	r = wallet_holder(&t.wallet, &leaf->cnf_kid, &holder, &err);
-	if (r == 0)
-		r = fill(&t.wallet, &want, &child, &err);
-	if (r < 0)
+	if (wallet_holder(&t.wallet, &leaf->cnf_kid, &holder, &err) < 0 ||
+	    fill(&t.wallet, &want, &child, &err) < 0)
 		return cli_fail(&err, NULL);
 	why.hop = (int)t.chain.n;
 	r = token_derive(a->arena, leaf, &child, &holder, &text, &why);

@@ -107,19 +107,14 @@ static int add(struct args *a, const struct log_place *p)
 	struct note_key key;
 	char path[LOG_PATH];
 	bool required = false;
-	int r;
 
 	if (a->operands.n != 3)
 		return cli_end(EXIT_FAILED,
 			       "add which? as in: writ witness add http://10.0.0.7:8327 VKEY");
-	r = witness_http_url_parse(sv_from(a->operands.v[1]), &url, &err);
-	if (r == 0)
-		r = note_key_parse(sv_from(a->operands.v[2]), &key, &err);
-	if (r == 0)
-		r = audit_log_path(p->config, "log.policy", path, &err);
-	if (r == 0)
-		r = pins_add_witness(path, &key, sv_from(a->operands.v[1]), &required, &err);
-	if (r < 0)
+	if (witness_http_url_parse(sv_from(a->operands.v[1]), &url, &err) < 0 ||
+	    note_key_parse(sv_from(a->operands.v[2]), &key, &err) < 0 ||
+	    audit_log_path(p->config, "log.policy", path, &err) < 0 ||
+	    pins_add_witness(path, &key, sv_from(a->operands.v[1]), &required, &err) < 0)
 		return cli_fail(&err, NULL);
 	cli_note("%s: it is asked when a session ends%s", path,
 		 required ? ", and without its word nothing verifies"

@@ -74,18 +74,11 @@ static bool takes_value(enum option_kind w)
 
 static const struct option unknown = { .what = O_OTHER };
 
-static const struct option *option_of(struct sv name)
+/* Finds an option by its @letter, or by its @name if @letter is 0. */
+static const struct option *find_option(struct sv name, char letter)
 {
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (sv_is(name, options[i].name))
-			return &options[i];
-	return &unknown;
-}
-
-static const struct option *letter_of(char letter)
-{
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (options[i].letter == letter)
+		if (letter ? options[i].letter == letter : sv_is(name, options[i].name))
 			return &options[i];
 	return &unknown;
 }
@@ -201,7 +194,7 @@ static size_t short_options(struct check *c, struct container *b, const struct n
 	const struct sv w = argv[0]->text;
 
 	for (size_t i = 1; i < w.n; i++) {
-		const struct option *o = letter_of(w.p[i]);
+		const struct option *o = find_option(SV(""), w.p[i]);
 		struct sv value = sv_skip(w, i + 1);
 
 		if (!takes_value(o->what)) {
@@ -225,7 +218,7 @@ static size_t long_option(struct check *c, struct container *b, const struct nod
 {
 	struct sv value = sv_skip(argv[0]->text, 2);
 	const bool joined = sv_find(value, '=') != SIZE_MAX;
-	const struct option *o = option_of(sv_cut(&value, '='));
+	const struct option *o = find_option(sv_cut(&value, '='), 0);
 
 	if (joined || !takes_value(o->what)) {
 		set_option(c, b, o, argv[0], value);
