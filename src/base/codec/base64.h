@@ -14,7 +14,6 @@
 #define WRIT_CODEC_BASE64_H
 
 #include "base/buf.h"
-#include "base/sv.h"
 
 enum base64_form {
 	BASE64_PADDED, /* RFC 4648 section 4: + and /, with padding */

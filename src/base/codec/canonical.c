@@ -1,7 +1,5 @@
 #include "codec/json.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 static bool is_key_byte(char c)

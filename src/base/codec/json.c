@@ -1,7 +1,5 @@
 #include "codec/json.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 enum { FOREIGN_DEPTH_MAX = 64 };

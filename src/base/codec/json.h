@@ -32,7 +32,6 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 
 enum { CJ_DEPTH_MAX = 8 };
 #define CJ_INT_MAX ((json_int_t)9007199254740991)
@@ -42,7 +41,6 @@ static inline void scope_json(json_t **v)
 	json_decref(*v);
 }
 #define scoped_json __attribute__((cleanup(scope_json))) json_t
-
 
 /* Appends the canonical form of the JSON value @v; fails if @v is outside the canonical subset. */
 must_check int cj_encode(const json_t *v, struct buf *b, struct writ_err *err);

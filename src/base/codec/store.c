@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/err.h"
 #include "codec/base64.h"
 
 #include "base/banned.h"

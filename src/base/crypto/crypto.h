@@ -25,9 +25,7 @@
 #define WRIT_CRYPTO_CRYPTO_H
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/id.h"
-#include "base/sv.h"
 
 struct sign_public { uint8_t b[32]; };
 struct sign_secret {

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "rpc/rpc.h"

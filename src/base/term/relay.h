@@ -43,7 +43,6 @@
 #include <poll.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 
 struct relay_options {
 	int outer[3];	     /* the user's descriptors 0, 1, 2; -1 if closed */

@@ -10,7 +10,6 @@
 
 #include <termios.h>
 
-#include "base/buf.h"
 #include "term/relay.h"
 
 enum {

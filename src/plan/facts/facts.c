@@ -1,6 +1,5 @@
 #include "facts/facts.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "base/banned.h"

@@ -41,10 +41,7 @@
 #ifndef WRIT_FACTS_FACTS_H
 #define WRIT_FACTS_FACTS_H
 
-#include <stdint.h>
-
 #include "base/buf.h"
-#include "base/err.h"
 
 enum { FACT_STR = 64 };
 

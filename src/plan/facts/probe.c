@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "facts/probe_priv.h"
 #include "facts/probe_tmp.h"
 
 #include "base/banned.h"

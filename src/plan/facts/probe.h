@@ -21,7 +21,6 @@
  */
 must_check int facts_probe(struct host_facts *ret_f, struct writ_err *err);
 
-
 /* Adds the versions of other engines to *@f by running `NAME --version` for each, all at once, for
  * at most two seconds. An engine that prints no version is "unknown". */
 must_check int facts_probe_tools(struct host_facts *f, struct writ_err *err);

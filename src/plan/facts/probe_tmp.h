@@ -12,8 +12,6 @@
 #ifndef WRIT_FACTS_PROBE_TMP_H
 #define WRIT_FACTS_PROBE_TMP_H
 
-#include <sys/types.h>
-
 #include "facts/probe_priv.h"
 
 struct janitor {

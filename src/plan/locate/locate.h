@@ -38,10 +38,7 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "facts/advisory.h"
-#include "facts/facts.h"
 #include "lang/policy.h"
 
 /* --- dirs.c: directories --- */

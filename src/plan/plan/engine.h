@@ -53,7 +53,6 @@
 
 #include <sys/types.h>
 
-#include "cap/set.h"
 #include "facts/facts.h"
 #include "plan/event.h"
 

@@ -1,6 +1,5 @@
 #include "plan/event.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "base/banned.h"

@@ -1,7 +1,5 @@
 #include "vcs/repo.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

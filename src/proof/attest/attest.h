@@ -44,7 +44,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/id.h"
 #include "tlog/tree.h"
 
 enum {
@@ -161,7 +160,6 @@ void attest_member_is(struct fields *f, const char *key, struct sv text);
  * members.
  */
 must_check int attest_fields_end(struct fields *f);
-
 
 /* Type of a member, which determines the C type: struct sv, uint64_t, bool, struct digest, enum. */
 enum attest_type {

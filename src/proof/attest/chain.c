@@ -1,9 +1,6 @@
 #include "attest/chain.h"
 
-#include <string.h>
-
 #include "attest/prove.h"
-#include "audit/entry.h"
 #include "codec/json.h"
 #include "tlog/proof.h"
 

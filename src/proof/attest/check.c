@@ -1,7 +1,5 @@
 #include "attest/check.h"
 
-#include <string.h>
-
 #include "attest/chain.h"
 #include "attest/manifest.h"
 #include "attest/prove.h"

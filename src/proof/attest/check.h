@@ -10,7 +10,6 @@
 #ifndef WRIT_ATTEST_CHECK_H
 #define WRIT_ATTEST_CHECK_H
 
-#include "attest/attest.h"
 #include "attest/bundle.h"
 #include "attest/judge.h"
 #include "tlog/policy.h"

@@ -1,5 +1,3 @@
-#include <stdio.h>
-#include <string.h>
 
 #include "attest/attest.h"
 #include "audit/entry.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/sv.h"
 
 #include "base/banned.h"

@@ -1,7 +1,6 @@
 #include "attest/pin.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/fd.h"
 #include "crypto/crypto.h"

@@ -21,9 +21,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/id.h"
-#include "base/sv.h"
 
 enum {
 	ENTRY_MEMBERS = 32,

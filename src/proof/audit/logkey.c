@@ -1,11 +1,8 @@
 #include "audit/logkey.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "audit/pin.h"
 #include "audit/realm_priv.h"

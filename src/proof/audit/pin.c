@@ -1,7 +1,6 @@
 #include "audit/pin.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/fd.h"
 

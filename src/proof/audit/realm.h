@@ -59,7 +59,6 @@
 #include "audit/entry.h"
 #include "tlog/checkpoint.h"
 #include "tlog/tile.h"
-#include "tlog/tree.h"
 
 /* A tree_nodes source for the realm's log: tiles for entries before the newest file of wal/, leaf
  * hashes in memory for the lines of that file. */

@@ -1,15 +1,11 @@
 #include "audit/realm_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "crypto/crypto.h"
 
 #include "base/banned.h"
 

@@ -8,8 +8,6 @@
 #ifndef WRIT_AUDIT_REALM_PRIV_H
 #define WRIT_AUDIT_REALM_PRIV_H
 
-#include <stddef.h>
-
 #include "audit/realm.h"
 
 /* Functions of realm.c. */

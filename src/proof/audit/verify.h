@@ -14,7 +14,6 @@
 #define WRIT_AUDIT_VERIFY_H
 
 #include "audit/realm.h"
-#include "base/arena.h"
 #include "tlog/policy.h"
 
 enum verify_state {

@@ -14,7 +14,6 @@
 
 #include "base/fd.h"
 #include "confine/confine.h"
-#include "crypto/crypto.h"
 #include "signer/signer_priv.h"
 
 #include "base/banned.h"

@@ -1,14 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attest/prove.h"
 #include "base/fd.h"
 #include "codec/json.h"
-#include "keys/keys.h"
 #include "signer/signer_priv.h"
 
 #include "base/banned.h"

@@ -50,8 +50,6 @@
 #include <sys/types.h>
 
 #include "attest/bundle.h"
-#include "base/buf.h"
-#include "base/err.h"
 
 #define SIGNER_CONF "/etc/writ/signer"
 #define SIGNER_USER "writ-signer"

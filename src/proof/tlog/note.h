@@ -12,7 +12,6 @@
 #ifndef WRIT_TLOG_NOTE_H
 #define WRIT_TLOG_NOTE_H
 
-#include "base/buf.h"
 #include "crypto/crypto.h"
 
 enum {

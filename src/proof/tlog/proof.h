@@ -10,7 +10,6 @@
 
 #include "tlog/checkpoint.h"
 #include "tlog/policy.h"
-#include "tlog/tree.h"
 
 enum {
 	PROOF_EXTRA_MAX = 87380, /* base64 of the largest entry of a bundle */

@@ -9,7 +9,6 @@
 #define WRIT_TLOG_WITNESS_H
 
 #include "tlog/checkpoint.h"
-#include "tlog/tree.h"
 
 enum { WITNESS_REQUEST_MAX = NOTE_MAX + TREE_PROOF_MAX * 45 + 64 };
 

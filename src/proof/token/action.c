@@ -2,7 +2,6 @@
 
 #include "audit/entry.h"
 #include "codec/json.h"
-#include "crypto/crypto.h"
 #include "token/jws.h"
 
 #include "base/banned.h"

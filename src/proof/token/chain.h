@@ -20,7 +20,6 @@
 
 #include "token/pop.h"
 #include "token/rvk.h"
-#include "token/trust.h"
 
 /* State of the verifier that a chain is checked against. */
 struct token_here {

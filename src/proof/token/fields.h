@@ -11,9 +11,7 @@
 #ifndef WRIT_TOKEN_FIELDS_H
 #define WRIT_TOKEN_FIELDS_H
 
-#include "base/arena.h"
 #include "codec/json.h"
-#include "token/jws.h"
 #include "token/token.h"
 
 /* Decodes canonical JSON; refuses any other text with TOKEN_E_NONCANON. */

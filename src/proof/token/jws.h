@@ -13,7 +13,6 @@
 #ifndef WRIT_TOKEN_JWS_H
 #define WRIT_TOKEN_JWS_H
 
-#include "base/buf.h"
 #include "keys/keys.h"
 #include "token/refusal.h"
 

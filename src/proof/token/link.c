@@ -1,7 +1,5 @@
 #include "token/token.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 bool token_has_realm(const struct sv *realms, size_t n, struct sv realm)

@@ -1,7 +1,6 @@
 #include "token/rvk.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "token/fields.h"
 

@@ -54,7 +54,6 @@
 #ifndef WRIT_TOKEN_TOKEN_H
 #define WRIT_TOKEN_TOKEN_H
 
-#include "base/arena.h"
 #include "cap/set.h"
 #include "token/jws.h"
 

@@ -1,7 +1,5 @@
 #include "token/trust.h"
 
-#include <string.h>
-
 #include "token/fields.h"
 
 #include "base/banned.h"

@@ -1,6 +1,5 @@
 #include "token/wallet.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "keys/keys.h"
 
 #include "base/banned.h"
 

@@ -1,15 +1,11 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "audit/logkey.h"
-#include "audit/realm.h"
 #include "base/fd.h"
-#include "keys/keys.h"
 #include "token/wallet.h"
 
 #include "base/banned.h"

@@ -1,9 +1,7 @@
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "keys/keys.h"
 #include "token/wallet.h"
 
 #include "base/banned.h"

@@ -131,18 +131,15 @@ static int make_request(const struct asking *a, uint64_t known, struct buf *b, s
 {
 	struct witness_request req = { .old_size = known, .checkpoint = a->note };
 	char path[LOG_PATH];
-	struct realm log;
-	int r = audit_log_path(a->place->state, "log", path, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r == 0 && known && known < a->size) {
-		r = realm_open(&log, path, false, err);
-		if (r == 0) {
-			r = tree_prove_consistency(&log.nodes.nodes, known, a->size, &req.proof,
-						   err);
-			realm_close(&log);
-		}
-	}
-	return r == 0 ? tlog_witness_request_print(&req, b, err) : r;
+	if (known && known < a->size &&
+	    ((r = audit_log_path(a->place->state, "log", path, err)) < 0 ||
+	     (r = realm_open(&log, path, false, err)) < 0 ||
+	     (r = tree_prove_consistency(&log.nodes.nodes, known, a->size, &req.proof, err)) < 0))
+		return r;
+	return tlog_witness_request_print(&req, b, err);
 }
 
 static int post(const struct asking *a, struct sv request, struct buf *in, unsigned *ret_status,
@@ -151,17 +148,15 @@ static int post(const struct asking *a, struct sv request, struct buf *in, unsig
 	scoped_buf b = BUF_INIT(HTTP_REQUEST_MAX);
 	struct http_url url;
 	scoped_fd fd = -1;
-	int r = witness_http_url_parse(a->w->url, &url, err);
+	int r;
 
-	if (r == 0)
-		r = connect_witness(&url, a->until, &fd, err);
-	if (r < 0)
+	if ((r = witness_http_url_parse(a->w->url, &url, err)) < 0 ||
+	    (r = connect_witness(&url, a->until, &fd, err)) < 0)
 		return r;
 	witness_http_request_put(&url, request, &b);
-	r = buf_check(&b, err);
-	if (r == 0)
-		r = send_all(fd, buf_view(&b), a->until, err);
-	return r == 0 ? recv_response(fd, a->until, in, ret_status, ret_body, err) : r;
+	if ((r = buf_check(&b, err)) < 0 || (r = send_all(fd, buf_view(&b), a->until, err)) < 0)
+		return r;
+	return recv_response(fd, a->until, in, ret_status, ret_body, err);
 }
 
 static int refused(unsigned status, struct writ_err *err)
@@ -247,39 +242,31 @@ static int read_checkpoint(const struct witness_log *l, bool sign, struct buf *b
 {
 	const bool ours = !l->fetch;
 	char path[LOG_PATH];
-	struct realm log;
-	int r = ours ? 0 : l->fetch(l->ctx, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
-	if (r == 0)
-		r = audit_log_path(l->place.state, "log", path, err);
-	if (r == 0)
-		r = realm_open(&log, path, sign && ours, err);
-	if (r < 0)
-		return r;
 	/*
 	 * SECURITY: sync the log before another party sees the checkpoint. A crash must not remove
 	 * entries that a witness has cosigned, or the log would look cut off.
 	 */
-	if (sign && ours)
-		r = audit_log_sign(&l->place, &log, true, err);
-	if (r == 0)
-		r = realm_read(&log, "checkpoint", b, err);
-	realm_close(&log);
-	if (r == 0 && b->n == 0)
-		r = writ_fail(err, WRIT_E_DENIED, 0,
-			      "there is no checkpoint that a witness could have seen");
-	return r;
+	if ((!ours && (r = l->fetch(l->ctx, err)) < 0) ||
+	    (r = audit_log_path(l->place.state, "log", path, err)) < 0 ||
+	    (r = realm_open(&log, path, sign && ours, err)) < 0 ||
+	    (sign && ours && (r = audit_log_sign(&l->place, &log, true, err)) < 0) ||
+	    (r = realm_read(&log, "checkpoint", b, err)) < 0)
+		return r;
+	if (b->n == 0)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "there is no checkpoint that a witness could have seen");
+	return 0;
 }
 
 static uint64_t size_of(struct sv bytes)
 {
 	struct writ_err no = { 0 };
 	struct checkpoint c;
-	struct note note;
 
-	return note_parse(bytes, &note, &no) == 0 && checkpoint_parse(note.text, &c, &no) == 0
-		       ? c.size
-		       : 0;
+	return checkpoint_read(bytes, NULL, &c, &no) == 0 ? c.size : 0;
 }
 
 /* Stores the checkpoint with the cosignatures, unless a larger checkpoint is stored already. */
@@ -288,24 +275,22 @@ static int store_cosigned(const struct witness_log *l, struct sv note,
 {
 	scoped_buf b = BUF_INIT(NOTE_MAX), old = BUF_INIT(NOTE_MAX);
 	char path[LOG_PATH];
-	struct realm log;
-	int r = audit_log_path(l->place.state, "log", path, err);
+	scoped_realm log = REALM_INIT;
+	int r;
 
 	buf_sv(&b, note);
 	for (size_t i = 0; i < all->n; i++)
 		buf_str(&b, all->one[i].line);
-	if (r == 0)
-		r = buf_check(&b, err);
-	if (r == 0 && l->store)
-		return l->store(l->ctx, buf_view(&b), err);
-	if (r == 0)
-		r = realm_open(&log, path, true, err);
-	if (r < 0)
+	if ((r = audit_log_path(l->place.state, "log", path, err)) < 0 ||
+	    (r = buf_check(&b, err)) < 0)
 		return r;
-	if (realm_read(&log, "cosigned", &old, err) < 0 || size_of(buf_view(&old)) <= all->size)
-		r = fd_replace_deep(log.dir, "cosigned", buf_view(&b), 0600, err);
-	realm_close(&log);
-	return r;
+	if (l->store)
+		return l->store(l->ctx, buf_view(&b), err);
+	if ((r = realm_open(&log, path, true, err)) < 0)
+		return r;
+	if (realm_read(&log, "cosigned", &old, err) == 0 && size_of(buf_view(&old)) > all->size)
+		return 0;
+	return fd_replace_deep(log.dir, "cosigned", buf_view(&b), 0600, err);
 }
 
 /*

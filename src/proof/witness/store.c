@@ -48,26 +48,16 @@ static void path_of(const struct witness_store *k, struct sv origin, char ret[st
 static int load(const char *path, struct sv origin, struct witness_state *ret, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(NOTE_MAX);
-	struct writ_err first = { 0 };
 	struct checkpoint c;
-	struct note note;
-	int r = fd_read_file(path, &b, &first);
+	int r = fd_read_optional(path, &b, err);
 
 	*ret = (struct witness_state){ 0 };
-	if (r < 0 && first.sys == ENOENT)
-		return 0;
-	if (r == 0)
-		r = note_parse(buf_view(&b), &note, &first);
-	if (r == 0)
-		r = checkpoint_parse(note.text, &c, &first);
-	if (r == 0 && !sv_eq(c.origin, origin))
-		r = writ_fail(&first, WRIT_E_DENIED, 0, "a file of another log");
-	if (r < 0) {
-		/* SECURITY: refuse to answer if the stored state cannot be read. Treating the log
-		 * as new would let its owner present another history. */
-		*err = first;
+	/* SECURITY: refuse to answer if the stored state cannot be read. Treating the log as new
+	 * would let its owner present another history. */
+	if (r <= 0 || (r = checkpoint_read(buf_view(&b), NULL, &c, err)) < 0)
 		return r;
-	}
+	if (!sv_eq(c.origin, origin))
+		return writ_fail(err, WRIT_E_DENIED, 0, "a file of another log");
 	*ret = (struct witness_state){ .size = c.size, .root = c.root };
 	return 0;
 }
@@ -87,19 +77,16 @@ static int cosign(struct witness_store *k, const struct witness_request *req, st
 
 	buf_sv(&kept, req->checkpoint);
 	buf_sv(&kept, buf_view(&line));
-	if (r == 0)
-		r = buf_check(&kept, err);
 	/*
 	 * SECURITY: store the checkpoint before anyone sees the cosignature. After a crash the
 	 * witness must still know which checkpoint it cosigned.
 	 */
-	if (r == 0)
-		r = fd_replace_file(path, buf_view(&kept), 0600, err);
-	if (r == 0)
-		r = sync_dir(k, err);
-	if (r == 0)
-		buf_sv(body, buf_view(&line));
-	return r;
+	if (r < 0 || (r = buf_check(&kept, err)) < 0 ||
+	    (r = fd_replace_file(path, buf_view(&kept), 0600, err)) < 0 ||
+	    (r = sync_dir(k, err)) < 0)
+		return r;
+	buf_sv(body, buf_view(&line));
+	return 0;
 }
 
 unsigned witness_store_answer(struct witness_store *k, struct sv request, uint64_t time,
@@ -110,13 +97,11 @@ unsigned witness_store_answer(struct witness_store *k, struct sv request, uint64
 	struct witness_state known, next;
 	enum witness_answer answer;
 	struct checkpoint c;
-	struct note note;
 	char path[PATH_MAX];
 	struct sv text;
 
 	if (tlog_witness_request_parse(request, &req, &err) < 0 ||
-	    note_parse(req.checkpoint, &note, &err) < 0 ||
-	    checkpoint_parse(note.text, &c, &err) < 0)
+	    checkpoint_read(req.checkpoint, NULL, &c, &err) < 0)
 		return WITNESS_BAD_REQUEST;
 	path_of(k, c.origin, path);
 	if (load(path, c.origin, &known, &err) < 0)
