@@ -114,7 +114,6 @@ static void test_verdicts(void)
 	scoped_buf b = BUF_INIT(4096);
 	struct tlog_policy none = policy_of(0), two = policy_of(2), three = policy_of(3), other;
 	struct tlog_pair stranger = tlog_pair(NOTE_KEY_ED25519, "writ.example/log/l-other");
-	struct writ_err err = { 0 };
 
 	vector_read("tlog/entry2.tlog-proof", &b);
 	ok(verify(&b, entry[2], &none) == PROOF_HOLDS, "no witnesses asked for");

@@ -208,7 +208,7 @@ static int open_chain(struct arena *a, struct sv text, bool proof, const struct 
 {
 	struct sv part[PARTS_MAX];
 	struct chain *c = arena_new(a, struct chain);
-	size_t n;
+	size_t n = 0;
 	int r;
 
 	why->hop = TOKEN_HOP_NONE;
