@@ -139,7 +139,7 @@ static void feed(struct scene *s, struct listener *l, enum entrance how, const u
 		if (how == ENTER_DATAGRAM)
 			egress_dns_datagram(s->e, l);
 		else if (how == ENTER_STREAM && s->e->dns.clients)
-			egress_dns_ready(s->e, s->e->dns.clients, EPOLLIN);
+			egress_dns_ready(s->e, s->e->dns.clients);
 		else if (f)
 			flow_ready(s->e, f, 0, EPOLLIN);
 		check_messages(s);
@@ -152,7 +152,7 @@ static void close_scene(struct scene *s)
 	struct egress *e = s->e;
 
 	while (e->waiting)
-		flow_drop(e, e->waiting);
+		flow_drop(e, e->waiting, false);
 	must(e->flows == NULL && e->flows_n == 0 && e->waiting_n == 0);
 	e->now_ms = UINT64_MAX - 1;
 	egress_dns_timers(e);

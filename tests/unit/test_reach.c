@@ -469,8 +469,8 @@ static void test_shared(void)
 	}
 	x = new_quota(&s);
 	y = new_quota(&s);
-	quota_count(&x, &shared);
-	quota_count(&y, &shared);
+	x.shared = shared;
+	y.shared = shared;
 	for (int i = 0; i < 4; i++)
 		good += (quota_use(i & 1 ? &x : &y, &both, 1) == CAUSE_NONE);
 	ok(good == 3 && counters[0].uses == 3 && counters[1].uses == 3,
@@ -500,8 +500,8 @@ static void test_pools(void)
 	add(&s, CAP_GRANT, "net.connect:r:tcp/a.test:1");
 	x = new_quota(&s);
 	y = new_quota(&s);
-	quota_count(&x, &shared);
-	quota_count(&y, &outer);
+	x.shared = shared;
+	y.shared = outer;
 	ok(!quota_use(&x, &one, 1) && !quota_use(&x, &one, 1) && !quota_use(&x, &one, 1),
 	   "three of three");
 	ok(quota_use(&x, &one, 1) == CAUSE_USED_SHARED_REQUESTS,

@@ -1,7 +1,6 @@
 #include "egress/egress_priv.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -45,7 +44,7 @@ static void send_forbidden(const struct egress *e, const struct flow *f, enum ca
 			   const struct cap_why *w)
 {
 	char why[CAP_WHY_TEXT];
-	struct buf body = BUF_INIT(2048), b = BUF_INIT(4096);
+	scoped_buf body = BUF_INIT(2048), b = BUF_INIT(4096);
 
 	(void)cap_why_print(w->cause, w->detail, why, sizeof(why));
 	if (answer == CAP_DENY) {
@@ -65,68 +64,61 @@ static void send_forbidden(const struct egress *e, const struct flow *f, enum ca
 	buf_sv(&b, buf_view(&body));
 	if (!b.failed && !body.failed)
 		send_client(f, b.p, b.n);
-	buf_clear(&body);
-	buf_clear(&b);
+}
+
+/* Sends @reply in the SOCKS version that the client speaks; clients of HTTP get nothing. */
+static void send_socks(const struct flow *f, enum socks_reply reply)
+{
+	uint8_t out[SOCKS5_REPLY_SIZE];
+
+	if (f->setup->protocol == WIRE_SOCKS5) {
+		socks5_reply(reply, out);
+		send_client(f, out, SOCKS5_REPLY_SIZE);
+	} else if (f->setup->protocol == WIRE_SOCKS4) {
+		socks4_reply(reply == SOCKS_OK, out);
+		send_client(f, out, SOCKS4_REPLY_SIZE);
+	}
 }
 
 void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer,
 			const struct cap_why *why)
 {
-	uint8_t out[SOCKS5_REPLY_SIZE];
-
 	if (!f->setup || f->setup->replied)
 		return;
-	if (f->setup->protocol == WIRE_SOCKS5 && f->setup->stage == HEAD_SOCKS5) {
-		socks5_reply(answer == CAP_DENY ? SOCKS_NOT_ALLOWED : SOCKS_HOST_UNREACHABLE, out);
-		send_client(f, out, SOCKS5_REPLY_SIZE);
-	} else if (f->setup->protocol == WIRE_SOCKS4) {
-		socks4_reply(false, out);
-		send_client(f, out, SOCKS4_REPLY_SIZE);
-	} else if (f->setup->protocol == WIRE_HTTP) {
+	if (f->setup->protocol == WIRE_HTTP)
 		send_forbidden(e, f, answer, why);
-	}
+	else if (f->setup->protocol != WIRE_SOCKS5 || f->setup->stage == HEAD_SOCKS5)
+		send_socks(f, answer == CAP_DENY ? SOCKS_NOT_ALLOWED : SOCKS_HOST_UNREACHABLE);
 }
 
 void egress_head_accepted(struct flow *f)
 {
 	static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-	uint8_t out[SOCKS5_REPLY_SIZE];
 
 	if (!f->setup || f->setup->replied)
 		return;
 	f->setup->replied = true;
-	if (f->setup->protocol == WIRE_SOCKS5) {
-		socks5_reply(SOCKS_OK, out);
-		send_client(f, out, SOCKS5_REPLY_SIZE);
-	} else if (f->setup->protocol == WIRE_SOCKS4) {
-		socks4_reply(true, out);
-		send_client(f, out, SOCKS4_REPLY_SIZE);
-	} else if (f->setup->protocol == WIRE_HTTP) {
+	send_socks(f, SOCKS_OK);
+	if (f->setup->protocol == WIRE_HTTP)
 		send_client(f, connected, sizeof(connected) - 1);
-	}
 }
 
 /* --- the destination of a proxy request --- */
 
-/*
- * Returns the name or address that a request asks for. An address of the session's pool stands for
- * the name that it was assigned to.
- */
-static struct sv host_text(const struct egress *e, const struct wire_host *h, struct setup *s)
+struct sv egress_head_host(const struct egress *e, const struct wire_host *h, char *room,
+			   size_t room_n)
 {
-	struct buf b = BUF_INIT(sizeof(s->host));
+	scoped_buf b = BUF_INIT(room_n);
 	struct sv name = SV("");
 
 	if (h->kind == WIRE_HOST_V4)
-		name = reach_name_of(&e->reach, (uint32_t)h->addr.b[0] << 24 |
-							(uint32_t)h->addr.b[1] << 16 |
-							(uint32_t)h->addr.b[2] << 8 | h->addr.b[3]);
-	if (name.n)
-		return sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name;
-	wire_host_print(h, &b);
-	egress_copy_text(s->host, sizeof(s->host), buf_view(&b));
-	buf_clear(&b);
-	return sv_is(sv_from(s->host), REACH_HOST_NAME) ? SV("localhost") : sv_from(s->host);
+		name = reach_name_of(&e->reach, reach_v4(h->addr.b));
+	if (name.n == 0) {
+		wire_host_print(h, &b);
+		egress_copy_text(room, room_n, buf_view(&b));
+		name = sv_from(room);
+	}
+	return sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name;
 }
 
 struct sv egress_head_intern(struct egress *e, struct sv host)
@@ -145,7 +137,7 @@ static void route_to(struct egress *e, struct flow *f, const struct wire_host *h
 {
 	struct sv kept;
 
-	f->host = host_text(e, h, f->setup);
+	f->host = egress_head_host(e, h, f->setup->host, sizeof(f->setup->host));
 	f->port = port;
 	f->way = (uint8_t)reach_way(&e->reach, f->host, port);
 	/*
@@ -209,8 +201,6 @@ static void on_hello(struct egress *e, struct flow *f)
 static void on_socks_request(struct egress *e, struct flow *f, enum wire_state s,
 			     const struct socks_request *req, size_t n)
 {
-	uint8_t out[SOCKS5_REPLY_SIZE];
-
 	if (s == WIRE_MORE)
 		return;
 	if (s == WIRE_BAD) {
@@ -219,9 +209,8 @@ static void on_socks_request(struct egress *e, struct flow *f, enum wire_state s
 	}
 	head_consume(f->setup, n);
 	if (req->command != SOCKS_CONNECT) {
-		socks5_reply(SOCKS_BAD_COMMAND, out);
 		if (f->setup->protocol == WIRE_SOCKS5)
-			send_client(f, out, SOCKS5_REPLY_SIZE);
+			send_socks(f, SOCKS_BAD_COMMAND);
 		f->setup->replied = true;
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_SOCKS_CONNECT);
 		return;
@@ -235,7 +224,7 @@ static void on_socks5(struct egress *e, struct flow *f)
 	struct socks_request req;
 	enum socks_reply code = SOCKS_FAILED;
 	struct writ_err err = { 0 };
-	uint8_t out[SOCKS5_REPLY_SIZE];
+	uint8_t out[SOCKS_GREETING_SIZE];
 	bool none = false;
 	size_t n = 0;
 	enum wire_state state;
@@ -330,7 +319,7 @@ void egress_head_read(struct egress *e, struct flow *f)
 	const bool got = read_more(f);
 
 	if (!got && (f->side[0] & HUNG_UP)) {
-		flow_drop(e, f);
+		flow_drop(e, f, false);
 		return;
 	}
 	if (!got || s->head_n == 0)

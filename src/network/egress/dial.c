@@ -66,7 +66,7 @@ static bool is_local_address(const struct egress *e, const struct cap_net_addr *
 
 static void note_dropped(struct setup *s, const struct cap_net_addr *a)
 {
-	struct buf b = BUF_INIT(64);
+	scoped_buf b = BUF_INIT(64);
 	const size_t n = strlen(s->dropped);
 
 	cap_addr_print(a, &b);
@@ -75,7 +75,6 @@ static void note_dropped(struct setup *s, const struct cap_net_addr *a)
 			s->dropped[n] = ' ';
 		memcpy(s->dropped + n + (n > 0), b.p, b.n + 1);
 	}
-	buf_clear(&b);
 }
 
 /*
@@ -105,6 +104,83 @@ static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr
 	v = reach_decide(&e->reach, &key);
 	return v.answer != CAP_DENY;
 }
+
+/*
+ * --- the operator's proxy ---
+ *
+ * Connections through the operator's proxy, which serves all public destinations. SECURITY: egress
+ * asks the proxy for an address that egress has resolved and checked, never for a name: egress
+ * could not check which address the proxy would resolve the name to.
+ */
+
+enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
+
+/*
+ * Tests whether the flow goes through the operator's proxy; if so, removes all non-public addresses
+ * from @s.
+ */
+static bool upstream_applies(const struct egress *e, struct setup *s)
+{
+	size_t n = 0;
+
+	if (!e->dial.upstream)
+		return false;
+	for (size_t i = 0; i < s->addrs_n; i++)
+		if (address_judge(&s->addrs[i]).class == ADDRESS_PUBLIC)
+			s->addrs[n++] = s->addrs[i];
+	if (n == 0)
+		return false;
+	s->addrs_n = (uint32_t)(n < TARGETS_VIA ? n : TARGETS_VIA);
+	return true;
+}
+
+/*
+ * Sends CONNECT on a connection to the operator's proxy. Returns false if the request cannot be
+ * sent.
+ */
+static bool upstream_request(const struct egress *e, struct attempt *a)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = { .ptr = a } };
+	scoped_buf b = BUF_INIT(2048);
+
+	upstream_put(e->dial.upstream, &a->to, a->flow->port, &b);
+	a->requested = !b.failed &&
+		       send(a->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n &&
+		       epoll_ctl(e->epoll, EPOLL_CTL_MOD, a->fd, &ev) == 0;
+	return a->requested;
+}
+
+/*
+ * Reads the answer of the operator's proxy. Peeks first and consumes only the head of the answer,
+ * because the bytes after the head come from the destination and belong to the tunnel.
+ */
+static enum upstream_state upstream_receive(struct egress *e, struct attempt *a, uint32_t events)
+{
+	const ssize_t n = recv(a->fd, e->relay.chunk, UPSTREAM_HEAD_MAX, MSG_PEEK | MSG_DONTWAIT);
+	const bool over = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+	struct writ_err err = { 0 };
+	unsigned status = 0;
+	size_t used = 0;
+
+	if (n < 0 && errno == EAGAIN && !over)
+		return UPSTREAM_WAIT;
+	if (n <= 0)
+		return UPSTREAM_FAILED;
+	switch (upstream_answer((struct sv){ e->relay.chunk, (size_t)n }, &used, &status, &err)) {
+	case WIRE_BAD:
+		return UPSTREAM_FAILED;
+	case WIRE_MORE:
+		return over ? UPSTREAM_FAILED : UPSTREAM_WAIT;
+	case WIRE_DONE:
+		break;
+	}
+	a->flow->setup->proxy_status = status;
+	if (status / 100 != 2 || recv(a->fd, e->relay.chunk, used, MSG_DONTWAIT) != (ssize_t)used)
+		return UPSTREAM_FAILED;
+	return UPSTREAM_OPEN;
+}
+
+/* --- connecting --- */
 
 static void finish(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to)
 {
@@ -197,8 +273,8 @@ static enum upstream_state proxy_handshake(struct egress *e, struct attempt *a, 
 	if (!a->flow->setup->by_proxy)
 		return UPSTREAM_OPEN;
 	if (a->requested)
-		return egress_upstream_receive(e, a, events);
-	return egress_upstream_request(e, a) ? UPSTREAM_WAIT : UPSTREAM_FAILED;
+		return upstream_receive(e, a, events);
+	return upstream_request(e, a) ? UPSTREAM_WAIT : UPSTREAM_FAILED;
 }
 
 void dial_event(struct egress *e, struct attempt *a, uint32_t events)
@@ -285,7 +361,7 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 			note_dropped(s, &v[i]);
 	}
 	s->limit_ms = e->now_ms + DIAL_MS;
-	s->by_proxy = egress_upstream_applies(e, s);
+	s->by_proxy = upstream_applies(e, s);
 	if (s->addrs_n == 0)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NOT_PUBLIC);
 	else if (s->by_proxy)

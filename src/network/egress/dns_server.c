@@ -18,7 +18,7 @@
  * gets an address of the pool. Whether the host exists becomes known only when a program connects.
  */
 
-enum { TTL = 60, TCP_ROOM = 2 + 512, LOOKUP_MS = 5000 };
+enum { TTL = 60, TCP_ROOM = 2 + 512, LOOPBACK = 0x7f000001 };
 
 /* A TCP connection of a client with DNS queries; a query is buffered until it is complete. */
 struct dns_client {
@@ -30,15 +30,20 @@ struct dns_client {
 	struct dns_client *next;
 };
 
-static void reply(struct egress *e, int fd, const void *peer, uint32_t peer_n,
-		  const struct dns_query *q, const struct dns_answer *a)
+/* A message with a query, and its sender. */
+struct question {
+	int fd;
+	const void *peer; /* address of a UDP client */
+	uint32_t peer_n;  /* 0: the connection @fd over TCP */
+	struct sv bytes;
+};
+
+static void reply(const struct question *to, const struct dns_query *q, const struct dns_answer *a)
 {
 	uint8_t out[2 + DNS_REPLY_ROOM];
-	const size_t n = dns_reply_encode(q, a, out + 2,
-					  q->udp_size < DNS_REPLY_ROOM && peer_n ? q->udp_size
-										 : DNS_REPLY_ROOM);
+	const bool is_short = q->udp_size < DNS_REPLY_ROOM && to->peer_n;
+	const size_t n = dns_reply_encode(q, a, out + 2, is_short ? q->udp_size : DNS_REPLY_ROOM);
 
-	(void)e;
 	if (n == 0)
 		return;
 	dns_frame_put(out, n);
@@ -46,14 +51,21 @@ static void reply(struct egress *e, int fd, const void *peer, uint32_t peer_n,
 	 * Drop the reply if the client's socket buffer is full; egress does not wait for the
 	 * client.
 	 */
-	if (peer_n)
-		(void)!sendto(fd, out + 2, n, MSG_DONTWAIT | MSG_NOSIGNAL, peer, peer_n);
+	if (to->peer_n)
+		(void)!sendto(to->fd, out + 2, n, MSG_DONTWAIT | MSG_NOSIGNAL, to->peer,
+			      to->peer_n);
 	else
-		(void)!send(fd, out, n + 2, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)!send(to->fd, out, n + 2, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void reply_address(struct egress *e, int fd, const void *peer, uint32_t peer_n,
-			  const struct dns_query *q, uint32_t address)
+static void reply_error(const struct question *to, const struct dns_query *q, enum dns_rcode rcode)
+{
+	const struct dns_answer a = { .rcode = rcode };
+
+	reply(to, q, &a);
+}
+
+static void reply_address(const struct question *to, const struct dns_query *q, uint32_t address)
 {
 	const uint8_t v4[1][4] = { { (uint8_t)(address >> 24), (uint8_t)(address >> 16),
 				     (uint8_t)(address >> 8), (uint8_t)address } };
@@ -61,21 +73,20 @@ static void reply_address(struct egress *e, int fd, const void *peer, uint32_t p
 		.rcode = DNS_NOERROR, .ttl = TTL, .a = v4, .a_n = q->type == DNS_A
 	};
 
-	reply(e, fd, peer, peer_n, q, &a);
+	reply(to, q, &a);
 }
 
 /* --- names that have an address --- */
 
-/* Tests whether any port of @name is open, and writes the open ports to @ports. */
-static bool is_open(const struct egress *e, struct sv name, uint16_t *ports, size_t *ret_n)
+/* Writes the open ports of @name to @ports, and returns their number. */
+static size_t open_ports(const struct egress *e, struct sv name, uint16_t *ports)
 {
 	size_t n = reach_ports(&e->reach, name, ports), open = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (reach_way(&e->reach, name, ports[i]) != REACH_CLOSED)
 			ports[open++] = ports[i];
-	*ret_n = open;
-	return open > 0;
+	return open;
 }
 
 static void refuse_name(struct egress *e, struct sv name)
@@ -114,13 +125,6 @@ static bool make_listeners(struct egress *e, struct sv name, const uint16_t *por
 	return true;
 }
 
-struct question {
-	int fd;
-	const void *peer;
-	uint32_t peer_n;
-	struct sv bytes;
-};
-
 /*
  * Holds a DNS reply until the listeners exist. A client that received the reply earlier could
  * connect too soon and be refused.
@@ -149,51 +153,43 @@ static bool hold_reply(struct egress *e, const struct question *from, struct sv 
 
 static void answer_name(struct egress *e, const struct question *from, const struct dns_query *q)
 {
-	const struct dns_answer none = { .rcode = DNS_NXDOMAIN }, busy = { .rcode = DNS_SERVFAIL };
 	const struct sv name = wire_host_name(&q->name);
 	uint16_t ports[REACH_PORTS_MAX];
 	uint32_t address, missing = 0;
 	size_t n;
 
-	if (sv_is(name, "localhost")) {
-		reply_address(e, from->fd, from->peer, from->peer_n, q, 0x7f000001);
+	if (sv_is(name, "localhost") || sv_is(name, REACH_PROXY_NAME)) {
+		reply_address(from, q, sv_is(name, "localhost") ? LOOPBACK : REACH_OWN);
 		return;
 	}
-	if (sv_is(name, REACH_PROXY_NAME)) {
-		reply_address(e, from->fd, from->peer, from->peer_n, q, REACH_OWN);
-		return;
-	}
-	if (!is_open(e, sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name, ports, &n)) {
+	n = open_ports(e, sv_is(name, REACH_HOST_NAME) ? SV("localhost") : name, ports);
+	if (n == 0) {
 		refuse_name(e, name);
-		reply(e, from->fd, from->peer, from->peer_n, q, &none);
+		reply_error(from, q, DNS_NXDOMAIN);
 		return;
 	}
 	address = reach_intern(&e->reach, name);
-	if (!address) {
-		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
-		return;
-	}
-	if (!sv_is(name, REACH_HOST_NAME) && !make_listeners(e, name, ports, n, &missing))
-		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+	if (!address ||
+	    (!sv_is(name, REACH_HOST_NAME) && !make_listeners(e, name, ports, n, &missing)))
+		reply_error(from, q, DNS_SERVFAIL);
 	else if (missing == 0)
-		reply_address(e, from->fd, from->peer, from->peer_n, q, address);
+		reply_address(from, q, address);
 	else if (!hold_reply(e, from, name, missing))
-		reply(e, from->fd, from->peer, from->peer_n, q, &busy);
+		reply_error(from, q, DNS_SERVFAIL);
 }
 
 static void answer_reverse(struct egress *e, const struct question *from, const struct dns_query *q,
 			   const uint8_t v4[4])
 {
-	const uint32_t address =
-		(uint32_t)v4[0] << 24 | (uint32_t)v4[1] << 16 | (uint32_t)v4[2] << 8 | v4[3];
-	const struct dns_answer a = { .rcode = DNS_NOERROR,
-				      .ttl = TTL,
-				      .ptr = address == 0x7f000001
-						     ? SV("localhost")
-						     : reach_name_of(&e->reach, address) };
-	const struct dns_answer none = { .rcode = DNS_NXDOMAIN };
+	const uint32_t address = reach_v4(v4);
+	const struct sv name =
+		address == LOOPBACK ? SV("localhost") : reach_name_of(&e->reach, address);
+	const struct dns_answer a = { .ttl = TTL, .ptr = name };
 
-	reply(e, from->fd, from->peer, from->peer_n, q, a.ptr.n ? &a : &none);
+	if (name.n)
+		reply(from, q, &a);
+	else
+		reply_error(from, q, DNS_NXDOMAIN);
 }
 
 static void answer(struct egress *e, const struct question *from, bool tcp)
@@ -202,12 +198,11 @@ static void answer(struct egress *e, const struct question *from, bool tcp)
 	struct writ_err err = { 0 };
 	uint8_t v4[4];
 	const enum dns_verdict v = dns_query_decode(from->bytes, tcp, &q, &err);
-	const struct dns_answer wrong = { .rcode = v == DNS_REFUSE ? q.rcode : DNS_FORMERR };
 
 	if (v == DNS_DROP)
 		return;
 	if (v == DNS_REFUSE || q.name.kind != WIRE_HOST_NAME)
-		reply(e, from->fd, from->peer, from->peer_n, &q, &wrong);
+		reply_error(from, &q, v == DNS_REFUSE ? q.rcode : DNS_FORMERR);
 	else if (q.type == DNS_PTR && dns_ptr_v4(wire_host_name(&q.name), v4))
 		answer_reverse(e, from, &q, v4);
 	else
@@ -224,7 +219,10 @@ void egress_dns_bound(struct egress *e, struct sv host)
 		struct lookup *l = &e->dns.lookups.v[i];
 		struct dns_query q;
 		struct writ_err err = { 0 };
-		const struct sv bytes = { (const char *)l->query, l->query_n };
+		const struct question to = { l->fd,
+					     l->peer,
+					     l->peer_n,
+					     { (const char *)l->query, l->query_n } };
 
 		if (!sv_eq(l->name, host))
 			continue;
@@ -232,9 +230,8 @@ void egress_dns_bound(struct egress *e, struct sv host)
 			l->missing--;
 			continue;
 		}
-		if (dns_query_decode(bytes, l->peer_n == 0, &q, &err) == DNS_ASK)
-			reply_address(e, l->fd, l->peer, l->peer_n, &q,
-				      reach_intern(&e->reach, l->name));
+		if (dns_query_decode(to.bytes, l->peer_n == 0, &q, &err) == DNS_ASK)
+			reply_address(&to, &q, reach_intern(&e->reach, l->name));
 		*l = e->dns.lookups.v[--e->dns.lookups.n];
 	}
 }
@@ -298,7 +295,7 @@ void egress_dns_accept(struct egress *e, struct listener *l)
 	egress_watch(e, fd, EPOLLIN, a);
 }
 
-void egress_dns_ready(struct egress *e, void *conn, uint32_t events)
+void egress_dns_ready(struct egress *e, void *conn)
 {
 	struct dns_client *a = conn;
 	struct writ_err err = { 0 };
@@ -306,7 +303,6 @@ void egress_dns_ready(struct egress *e, void *conn, uint32_t events)
 	enum wire_state s;
 	ssize_t n;
 
-	(void)events;
 	if (a->fd < 0)
 		return;
 	n = recv(a->fd, a->bytes + a->n, sizeof(a->bytes) - a->n, MSG_DONTWAIT);

@@ -13,7 +13,7 @@
  *   2. decides with reach_decide(), and asks a person through the supervisor if the rule says
  *      so (flow.c);
  *   3. resolves the name, checks each address, and connects to exactly the checked addresses,
- *      several at a time (dial.c), or has the operator's proxy connect (upstream.c);
+ *      several at a time (dial.c), or has the operator's proxy connect;
  *   4. relays bytes until both sides have closed or a limit is used up (tunnel.c).
  *
  * A destination whose requests must be read is handed to l7, the *reader* (reader.c); egress
@@ -49,6 +49,8 @@
  */
 #ifndef WRIT_EGRESS_EGRESS_H
 #define WRIT_EGRESS_EGRESS_H
+
+#include <sys/types.h>
 
 #include "reach/quota.h"
 #include "reach/reach.h"
@@ -176,5 +178,19 @@ _Noreturn void egress_main(const struct egress_options *opt, int supervisor);
 must_check int egress_send(int socket, const struct egress_message *m, const int *fds, size_t n);
 must_check int egress_receive(int socket, struct egress_message *ret, int fds[EGRESS_FDS],
 			      size_t *ret_n);
+/*
+ * Receives a packet of at most @room bytes and up to @most descriptors. Returns the number of bytes
+ * received, which is 0 at the end of the stream and after an error, or -1 for EAGAIN.
+ */
+must_check ssize_t egress_receive_packet(int socket, void *ret_bytes, size_t room, int *ret_fds,
+					 size_t most, size_t *ret_n);
+
+/*
+ * Adds the capability of a GRANT to @set, or removes that of a REVOKE. Entries of the set keep
+ * their index, because flows and calls refer to entries by index. Returns false if the capability
+ * cannot be parsed.
+ */
+must_check bool egress_rule_apply(const struct egress_message *m, struct arena *a,
+				  struct cap_set *set);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "egress/flow_priv.h"
 #include "egress/listener_priv.h"
-#include "wire/upstream.h"
 
 enum {
 	CHUNK = 256 << 10, /* bytes moved by one call */

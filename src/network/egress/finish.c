@@ -2,7 +2,6 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

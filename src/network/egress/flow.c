@@ -128,7 +128,7 @@ static void close_side(struct egress *e, int fd, bool reset)
  * Closes the sockets of a flow and removes the flow from all lists. free_dead() frees the flow
  * after the round, because epoll may still report an event for it.
  */
-static void retire(struct egress *e, struct flow *f, bool reset)
+void flow_drop(struct egress *e, struct flow *f, bool reset)
 {
 	const bool waiting = f->setup != NULL;
 
@@ -143,11 +143,6 @@ static void retire(struct egress *e, struct flow *f, bool reset)
 	e->flows_n--;
 	f->next = e->dead;
 	e->dead = f;
-}
-
-void flow_drop(struct egress *e, struct flow *f)
-{
-	retire(e, f, false);
 }
 
 struct flow *flow_for_reader(struct egress *e, uint32_t reader_id)
@@ -169,7 +164,7 @@ static void end(struct egress *e, struct flow *f, bool reset, enum cap_answer an
 	fill_event(e, f, &ev);
 	ev.why = cap_why(cause, NULL);
 	egress_event(e, &ev);
-	retire(e, f, reset);
+	flow_drop(e, f, reset);
 }
 
 void flow_close(struct egress *e, struct flow *f, bool reset, enum cap_cause cause)
@@ -204,7 +199,7 @@ void flow_refuse_detail(struct egress *e, struct flow *f, enum cap_answer answer
 	ev.reason = f->reason;
 	egress_event(e, &ev);
 	egress_head_refuse(e, f, answer, &ev.why);
-	retire(e, f, !f->proxy);
+	flow_drop(e, f, !f->proxy);
 }
 
 void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
@@ -313,20 +308,16 @@ void flow_decide(struct egress *e, struct flow *f)
 				 .proto = f->way == REACH_RAW ? REACH_TCP : REACH_TLS };
 	struct reach_verdict v;
 
-	if (f->way == REACH_CLOSED) {
-		v = reach_decide(&e->reach, &key);
-		f->reason = (uint8_t)v.reason;
-		flow_refuse_detail(e, f, CAP_DENY, v.rule,
-				   v.cause != CAUSE_NONE ? v.cause : CAUSE_UNREAD, v.detail);
-		return;
-	}
 	if (f->way == REACH_READ) {
 		reader_hand_over(e, f);
 		return;
 	}
 	v = reach_decide(&e->reach, &key);
 	f->reason = (uint8_t)v.reason;
-	if (v.answer == CAP_DENY)
+	if (f->way == REACH_CLOSED)
+		flow_refuse_detail(e, f, CAP_DENY, v.rule,
+				   v.cause != CAUSE_NONE ? v.cause : CAUSE_UNREAD, v.detail);
+	else if (v.answer == CAP_DENY)
 		flow_refuse_detail(e, f, CAP_DENY, v.rule, v.cause, v.detail);
 	else if (v.answer == CAP_ASK)
 		ask_person(e, f, &v);
@@ -337,17 +328,6 @@ void flow_decide(struct egress *e, struct flow *f)
 /* --- accepting --- */
 
 /*
- * Starts a flow from outside to a published port. The flow needs a socket that can connect in the
- * session's network namespace.
- */
-static void accept_published(struct egress *e, struct flow *f)
-{
-	f->publish = true;
-	f->state = FLOW_INSIDE;
-	egress_request_binds(e);
-}
-
-/*
  * Finds the mediator's announcement for an accepted connection. SECURITY: every program of the
  * host can connect to this loopback port; serve only announced connections.
  */
@@ -356,11 +336,8 @@ static bool is_expected(struct egress *e, int fd, struct expected *ret)
 	struct sockaddr_in from;
 	socklen_t n = sizeof(from);
 
-	if (getpeername(fd, (struct sockaddr *)&from, &n) < 0 || from.sin_family != AF_INET ||
-	    !egress_shared_take(e, false, ntohs(from.sin_port), ret))
-		return false;
-	egress_shared_forget(e, ret->id);
-	return true;
+	return getpeername(fd, (struct sockaddr *)&from, &n) == 0 && from.sin_family == AF_INET &&
+	       egress_shared_take(e, false, ntohs(from.sin_port), ret);
 }
 
 /* Passes a client connection to the git helper, through the supervisor. */
@@ -383,7 +360,7 @@ static void make_room(struct egress *e)
 	while (f && !f->setup->half_closed)
 		f = f->next;
 	if (f)
-		flow_drop(e, f);
+		flow_drop(e, f, false);
 }
 
 static void accept_one(struct egress *e, const struct listener *l, int fd)
@@ -400,12 +377,12 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	}
 	if (l->shared && !is_expected(e, fd, &x)) {
 		f->fd[0] = fd;
-		retire(e, f, true);
+		flow_drop(e, f, true);
 		return;
 	}
 	if (x.git) {
 		hand_to_git(e, fd);
-		retire(e, f, false);
+		flow_drop(e, f, false);
 		return;
 	}
 	f->host = l->shared ? x.host : l->l.host;
@@ -413,12 +390,16 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	f->way = l->shared ? x.way : l->way;
 	f->proxy = l->l.what == REACH_PROXY;
 	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, f);
-	if (l->publish)
-		accept_published(e, f);
-	else if (f->proxy || f->way == REACH_SNI)
+	if (l->publish) {
+		/* A published port needs a socket that can connect in the session's namespace. */
+		f->publish = true;
+		f->state = FLOW_INSIDE;
+		egress_request_binds(e);
+	} else if (f->proxy || f->way == REACH_SNI) {
 		f->state = FLOW_HEAD; /* the client's first bytes determine the destination */
-	else
+	} else {
 		flow_decide(e, f);
+	}
 }
 
 void flow_accept(struct egress *e, struct listener *l)
@@ -469,7 +450,7 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 {
 	struct egress_event ev = { .what = f->publish ? EGRESS_PUBLISH : EGRESS_OPEN,
 				   .answer = CAP_ALLOW };
-	struct buf b = BUF_INIT(64);
+	scoped_buf b = BUF_INIT(64);
 	enum cap_cause spent;
 
 	if (f->for_reader) {
@@ -481,7 +462,6 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	if (to)
 		cap_addr_print(to, &b);
 	egress_copy_text(ev.address, sizeof(ev.address), buf_view(&b));
-	buf_clear(&b);
 	egress_event(e, &ev);
 	f->fd[1] = fd;
 	egress_head_accepted(f);
@@ -535,7 +515,7 @@ static void ready_early(struct egress *e, struct flow *f, uint32_t events)
 		return;
 	}
 	if (events & (EPOLLHUP | EPOLLERR)) {
-		flow_drop(e, f);
+		flow_drop(e, f, false);
 	} else if ((events & EPOLLRDHUP) && !f->setup->half_closed) {
 		f->setup->half_closed = true;
 		e->half_closed_n++;

@@ -3,6 +3,7 @@
 #define WRIT_EGRESS_FLOW_PRIV_H
 
 #include "egress/egress.h"
+#include "wire/upstream.h"
 
 struct egress;
 struct listener;
@@ -131,7 +132,8 @@ void flow_timers(struct egress *e);
 void flow_inside(struct egress *e, uint32_t id, int fd);
 void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
 struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
-void flow_drop(struct egress *e, struct flow *f); /* closes the flow without an event */
+/* Closes the flow without an event. free_dead() frees it later: epoll may still report it. */
+void flow_drop(struct egress *e, struct flow *f, bool reset);
 struct flow *flow_by_id(struct egress *e, uint32_t id);
 
 /* tunnel.c */
@@ -147,18 +149,17 @@ void dial_stop(struct egress *e, struct flow *f);
 void dial_ask_all(struct egress *e);
 void dial_ask_again(struct egress *e);
 
-/* upstream.c: connections through the operator's proxy */
-must_check bool egress_upstream_applies(const struct egress *e, struct setup *s);
-must_check bool egress_upstream_request(const struct egress *e, struct attempt *a);
-enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
-must_check enum upstream_state egress_upstream_receive(struct egress *e, struct attempt *a,
-						       uint32_t events);
-
 /* client_head.c: the client's first bytes, which name the destination */
 void egress_head_read(struct egress *e, struct flow *f);
 void egress_head_refuse(struct egress *e, struct flow *f, enum cap_answer answer,
 			const struct cap_why *why);
 void egress_head_accepted(struct flow *f);
+/*
+ * Returns the name or address that a client asks for; an address is written to @room. An address of
+ * the session's pool stands for the name that it was assigned to.
+ */
+struct sv egress_head_host(const struct egress *e, const struct wire_host *h, char *room,
+			   size_t room_n);
 /* Returns a permanent copy of @host, a name that some rule reaches. Empty: too many names. */
 struct sv egress_head_intern(struct egress *e, struct sv host);
 

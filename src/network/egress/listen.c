@@ -42,9 +42,7 @@ void egress_open_listener(struct egress *e, struct listener *l, int fd)
 
 void egress_pause_listener(struct egress *e, struct listener *l)
 {
-	struct epoll_event ev = { .events = 0, .data = { .ptr = l } };
-
-	(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+	egress_rewatch(e, l->fd, 0, l);
 	l->paused = e->starved = true;
 	egress_wake(e, e->now_ms + PAUSE_MS);
 }
@@ -54,10 +52,9 @@ void egress_resume_listeners(struct egress *e)
 	e->starved = false;
 	for (size_t i = 0; i < e->listeners.n; i++) {
 		struct listener *l = e->listeners.v[i];
-		struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = l } };
 
 		if (l->paused)
-			(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+			egress_rewatch(e, l->fd, EPOLLIN, l);
 		l->paused = false;
 	}
 }
@@ -145,16 +142,17 @@ bool egress_bind(struct egress *e, struct sv host, uint16_t port)
  */
 static void note_failed(struct egress *e, struct listener *l)
 {
-	struct egress_event ev = {
-		.what = EGRESS_OPEN, .answer = CAP_DENY, .rule = RULE_NONE, .port = l->l.port
-	};
+	struct egress_event ev = { .what = EGRESS_OPEN,
+				   .answer = CAP_DENY,
+				   .rule = RULE_NONE,
+				   .port = l->l.port,
+				   .why = cap_why(CAUSE_PORT_TAKEN, NULL) };
 
 	l->failed = true;
 	if (l->reported)
 		return;
 	l->reported = true;
 	egress_copy_text(ev.host, sizeof(ev.host), l->l.host);
-	ev.why = cap_why(CAUSE_PORT_TAKEN, NULL);
 	egress_event(e, &ev);
 }
 

@@ -59,12 +59,11 @@ void egress_resume_listeners(struct egress *e);
 void egress_shared_open(struct egress *e);
 void egress_shared_receive(struct egress *e);
 must_check bool egress_shared_take(struct egress *e, bool udp, uint16_t from, struct expected *ret);
-void egress_shared_forget(struct egress *e, uint32_t id);
 
 /* dns_server.c: answers to the session's DNS queries */
 void egress_dns_datagram(struct egress *e, struct listener *l);
 void egress_dns_accept(struct egress *e, struct listener *l);
-void egress_dns_ready(struct egress *e, void *conn, uint32_t events);
+void egress_dns_ready(struct egress *e, void *conn);
 void egress_dns_bound(struct egress *e, struct sv host);
 void egress_dns_timers(struct egress *e);
 

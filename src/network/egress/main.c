@@ -1,7 +1,6 @@
 #include "egress/egress_priv.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -124,30 +123,12 @@ static void open_localhost(struct egress *e)
 
 static void on_rule(struct egress *e, const struct egress_message *m)
 {
-	struct cap_entry entry = { .rule = RULE_NONE };
-	struct writ_err err = { 0 };
-	struct cap_entry *to;
-
 	/*
 	 * SECURITY: a message that cannot be parsed may be a revocation. Exit, rather than keep a
 	 * grant that the operator revoked.
 	 */
-	if (cap_parse(&e->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
-	    0)
+	if (!egress_rule_apply(m, &e->arena, &e->set))
 		_exit(1);
-	if (m->type == EGRESS_GRANT) {
-		to = vec_push(&e->arena, &e->set.caps);
-		if (to)
-			*to = entry;
-	} else {
-		/*
-		 * Clear the revoked entries in place: flows refer to entries of the set by index.
-		 */
-		for (size_t i = 0; i < e->set.caps.n; i++)
-			if (e->set.caps.v[i].rule == RULE_NONE &&
-			    sv_eq(e->set.caps.v[i].cap.text, entry.cap.text))
-				e->set.caps.v[i].cap = (struct cap){ 0 };
-	}
 	for (size_t i = 0; i < e->listeners.n; i++)
 		if (e->listeners.v[i]->l.what == REACH_HOST)
 			e->listeners.v[i]->way = (uint8_t)reach_way(
@@ -296,7 +277,7 @@ static void dispatch(struct egress *e, const struct epoll_event *ev)
 		reader_receive(e);
 		break;
 	case KIND_LOOKUP:
-		egress_dns_ready(e, what, ev->events);
+		egress_dns_ready(e, what);
 		break;
 	case KIND_ROUTE:
 		egress_shared_receive(e);
@@ -413,9 +394,8 @@ _Noreturn void egress_main(const struct egress_options *opt, int supervisor)
 	e->reach.a = &e->arena;
 	e->reach.set = &e->set;
 	quota_init(&e->quota, &e->arena, &e->set);
-	if (opt->totals)
-		quota_share(&e->quota, opt->totals);
-	quota_count(&e->quota, &opt->counters);
+	e->quota.total = opt->totals;
+	e->quota.shared = opt->counters;
 	e->supervisor.fd = supervisor;
 	e->session = opt->session;
 	e->resolver.fd = e->reader.fd = -1;

@@ -1,12 +1,11 @@
 #include "egress/egress_priv.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "egress/reader.h"
 
 #include "base/banned.h"
@@ -16,20 +15,9 @@ static bool send_reader(const struct egress *e, const struct reader_message *m, 
 {
 	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof(*m) },
 				{ (void *)(uintptr_t)bytes, m->bytes_n } };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	struct msghdr h = { .msg_iov = iov, .msg_iovlen = m->bytes_n ? 2 : 1 };
+	struct writ_err err;
 
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-		h.msg_control = &control;
-		h.msg_controllen = sizeof(control);
-	}
-	return sendmsg(e->reader.fd, &h, MSG_NOSIGNAL) == (ssize_t)(sizeof(*m) + m->bytes_n);
+	return packet_send_parts(e->reader.fd, iov, m->bytes_n ? 2 : 1, &fd, fd >= 0, &err) == 0;
 }
 
 /*
@@ -77,7 +65,7 @@ void reader_hand_over(struct egress *e, struct flow *f)
 		flow_refuse(e, f, CAP_DENY, RULE_NONE, CAUSE_NO_READER);
 		return;
 	}
-	flow_drop(e, f);
+	flow_drop(e, f, false);
 }
 
 void reader_send_last(struct egress *e)
@@ -132,19 +120,18 @@ void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_n
 		    const struct cap_why *why)
 {
 	struct reader_message m = { .type = READER_DIALLED, .id = f->reader_id };
-	struct buf b = BUF_INIT(64);
+	scoped_buf b = BUF_INIT(64);
 
 	if (to)
 		cap_addr_print(to, &b);
 	egress_copy_text(m.host, sizeof(m.host), buf_view(&b));
 	if (why)
 		m.why = *why;
-	buf_clear(&b);
 	if (fd >= 0)
 		egress_unwatch(e, fd);
 	if (e->reader.fd >= 0)
 		(void)send_reader(e, &m, NULL, fd);
 	if (fd >= 0)
 		close(fd);
-	flow_drop(e, f);
+	flow_drop(e, f, false);
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,27 +74,6 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 }
 
 /*
- * Returns the name that an address of the pool stands for. For any other address, writes the
- * address as text to @room and returns that text.
- */
-static struct sv host_of(struct egress *e, const struct route_message *m, char room[64])
-{
-	const uint32_t v4 = (uint32_t)m->addr[0] << 24 | (uint32_t)m->addr[1] << 16 |
-			    (uint32_t)m->addr[2] << 8 | m->addr[3];
-	struct cap_net_addr a = { .v6 = m->v6, .len = m->v6 ? 128 : 32 };
-	struct buf b = BUF_INIT(64);
-	struct sv host = m->v6 ? SV("") : reach_name_of(&e->reach, v4);
-
-	if (host.n)
-		return sv_is(host, REACH_HOST_NAME) ? SV("localhost") : host;
-	memcpy(a.b, m->addr, sizeof(a.b));
-	cap_addr_print(&a, &b);
-	egress_copy_text(room, 64, buf_view(&b));
-	buf_clear(&b);
-	return sv_from(room);
-}
-
-/*
  * Handles a request of the mediator for a DNS connection. Programs keep a resolver's socket open,
  * so the announcement of this connection is valid for NAMES_MS.
  */
@@ -114,11 +92,8 @@ static bool wants_names(struct egress *e, struct route_message *m, struct expect
  */
 static bool wants_git(struct egress *e, struct route_message *m, struct expected *x)
 {
-	static const uint8_t own[4] = { REACH_OWN >> 24, REACH_OWN >> 16 & 0xff,
-					REACH_OWN >> 8 & 0xff, REACH_OWN & 0xff };
-
 	if (!e->shared.git_port || m->port != e->shared.git_port || m->v6 || m->udp ||
-	    memcmp(m->addr, own, sizeof(own)) != 0)
+	    reach_v4(m->addr) != REACH_OWN)
 		return false;
 	x->git = true;
 	x->due_ms = e->now_ms + HEAD_MS;
@@ -128,9 +103,9 @@ static bool wants_git(struct egress *e, struct route_message *m, struct expected
 
 static bool wants_host(struct egress *e, struct route_message *m, struct expected *x)
 {
+	const struct wire_host to = m->v6 ? wire_host_v6(m->addr) : wire_host_v4(m->addr);
 	char room[64];
-
-	const struct sv host = host_of(e, m, room);
+	const struct sv host = egress_head_host(e, &to, room, sizeof(room));
 
 	x->port = m->port;
 	x->way = (uint8_t)(m->udp ? REACH_CLOSED : reach_way(&e->reach, host, m->port));
@@ -210,7 +185,7 @@ void egress_shared_receive(struct egress *e)
 
 /*
  * Finds the announcement for source port @from. Returns false if the mediator announced no
- * connection from this port.
+ * connection from this port. An announcement over TCP is for one connection, and then forgotten.
  */
 bool egress_shared_take(struct egress *e, bool udp, uint16_t from, struct expected *ret)
 {
@@ -221,14 +196,9 @@ bool egress_shared_take(struct egress *e, bool udp, uint16_t from, struct expect
 	if (!x)
 		return false;
 	*ret = *x;
+	if (!udp)
+		*x = (struct expected){ 0 };
 	return true;
-}
-
-void egress_shared_forget(struct egress *e, uint32_t id)
-{
-	for (size_t i = 0; i < EXPECTED_MAX; i++)
-		if (e->shared.expected[i].id == id)
-			e->shared.expected[i] = (struct expected){ 0 };
 }
 
 static int open_port(int type)

@@ -77,7 +77,7 @@ void tunnel_free(struct egress *e, struct flow *f)
 }
 
 /* Sends the buffered bytes of side @from to the other side. */
-static enum moved flush(struct egress *e, struct flow *f, unsigned from)
+static enum moved flush(struct flow *f, unsigned from)
 {
 	struct transfer *t = f->moving[from];
 	const int to = f->fd[!from];
@@ -102,7 +102,6 @@ static enum moved flush(struct egress *e, struct flow *f, unsigned from)
 		t->bytes = NULL;
 		t->at = t->n = 0;
 	}
-	(void)e;
 	return MOVED;
 }
 
@@ -187,7 +186,7 @@ static enum moved splice_some(struct egress *e, struct flow *f, unsigned from, s
 	t->in_pipe += (size_t)n;
 	count(e, f, from, (size_t)n);
 	*ret_n = (size_t)n;
-	return flush(e, f, from);
+	return flush(f, from);
 }
 
 /* Tests whether the direction has moved enough bytes to be worth a pipe. */
@@ -232,7 +231,7 @@ static enum moved pump(struct egress *e, struct flow *f, unsigned from)
 
 	if (e->finish.begun && from != flow_inner(f))
 		return drop(e, f, from);
-	r = flush(e, f, from);
+	r = flush(f, from);
 
 	while (r == MOVED && !(f->side[from] & AT_END) && (f->side[from] & READABLE) &&
 	       moved < TURN) {

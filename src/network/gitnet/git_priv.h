@@ -59,10 +59,10 @@ bool gitnet_meter_is_spent(const struct helper *h);
 /*
  * Starts a meter, a process that relays *@socket_fd and counts the bytes, and replaces *@socket_fd
  * by a socket to the meter. When a limit is reached, the meter calls @spent and exits. Returns the
- * pid of the meter; 0: the session has no limit, or the start failed and *@ret_fine is false.
+ * pid of the meter; 0: the session has no limit; -1: the start failed.
  */
 pid_t gitnet_meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx,
-			 int *socket_fd, bool *ret_fine);
+			 int *socket_fd);
 
 /* serve.c */
 _Noreturn void gitnet_serve(const struct helper *h, int socket);

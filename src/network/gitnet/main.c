@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 #include "gitnet/git_priv.h"
 
 #include "base/banned.h"
@@ -36,41 +37,30 @@ static int make_places(struct helper *h, struct writ_err *err)
 	const char *mirrors = arena_fmt(h->a, SV_FMT "/git", SV_ARG(h->opt->state));
 	const char *hooks = arena_fmt(h->a, SV_FMT "/hooks", SV_ARG(h->opt->run));
 	const char *file = arena_fmt(h->a, SV_FMT "/hooks/pre-receive", SV_ARG(h->opt->run));
-	int r = mirrors && hooks && file ? fd_make_dirs(mirrors, err) : writ_nomem(err);
 
-	if (r == 0)
-		r = fd_make_dirs(hooks, err);
-	if (r == 0)
-		r = fd_replace_file(file, sv_from(hook_text), 0700, err);
 	h->hooks = hooks;
-	return r;
+	if (!mirrors || !hooks || !file)
+		return writ_nomem(err);
+	if (fd_make_dirs(mirrors, err) < 0 || fd_make_dirs(hooks, err) < 0)
+		return err->code;
+	return fd_replace_file(file, sv_from(hook_text), 0700, err);
 }
 
 /* Receives a connection that egress has accepted; returns -1 if no connection is waiting. */
 static int take_handed(int from)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
 	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	const struct cmsghdr *c;
-	int fd = -1, flags;
+	int fds[PACKET_FDS], flags;
+	size_t n, fds_n;
+	struct writ_err err;
 
-	if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) <= 0)
+	if (packet_receive(from, &byte, 1, &n, fds, &fds_n, &err) <= 0)
 		_exit(0);
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (fds_n != 1)
 		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	flags = fcntl(fd, F_GETFL);
-	(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-	return fd;
+	flags = fcntl(fds[0], F_GETFL);
+	(void)fcntl(fds[0], F_SETFL, flags & ~O_NONBLOCK);
+	return fds[0];
 }
 
 static void accept_one(const struct helper *h, int listener, unsigned *running)

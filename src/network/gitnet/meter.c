@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "gitnet/git_priv.h"
 
 #include "base/banned.h"
@@ -115,19 +114,17 @@ bool gitnet_meter_is_spent(const struct helper *h)
 }
 
 pid_t gitnet_meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx,
-			 int *socket_fd, bool *ret_fine)
+			 int *socket_fd)
 {
 	const uint64_t *limits = h->opt->set->limits;
 	struct quota_total *t = h->opt->totals;
 	int pair[2];
 	pid_t pid;
 
-	*ret_fine = true;
 	if (!t || (!limits[LIMIT_UP] && !limits[LIMIT_DOWN]))
 		return 0;
-	*ret_fine = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0;
-	if (!*ret_fine)
-		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
 	pid = fork();
 	if (pid == 0) {
 		struct way up = { .from = *socket_fd, .to = pair[1], .used = &t->up };
@@ -146,8 +143,7 @@ pid_t gitnet_meter_start(const struct helper *h, void (*spent)(void *ctx), void 
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		*ret_fine = false;
-		return 0;
+		return -1;
 	}
 	close(*socket_fd);
 	*socket_fd = pair[0];

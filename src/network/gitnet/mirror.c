@@ -2,14 +2,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "crypto/crypto.h"
 #include "gitnet/git_priv.h"
@@ -41,29 +38,23 @@ static void find_head(const struct helper *h, const char *dir, const struct git_
 	const char *const url = repo->dial.p;
 	const char *ask[] = { dir, FIXED, "ls-remote", "--symref", "--", url, "HEAD", NULL };
 	const char *known[] = { dir, FIXED, "rev-parse", "--verify", "-q", "HEAD", NULL };
-	struct buf out = BUF_INIT(SAID_MAX);
-	struct sv line;
+	char ref[256];
+	const char *set[] = { dir, FIXED, "symbolic-ref", "HEAD", ref, NULL };
+	scoped_buf out = BUF_INIT(SAID_MAX);
+	struct sv rest, line;
 
-	if (simple(h, known, NULL, NULL) != 0 && simple(h, ask, &out, NULL) == 0) {
-		struct sv rest = buf_view(&out);
-
-		line = sv_cut(&rest, '\n');
-		if (sv_starts(line, SV("ref: "))) {
-			char ref[256];
-
-			line = sv_skip(line, 5);
-			line = sv_cut(&line, '\t');
-			if (gitnet_ref_is_fine(line)) {
-				const char *set[] = {
-					dir, FIXED, "symbolic-ref", "HEAD", ref, NULL
-				};
-
-				(void)snprintf(ref, sizeof(ref), SV_FMT, SV_ARG(line));
-				(void)simple(h, set, NULL, NULL);
-			}
-		}
-	}
-	buf_clear(&out);
+	if (simple(h, known, NULL, NULL) == 0 || simple(h, ask, &out, NULL) != 0)
+		return;
+	rest = buf_view(&out);
+	line = sv_cut(&rest, '\n');
+	if (!sv_starts(line, SV("ref: ")))
+		return;
+	line = sv_skip(line, 5);
+	line = sv_cut(&line, '\t');
+	if (!gitnet_ref_is_fine(line))
+		return;
+	(void)snprintf(ref, sizeof(ref), SV_FMT, SV_ARG(line));
+	(void)simple(h, set, NULL, NULL);
 }
 
 static int fetch(const struct helper *h, const char *dir, const struct git_repo *repo,
@@ -105,11 +96,10 @@ static int fetch_once(const struct helper *h, const char *dir, const char *top,
 		      const struct git_repo *repo, int lock, struct buf *said, struct writ_err *err)
 {
 	const char *init[] = { FIXED, "init", "-q", "--bare", "--template=", "--", top, NULL };
-	struct timespec asked;
+	struct timespec asked, when[2];
 	struct stat st;
 	char head[4096];
 	bool waited;
-	int r;
 
 	clock_gettime(CLOCK_REALTIME, &asked);
 	waited = flock(lock, LOCK_EX | LOCK_NB) < 0;
@@ -120,26 +110,24 @@ static int fetch_once(const struct helper *h, const char *dir, const char *top,
 	(void)snprintf(head, sizeof(head), "%s/HEAD", top);
 	if (access(head, F_OK) < 0 && simple(h, init, NULL, said) != 0)
 		return writ_fail(err, WRIT_E_SYS, 0, "its mirror cannot be made");
-	clock_gettime(CLOCK_REALTIME, &asked);
-	r = fetch(h, dir, repo, said, err);
+	clock_gettime(CLOCK_REALTIME, &when[0]);
+	if (fetch(h, dir, repo, said, err) < 0)
+		return err->code;
 	/*
 	 * Stamp the lock file with the start of the fetch. A request made before the fetch began is
 	 * served by this mirror, which has everything that existed when the request was made.
 	 */
-	if (r == 0) {
-		const struct timespec when[2] = { asked, asked };
-
-		(void)!ftruncate(lock, 1);
-		(void)futimens(lock, when);
-	}
-	return r;
+	when[1] = when[0];
+	(void)!ftruncate(lock, 1);
+	(void)futimens(lock, when);
+	return 0;
 }
 
 int mirror_update(const struct helper *h, struct arena *a, const struct git_repo *repo,
 		  const char **ret_dir, struct buf *said, struct writ_err *err)
 {
 	const struct digest d = crypto_sha256(repo->dial);
-	struct buf b = BUF_INIT(128);
+	scoped_buf b = BUF_INIT(128);
 	const char *top, *dir, *file;
 	scoped_fd lock = -1;
 
@@ -147,7 +135,6 @@ int mirror_update(const struct helper *h, struct arena *a, const struct git_repo
 	top = arena_fmt(a, SV_FMT "/git/%.40s.git", SV_ARG(h->opt->state), b.p ? b.p : "x");
 	file = arena_fmt(a, SV_FMT "/git/%.40s.lock", SV_ARG(h->opt->state), b.p ? b.p : "x");
 	dir = top ? arena_fmt(a, "--git-dir=%s", top) : NULL;
-	buf_clear(&b);
 	if (!dir || !file)
 		return writ_nomem(err);
 	lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -198,32 +185,28 @@ int gitnet_quarantine_make(const struct helper *h, struct arena *a, const char *
 			       NULL };
 	const char *dir = arena_fmt(a, SV_FMT "/push-%d", SV_ARG(h->opt->run), (int)getpid());
 	const char *alternate = arena_fmt(a, "%s/objects\n", mirror);
-	struct buf refs = BUF_INIT(REFS_MAX);
-	int r = 0;
+	scoped_buf refs = BUF_INIT(REFS_MAX);
 
 	if (!git_dir || !dir || !alternate)
 		return writ_nomem(err);
-	r = one_at_a_time(h, a, err);
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++) {
+	/* After a failure too, the caller removes the quarantine. */
+	*ret_dir = dir;
+	if (one_at_a_time(h, a, err) < 0)
+		return err->code;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		const char *path = arena_fmt(a, "%s%s", dir, dirs[i]);
 
 		if (!path || mkdir(path, 0700) < 0)
-			r = writ_fail(err, WRIT_E_SYS, errno, "make a quarantine");
+			return writ_fail(err, WRIT_E_SYS, errno, "make a quarantine");
 	}
-	if (r == 0 && (simple(h, argv, &refs, NULL) != 0 || refs.failed))
-		r = writ_fail(err, WRIT_E_SYS, 0, "its refs cannot be read");
-	if (r == 0)
-		r = write_at(dir, "packed-refs", buf_view(&refs), err);
-	if (r == 0)
-		r = write_at(dir, "HEAD", SV("ref: refs/heads/none\n"), err);
-	if (r == 0)
-		r = write_at(dir, "config",
-			     SV("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"), err);
-	if (r == 0)
-		r = write_at(dir, "objects/info/alternates", sv_from(alternate), err);
-	buf_clear(&refs);
-	*ret_dir = dir;
-	return r;
+	if (simple(h, argv, &refs, NULL) != 0 || refs.failed)
+		return writ_fail(err, WRIT_E_SYS, 0, "its refs cannot be read");
+	if (write_at(dir, "packed-refs", buf_view(&refs), err) < 0 ||
+	    write_at(dir, "HEAD", SV("ref: refs/heads/none\n"), err) < 0 ||
+	    write_at(dir, "config",
+		     SV("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"), err) < 0)
+		return err->code;
+	return write_at(dir, "objects/info/alternates", sv_from(alternate), err);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)

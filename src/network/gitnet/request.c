@@ -89,29 +89,20 @@ int gitnet_repos_find(struct arena *a, const struct cap_set *set, git_repos *ret
 		const struct cap_entry *e = &set->caps.v[i];
 		struct git_repo *to;
 		bool known = false;
-		int r;
 
 		for (size_t k = 0; k < ret->n; k++)
 			known |= sv_eq(ret->v[k].name, e->cap.repo);
 		if (e->cap.action != CAP_GIT_USE || known)
 			continue;
 		to = vec_push(a, ret);
-		r = to ? describe(a, e->cap.repo,
-				  e->rule < set->rules.n ? set->rules.v[e->rule].text : SV(""), to,
-				  err)
-		       : writ_nomem(err);
-		if (r < 0)
-			return r;
+		if (!to)
+			return writ_nomem(err);
+		if (describe(a, e->cap.repo,
+			     e->rule < set->rules.n ? set->rules.v[e->rule].text : SV(""), to,
+			     err) < 0)
+			return err->code;
 	}
 	return 0;
-}
-
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
 }
 
 /* Tests whether @spelled equals @text once each %XX is decoded. */
@@ -122,9 +113,9 @@ static bool same_decoded(struct sv spelled, struct sv text)
 	for (; i < spelled.n && k < text.n; i++, k++) {
 		int c = (unsigned char)spelled.p[i];
 
-		if (c == '%' && i + 2 < spelled.n && hex(spelled.p[i + 1]) >= 0 &&
-		    hex(spelled.p[i + 2]) >= 0) {
-			c = hex(spelled.p[i + 1]) * 16 + hex(spelled.p[i + 2]);
+		if (c == '%' && i + 2 < spelled.n && sv_hex(spelled.p[i + 1]) >= 0 &&
+		    sv_hex(spelled.p[i + 2]) >= 0) {
+			c = sv_hex(spelled.p[i + 1]) * 16 + sv_hex(spelled.p[i + 2]);
 			i += 2;
 		}
 		if (c != (unsigned char)text.p[k])
@@ -149,9 +140,9 @@ size_t gitnet_request_length(const char head[static 4])
 	size_t n = 0;
 
 	for (int i = 0; i < 4; i++) {
-		if (hex(head[i]) < 0)
+		if (sv_hex(head[i]) < 0)
 			return 0;
-		n = n * 16 + (size_t)hex(head[i]);
+		n = n * 16 + (size_t)sv_hex(head[i]);
 	}
 	return n > 4 && n <= GIT_REQUEST_MAX ? n : 0;
 }
@@ -206,7 +197,7 @@ bool gitnet_request_parse(struct sv bytes, struct git_request *ret)
 static bool is_id(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f')))
+		if (sv_hex_lower(s.p[i]) < 0)
 			return false;
 	return s.n == 40;
 }

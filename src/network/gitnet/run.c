@@ -22,29 +22,21 @@ enum { FILE_MAX_MB = 4096 };
 
 /* --- git with the operator's rights --- */
 
-static bool is_below(struct sv path, struct sv top)
-{
-	return top.n && sv_starts(path, top) && (path.n == top.n || path.p[top.n] == '/');
-}
-
 /* Tests whether the agent can create a program in directory @dir. */
 static bool is_writable(struct helper *h, const char *dir)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
-	bool may = true;
 
-	if (is_below(sv_from(dir), h->opt->workspace) || is_below(sv_from(dir), h->opt->state))
+	if (sv_below(sv_from(dir), h->opt->workspace) || sv_below(sv_from(dir), h->opt->state))
 		return true;
 	buf_fmt(&b, "fs.write:" SV_FMT ":", SV_ARG(h->opt->realm));
-	if (cap_put_path(&b, sv_from(dir), &err) == 0) {
-		buf_str(&b, "/ssh");
-		may = b.failed || cap_parse(h->a, CAP_REQUEST, buf_view(&b), &req, &err) < 0 ||
-		      cap_set_decide(h->opt->set, &req).answer != CAP_DENY;
-	}
-	buf_clear(&b);
-	return may;
+	if (cap_put_path(&b, sv_from(dir), &err) < 0)
+		return true;
+	buf_str(&b, "/ssh");
+	return b.failed || cap_parse(h->a, CAP_REQUEST, buf_view(&b), &req, &err) < 0 ||
+	       cap_set_decide(h->opt->set, &req).answer != CAP_DENY;
 }
 
 /*
@@ -54,8 +46,7 @@ static bool is_writable(struct helper *h, const char *dir)
  */
 static const char *filter_path(struct helper *h, struct sv path)
 {
-	struct buf b = BUF_INIT(64 << 10);
-	const char *left;
+	scoped_buf b = BUF_INIT(64 << 10);
 
 	buf_str(&b, "PATH=");
 	while (path.n) {
@@ -66,10 +57,8 @@ static const char *filter_path(struct helper *h, struct sv path)
 		if (text && text[0] == '/' && realpath(text, real) && !is_writable(h, real))
 			buf_fmt(&b, "%s%s", b.n > 5 ? ":" : "", text);
 	}
-	left = b.failed || b.n == 5 ? "PATH=/usr/local/bin:/usr/bin:/bin"
+	return b.failed || b.n == 5 ? "PATH=/usr/local/bin:/usr/bin:/bin"
 				    : arena_str(h->a, buf_view(&b));
-	buf_clear(&b);
-	return left;
 }
 
 static const char *find_git(struct helper *h, struct sv path)

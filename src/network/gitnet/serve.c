@@ -1,11 +1,7 @@
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,7 +34,7 @@ static struct cap_verdict decide(struct use *u, struct sv ref)
 {
 	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE, .entry = SIZE_MAX };
 	struct writ_err err = { 0 };
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct cap req;
 
 	buf_fmt(&b, "git.use:" SV_FMT ":" SV_FMT ";op=%s", SV_ARG(u->h->opt->realm),
@@ -50,7 +46,6 @@ static struct cap_verdict decide(struct use *u, struct sv ref)
 	}
 	if (!b.failed && cap_parse(&u->a, CAP_REQUEST, buf_view(&b), &req, &err) == 0)
 		v = cap_set_decide(u->h->opt->set, &req);
-	buf_clear(&b);
 	return v;
 }
 
@@ -129,6 +124,16 @@ static void refuse(struct use *u, struct cap_why why)
 	(void)shutdown(u->socket, SHUT_WR);
 	for (int i = 0; i < 64 && recv(u->socket, text, sizeof(text), 0) > 0; i++)
 		;
+}
+
+/* Records why a request ends that is not served, and tells the client. */
+static void turn_away(struct use *u, enum cap_answer answer, enum cap_cause cause,
+		      const char *detail)
+{
+	const struct cap_why why = cap_why(cause, detail);
+
+	report(u, answer, false, NULL, why);
+	refuse(u, why);
 }
 
 /* --- fetch --- */
@@ -298,7 +303,7 @@ static void push_on(struct use *u, const struct push *p, const char *mirror, int
 					       "--recurse-submodules=no" };
 	const char *more = arena_fmt(&u->a, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s",
 				     p->objects ? p->objects : "");
-	struct buf out = BUF_INIT(1 << 16);
+	scoped_buf out = BUF_INIT(1 << 16);
 	const struct run r = {
 		.argv = argv, .more_env = more, .out = &out, .said = &u->said, .timeout_ms = PUSH_MS
 	};
@@ -332,7 +337,6 @@ static void push_on(struct use *u, const struct push *p, const char *mirror, int
 	} else {
 		answer(hook, "ok\n");
 	}
-	buf_clear(&out);
 }
 
 /* Reads the hook's report up to its last line, which is ".". */
@@ -349,16 +353,14 @@ static void receive_hook(int hook, struct buf *b)
 
 static void after_receive(struct use *u, const char *mirror, const char *dir, int hook)
 {
-	struct buf b = BUF_INIT(UPDATES_BYTES);
+	scoped_buf b = BUF_INIT(UPDATES_BYTES);
 	struct push p = { 0 };
 	enum cap_cause why;
 
 	receive_hook(hook, &b);
 	/* git itself refused the push, or the push changed no ref, so the hook did not run. */
-	if (b.n == 0) {
-		buf_clear(&b);
+	if (b.n == 0)
 		return;
-	}
 	why = b.failed ? CAUSE_GIT_REFS : read_push(u, buf_view(&b), dir, &p);
 	if (why != CAUSE_NONE) {
 		report(u, CAP_DENY, false, NULL, cap_why(why, NULL));
@@ -369,7 +371,6 @@ static void after_receive(struct use *u, const char *mirror, const char *dir, in
 	} else {
 		push_on(u, &p, mirror, hook);
 	}
-	buf_clear(&b);
 }
 
 static void serve_push(struct use *u, const char *mirror)
@@ -475,10 +476,9 @@ static void report_spent(void *ctx)
 
 static void serve_counted(struct use *u, const char *mirror)
 {
-	bool fine;
-	const pid_t meter = gitnet_meter_start(u->h, report_spent, u, &u->socket, &fine);
+	const pid_t meter = gitnet_meter_start(u->h, report_spent, u, &u->socket);
 
-	if (!fine) {
+	if (meter < 0) {
 		report(u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_UNCOUNTED, NULL));
 		refuse(u, cap_why(CAUSE_GIT_UNSERVED, NULL));
 		return;
@@ -511,20 +511,13 @@ _Noreturn void gitnet_serve(const struct helper *h, int socket)
 
 	if (!receive_request(&u, bytes))
 		_exit(0);
-	if (!is_allowed(&u)) {
-		const struct cap_why why =
-			cap_why(u.rule == RULE_NONE ? CAUSE_NO_RULE : CAUSE_RULE, NULL);
-
-		report(&u, CAP_DENY, false, NULL, why);
-		refuse(&u, why);
-	} else if (gitnet_meter_is_spent(h)) {
-		report(&u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_BYTES, NULL));
-		refuse(&u, cap_why(CAUSE_GIT_BYTES, NULL));
-	} else if (mirror_update(h, &u.a, u.repo, &mirror, &u.said, &err) < 0) {
-		report(&u, CAP_ALLOW, false, NULL, cap_why(CAUSE_GIT_MIRROR, err.what));
-		refuse(&u, cap_why(CAUSE_GIT_MIRROR, err.what));
-	} else {
+	if (!is_allowed(&u))
+		turn_away(&u, CAP_DENY, u.rule == RULE_NONE ? CAUSE_NO_RULE : CAUSE_RULE, NULL);
+	else if (gitnet_meter_is_spent(h))
+		turn_away(&u, CAP_ALLOW, CAUSE_GIT_BYTES, NULL);
+	else if (mirror_update(h, &u.a, u.repo, &mirror, &u.said, &err) < 0)
+		turn_away(&u, CAP_ALLOW, CAUSE_GIT_MIRROR, err.what);
+	else
 		serve_counted(&u, mirror);
-	}
 	_exit(0);
 }

@@ -17,14 +17,6 @@ size_t call_up_room(const struct call *c)
 	return c->req.bytes.n < L7_BODY ? L7_BODY - c->req.bytes.n : 0;
 }
 
-static void stop_placeholder(struct call *c)
-{
-	if (c->answered)
-		call_fail(c, CAUSE_PLACEHOLDER);
-	else
-		call_refuse(c, 403, CAUSE_PLACEHOLDER);
-}
-
 /*
  * Searches a piece of the request body for placeholders and queues the piece. Returns false if the
  * search ended the call.
@@ -46,7 +38,7 @@ static bool search_body(struct call *c, struct sv data, bool last)
 	}
 	while ((state = scan_next(c->req.scan, &data, last, &out)) != SCAN_MORE) {
 		if (state == SCAN_HIT) {
-			stop_placeholder(c);
+			call_stop(c, 403, CAUSE_PLACEHOLDER, NULL);
 			return false;
 		}
 		if (!fifo_add(&c->req.bytes, out.bytes)) {
@@ -84,7 +76,7 @@ void call_up_end(struct call *c)
 			return;
 		if (c->req.trailers.n &&
 		    l7_secret_found(c->l7, c->l7->vault.placeholders, buf_view(&c->req.trailers))) {
-			stop_placeholder(c);
+			call_stop(c, 403, CAUSE_PLACEHOLDER, NULL);
 			return;
 		}
 	}
@@ -185,12 +177,7 @@ void call_answer(struct call *c, struct http1_response *r, struct sv head)
 		return;
 	}
 	how.framing = r->framing == HTTP1_UNTIL_CLOSE ? HTTP1_CHUNKED : r->framing;
-	c->answered = true;
-	c->status = r->status;
-	if (c->client->h2)
-		client_h2_answer(c, r, &how);
-	else
-		client_h1_answer(c, r, &how);
+	call_give(c, r, &how);
 }
 
 static void credit_window(struct call *c, size_t n)

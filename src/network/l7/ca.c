@@ -112,17 +112,14 @@ static bool add_subject(X509 *x, const struct ca *ca, const char *host)
 {
 	struct cap_net_addr addr;
 	const bool is_addr = cap_addr_parse(sv_from(host), &addr);
-	struct buf b = BUF_INIT(512);
+	scoped_buf b = BUF_INIT(512);
 	const size_t n = strlen(host);
-	bool good;
 
 	if (is_addr && addr.v6 && n > 2)
 		buf_fmt(&b, "IP:%.*s", (int)(n - 2), host + 1);
 	else
 		buf_fmt(&b, "%s:%s", is_addr ? "IP" : "DNS", host);
-	good = !b.failed && add_ext(x, ca->cert, NID_subject_alt_name, b.p);
-	buf_clear(&b);
-	return good;
+	return !b.failed && add_ext(x, ca->cert, NID_subject_alt_name, b.p);
 }
 
 X509 *ca_mint(const struct ca *ca, const char *host)

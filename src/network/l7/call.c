@@ -81,8 +81,7 @@ void call_end(struct call *c)
 
 /* --- responses of the reader itself --- */
 
-static void give_answer(struct call *c, const struct http1_response *r,
-			const struct http1_send *how)
+void call_give(struct call *c, const struct http1_response *r, const struct http1_send *how)
 {
 	c->answered = true;
 	c->status = r->status;
@@ -95,7 +94,7 @@ static void give_answer(struct call *c, const struct http1_response *r,
 void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, const char *detail)
 {
 	char text[CAP_WHY_TEXT];
-	struct buf page = BUF_INIT(PAGE_MAX);
+	scoped_buf page = BUF_INIT(PAGE_MAX);
 	struct http1_field fields[3] = {
 		{ .name = SV("content-type"), .value = SV("text/plain; charset=utf-8") },
 		{ .name = SV("x-writ-reason") },
@@ -120,8 +119,7 @@ void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, c
 	if (!sv_is(c->q.method, "HEAD") && !fifo_add(&c->resp.bytes, buf_view(&page)))
 		c->broken = true;
 	c->resp.ended = true;
-	give_answer(c, &r, &how);
-	buf_clear(&page);
+	call_give(c, &r, &how);
 	client_more(c);
 }
 
@@ -130,10 +128,10 @@ void call_refuse(struct call *c, unsigned status, enum cap_cause cause)
 	call_refuse_detail(c, status, cause, NULL);
 }
 
-void call_fail_detail(struct call *c, enum cap_cause cause, const char *detail)
+void call_stop(struct call *c, unsigned status, enum cap_cause cause, const char *detail)
 {
 	if (!c->answered) {
-		call_refuse_detail(c, 502, cause, detail);
+		call_refuse_detail(c, status, cause, detail);
 		return;
 	}
 	if (c->broken || c->resp.ended)
@@ -147,84 +145,78 @@ void call_fail_detail(struct call *c, enum cap_cause cause, const char *detail)
 
 void call_fail(struct call *c, enum cap_cause cause)
 {
-	call_fail_detail(c, cause, NULL);
+	call_stop(c, 502, cause, NULL);
 }
 
 /* --- checking the request --- */
 
 static bool is_host(const struct call *c, struct sv host, uint16_t port)
 {
-	struct buf b = BUF_INIT(512);
-	bool same;
+	scoped_buf b = BUF_INIT(512);
 
 	wire_host_print(&c->q.host.host, &b);
-	same = !b.failed && sv_eq(buf_view(&b), host) && c->q.host.port == port;
-	buf_clear(&b);
-	return same;
+	return !b.failed && sv_eq(buf_view(&b), host) && c->q.host.port == port;
 }
 
-/* Takes the host of a call from a request to the proxy port, which names the host in the target. */
-static unsigned proxy_host(struct call *c, struct cap_why *why)
+/* Refuses a request that does not pass a check. */
+static bool refuse(struct call *c, unsigned status, enum cap_cause cause, const char *detail)
 {
-	if (c->q.form != HTTP1_ABSOLUTE || c->q.tls) {
-		*why = cap_why(CAUSE_PROXY_TLS, NULL);
-		return 400;
-	}
+	call_refuse_detail(c, status, cause, detail);
+	return false;
+}
+
+/*
+ * Takes the host of a call from a request to the proxy port, which names the host in the target.
+ * This function and the next two return false after a refusal.
+ */
+static bool proxy_host(struct call *c)
+{
+	if (c->q.form != HTTP1_ABSOLUTE || c->q.tls)
+		return refuse(c, 400, CAUSE_PROXY_TLS, NULL);
 	c->raw_head.authority.n = 0;
 	wire_host_print(&c->q.host.host, &c->raw_head.authority);
 	c->host = buf_view(&c->raw_head.authority);
 	c->port = c->q.host.port;
 	if (!is_host(c, c->client->host, c->client->port) &&
-	    reach_way(&c->l7->reach, c->host, c->port) != REACH_READ) {
-		*why = cap_why(CAUSE_PROXY_HOST, NULL);
-		return 421;
-	}
-	return 0;
+	    reach_way(&c->l7->reach, c->host, c->port) != REACH_READ)
+		return refuse(c, 421, CAUSE_PROXY_HOST, NULL);
+	return true;
 }
 
-static unsigned check_host(struct call *c, struct cap_why *why)
+static bool check_host(struct call *c)
 {
 	struct writ_err err;
 
 	if (c->client->proxy)
-		return proxy_host(c, why);
+		return proxy_host(c);
 	if (!c->q.has_host) {
 		/*
 		 * An HTTP/1.0 request needs no Host field; the destination of the connection
 		 * determines the host.
 		 */
-		if (wire_host_parse(c->host, &c->q.host.host, &err) < 0) {
-			*why = cap_why(CAUSE_NO_HOST, NULL);
-			return 400;
-		}
+		if (wire_host_parse(c->host, &c->q.host.host, &err) < 0)
+			return refuse(c, 400, CAUSE_NO_HOST, NULL);
 		c->q.host.port = c->port;
 		c->q.host.has_port = c->port != (c->tls ? 443 : 80);
 		c->q.has_host = true;
 	}
-	if (!is_host(c, c->host, c->port) || (c->q.form == HTTP1_ABSOLUTE && c->q.tls != c->tls)) {
-		*why = cap_why(CAUSE_OTHER_HOST, NULL);
-		return 421;
-	}
-	return 0;
+	if (!is_host(c, c->host, c->port) || (c->q.form == HTTP1_ABSOLUTE && c->q.tls != c->tls))
+		return refuse(c, 421, CAUSE_OTHER_HOST, NULL);
+	return true;
 }
 
-static unsigned check(struct call *c, struct cap_why *why, struct writ_err *err)
+static bool check(struct call *c)
 {
-	unsigned status;
+	struct writ_err err;
 
-	if (c->q.form == HTTP1_AUTHORITY || sv_is(c->q.method, "TRACE")) {
-		*why = cap_why(CAUSE_METHOD, NULL);
-		return 405;
-	}
-	status = check_host(c, why);
-	if (status)
-		return status;
-	if (target_parse(c->q.target, &c->text, &c->target, err) != TARGET_OK) {
-		*why = cap_why(CAUSE_HTTP, err->what);
-		return 400;
-	}
+	if (c->q.form == HTTP1_AUTHORITY || sv_is(c->q.method, "TRACE"))
+		return refuse(c, 405, CAUSE_METHOD, NULL);
+	if (!check_host(c))
+		return false;
+	if (target_parse(c->q.target, &c->text, &c->target, &err) != TARGET_OK)
+		return refuse(c, 400, CAUSE_HTTP, err.what);
 	c->inject.target = c->target.text;
-	return 0;
+	return true;
 }
 
 /* --- asking a person --- */
@@ -314,22 +306,15 @@ void call_asked(struct l7 *l, uint32_t id, bool allowed)
 
 void call_begin(struct call *c)
 {
-	struct writ_err err = { 0 };
-	struct cap_why why = { 0 };
-	const unsigned status = check(c, &why, &err);
-	struct reach_key key = { .host = c->host,
-				 .port = c->port,
-				 .proto = c->tls ? REACH_HTTPS : REACH_HTTP,
-				 .method = c->q.method,
-				 .path = c->target.path,
-				 .query = c->target.query.n > 0 };
+	struct reach_key key = { .proto = c->tls ? REACH_HTTPS : REACH_HTTP };
 
-	if (status) {
-		call_refuse_detail(c, status, why.cause, why.detail);
+	if (!check(c))
 		return;
-	}
 	key.host = c->host;
 	key.port = c->port;
+	key.method = c->q.method;
+	key.path = c->target.path;
+	key.query = c->target.query.n > 0;
 	c->verdict = reach_decide(&c->l7->reach, &key);
 	switch (c->verdict.answer) {
 	case CAP_DENY:
@@ -377,12 +362,7 @@ bool call_charge(struct call *c, bool up, size_t n)
 	if (!c->charged)
 		return true;
 	if (n > quota_left(&c->l7->quota, &c->verdict.bill, up)) {
-		const enum cap_cause why = up ? CAUSE_USED_UP : CAUSE_USED_DOWN;
-
-		if (c->answered)
-			call_fail(c, why);
-		else
-			call_refuse(c, 403, why);
+		call_stop(c, 403, up ? CAUSE_USED_UP : CAUSE_USED_DOWN, NULL);
 		return false;
 	}
 	quota_pass(&c->l7->quota, &c->verdict.bill, up, n);

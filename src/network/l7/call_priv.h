@@ -123,11 +123,13 @@ void call_begin(struct call *c);
 /* Answers a request with a response of the reader itself. */
 void call_refuse(struct call *c, unsigned status, enum cap_cause cause);
 void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, const char *detail);
-/* Ends a call that cannot be completed: sends 502, or cuts off a response that has begun. */
-void call_fail(struct call *c, enum cap_cause cause);
-void call_fail_detail(struct call *c, enum cap_cause cause, const char *detail);
+/* Ends a call that cannot be completed: sends @status, or cuts off a response that has begun. */
+void call_stop(struct call *c, unsigned status, enum cap_cause cause, const char *detail);
+void call_fail(struct call *c, enum cap_cause cause); /* calls call_stop() with status 502 */
 /* applies a person's answer to question @id */
 void call_asked(struct l7 *l, uint32_t id, bool allowed);
+/* Sends the head of a response to the client. */
+void call_give(struct call *c, const struct http1_response *r, const struct http1_send *how);
 /* Charges an allowed request, inserts secrets, and queues the request for a server. */
 void call_send(struct call *c);
 /* Records the end of a call and frees the call. */
@@ -156,9 +158,9 @@ void l7_event_close(const struct client *c);
 must_check bool l7_event_ask(const struct call *c, uint32_t id);
 void l7_event_ready(struct l7 *l, struct sv pem);
 void l7_event_finished(struct l7 *l);
-/* Appends the body of a response that explains a refusal. */
 /* Returns a reason with the printable part of @detail. */
 struct cap_why l7_why(enum cap_cause cause, const char *detail);
+/* Appends the body of a response that explains a refusal. */
 void l7_event_page(const struct call *c, unsigned status, const char *why, struct buf *b);
 void l7_copy_safe(char *to, size_t room, struct sv from);
 

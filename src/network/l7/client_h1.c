@@ -57,10 +57,7 @@ static bool read_head(struct client *c)
 static void bad_body(struct client *c, const char *detail)
 {
 	c->last = true;
-	if (c->call->answered)
-		call_fail_detail(c->call, CAUSE_HTTP, detail);
-	else
-		call_refuse_detail(c->call, 400, CAUSE_HTTP, detail);
+	call_stop(c->call, 400, CAUSE_HTTP, detail);
 	c->call->req.ended = true;
 }
 
@@ -95,11 +92,9 @@ static void pump_up(struct client *c)
 
 static void print(struct client *c, const struct http1_response *r, const struct http1_send *how)
 {
-	struct buf *b = &c->link.l7->scratch;
+	struct buf *b = l7_scratch(c->link.l7);
 	struct writ_err err;
 
-	b->n = 0;
-	b->failed = false;
 	if (http1_response_print(r, how, b, &err) < 0)
 		l7_link_kill(&c->link);
 	else
@@ -139,35 +134,6 @@ void client_h1_answer(struct call *k, const struct http1_response *r, const stru
 	l7_link_wake(&c->link);
 }
 
-static void put_piece(struct client *c, struct sv data)
-{
-	char head[HTTP1_CHUNK_HEAD_MAX];
-
-	if (!c->chunked) {
-		l7_link_put(&c->link, data);
-		return;
-	}
-	l7_link_put(&c->link, (struct sv){ head, http1_chunk_head(data.n, head) });
-	l7_link_put(&c->link, data);
-	l7_link_put(&c->link, SV("\r\n"));
-}
-
-static void put_end(struct client *c)
-{
-	struct buf *b = &c->link.l7->scratch;
-
-	c->call->finished = true;
-	if (!c->chunked)
-		return;
-	b->n = 0;
-	b->failed = false;
-	http1_chunk_end(buf_view(&c->call->resp.trailers), b);
-	if (b->failed)
-		l7_link_kill(&c->link);
-	else
-		l7_link_put(&c->link, buf_view(b));
-}
-
 static void pump_down(struct client *c)
 {
 	struct call *q = c->call;
@@ -177,11 +143,14 @@ static void pump_down(struct client *c)
 	while (q->resp.bytes.n && c->link.out.n < L7_OUT && !q->broken && !c->link.dead) {
 		const struct sv data = sv_sub(fifo_view(&q->resp.bytes), 0, L7_OUT / 2);
 
-		put_piece(c, data);
+		l7_link_put_piece(&c->link, data, c->chunked);
 		call_down_drop(q, data.n);
 	}
-	if (q->resp.ended && q->resp.bytes.n == 0 && !q->broken)
-		put_end(c);
+	if (!q->resp.ended || q->resp.bytes.n || q->broken)
+		return;
+	q->finished = true;
+	if (c->chunked)
+		l7_link_put_last_chunk(&c->link, buf_view(&q->resp.trailers));
 }
 
 /* Ends a finished call. Returns true if the client may send another request on the connection. */

@@ -21,11 +21,6 @@ enum {
 	SETTINGS_MAX = 32,
 };
 
-static struct call *call_of(nghttp2_session *s, int32_t stream)
-{
-	return stream > 0 ? nghttp2_session_get_stream_user_data(s, stream) : NULL;
-}
-
 static void too_much(struct client *c, enum cap_cause why)
 {
 	if (c->last)
@@ -56,7 +51,7 @@ static int on_begin_headers(nghttp2_session *s, const nghttp2_frame *f, void *us
 static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t name_n,
 		     const uint8_t *value, size_t value_n, uint8_t flags, void *user)
 {
-	struct call *k = call_of(s, f->hd.stream_id);
+	struct call *k = h2_call(s, f->hd.stream_id);
 
 	(void)flags;
 	(void)user;
@@ -70,7 +65,7 @@ static int on_invalid_header(nghttp2_session *s, const nghttp2_frame *f, const u
 			     size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags,
 			     void *user)
 {
-	struct call *k = call_of(s, f->hd.stream_id);
+	struct call *k = h2_call(s, f->hd.stream_id);
 
 	(void)name;
 	(void)name_n;
@@ -88,17 +83,10 @@ static int on_invalid_header(nghttp2_session *s, const nghttp2_frame *f, const u
 
 static void got_request(struct call *k, bool end)
 {
-	struct cap_why why = { 0 };
-	unsigned status;
-
 	if (k->raw_head.reset)
 		return;
-	status = h2_request(k, end, &why);
-	if (end)
-		k->req.ended = true;
-	if (status)
-		call_refuse_detail(k, status, why.cause, why.detail);
-	else
+	k->req.ended |= end;
+	if (h2_request(k, end))
 		call_begin(k);
 }
 
@@ -129,7 +117,7 @@ static void count(struct client *c, const nghttp2_frame *f)
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 {
 	struct client *c = user;
-	struct call *k = call_of(s, f->hd.stream_id);
+	struct call *k = h2_call(s, f->hd.stream_id);
 	const bool end = f->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
 	count(c, f);
@@ -147,7 +135,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint8_t *p, size_t n,
 		   void *user)
 {
-	struct call *k = call_of(s, stream);
+	struct call *k = h2_call(s, stream);
 
 	(void)flags;
 	(void)user;
@@ -163,7 +151,7 @@ static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint
 
 static int on_close(nghttp2_session *s, int32_t stream, uint32_t code, void *user)
 {
-	struct call *k = call_of(s, stream);
+	struct call *k = h2_call(s, stream);
 
 	(void)code;
 	(void)user;
@@ -203,7 +191,7 @@ static void send_trailers(nghttp2_session *s, struct call *k)
 static ssize_t on_read(nghttp2_session *s, int32_t stream, uint8_t *to, size_t room,
 		       uint32_t *flags, nghttp2_data_source *source, void *user)
 {
-	struct call *k = call_of(s, stream);
+	struct call *k = h2_call(s, stream);
 	size_t n;
 
 	(void)source;

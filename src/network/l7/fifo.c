@@ -63,11 +63,6 @@ char *fifo_space(struct fifo *f, size_t want, size_t *ret_n)
 	return f->p + f->at + f->n;
 }
 
-void fifo_took(struct fifo *f, size_t n)
-{
-	f->n += n;
-}
-
 bool fifo_add(struct fifo *f, struct sv bytes)
 {
 	size_t n;

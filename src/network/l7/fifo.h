@@ -31,9 +31,8 @@ void fifo_clear(struct fifo *f); /* frees the queue's memory; @max stays */
 
 /*
  * Returns space for up to @want bytes at the end of the queue. The caller writes bytes to the space
- * and calls fifo_took() to add them.
+ * and adds their number to @n.
  */
 must_check char *fifo_space(struct fifo *f, size_t want, size_t *ret_n);
-void fifo_took(struct fifo *f, size_t n);
 
 #endif

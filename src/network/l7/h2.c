@@ -71,14 +71,14 @@ void h2_field(struct call *c, struct sv name, struct sv value)
 	c->raw_head.too_long |= c->raw_head.cookie.failed;
 }
 
-unsigned h2_request(struct call *c, bool end, struct cap_why *why)
+bool h2_request(struct call *c, bool end)
 {
 	struct buf *b = &c->head;
 	struct writ_err err = { 0 };
 
 	if (c->raw_head.other_host) {
-		*why = cap_why(CAUSE_OTHER_AUTHORITY, NULL);
-		return 421;
+		call_refuse(c, 421, CAUSE_OTHER_AUTHORITY);
+		return false;
 	}
 	buf_sv(b, buf_view(&c->raw_head.method));
 	buf_ch(b, ' ');
@@ -95,36 +95,33 @@ unsigned h2_request(struct call *c, bool end, struct cap_why *why)
 	buf_str(b, "\r\n");
 	c->raw_head.lines.n = 0;
 	if (c->raw_head.too_long || b->n > http1_limits_default.head) {
-		*why = cap_why(CAUSE_HTTP_LONG, NULL);
-		return 431;
+		call_refuse(c, 431, CAUSE_HTTP_LONG);
+		return false;
 	}
 	if (c->raw_head.malformed || b->failed) {
-		*why = cap_why(CAUSE_REQUEST, NULL);
-		return 400;
+		call_refuse(c, 400, CAUSE_REQUEST);
+		return false;
 	}
 	if (http1_request_parse(buf_view(b), c->tls ? 443 : 80, c->fields, L7_FIELDS, &c->q,
 				&err) == 0)
-		return 0;
-	*why = cap_why(CAUSE_HTTP, err.what);
-	return err.code == WRIT_E_LIMIT ? 431 : 400;
+		return true;
+	call_refuse_detail(c, err.code == WRIT_E_LIMIT ? 431 : 400, CAUSE_HTTP, err.what);
+	return false;
 }
 
 bool h2_trailers(struct sv lines, struct buf *to)
 {
-	struct buf b = BUF_INIT(32 << 10);
+	scoped_buf b = BUF_INIT(32 << 10);
 	struct http1_body body;
 	struct writ_err err;
 	struct sv in, data;
-	bool good;
 
 	buf_str(&b, "0\r\n");
 	buf_sv(&b, lines);
 	buf_str(&b, "\r\n");
 	http1_body_init(&body, HTTP1_CHUNKED, 0, to);
 	in = buf_view(&b);
-	good = !b.failed && http1_body_next(&body, &in, &data, &err) == WIRE_DONE;
-	buf_clear(&b);
-	return good;
+	return !b.failed && http1_body_next(&body, &in, &data, &err) == WIRE_DONE;
 }
 
 /* --- from the common form to HTTP/2 --- */
@@ -136,8 +133,7 @@ static void add(struct nvs *v, struct sv name, struct sv value, bool secret)
 	v->name_at[v->n].at = v->names.n;
 	v->name_at[v->n].n = name.n;
 	for (size_t i = 0; i < name.n; i++)
-		buf_ch(&v->names,
-		       name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] | 0x20) : name.p[i]);
+		buf_ch(&v->names, sv_lower(name.p[i]));
 	v->v[v->n++] = (nghttp2_nv){ .value = (uint8_t *)(uintptr_t)value.p,
 				     .valuelen = value.n,
 				     .flags = secret ? NGHTTP2_NV_FLAG_NO_INDEX : 0 };
@@ -160,11 +156,6 @@ static void seal(struct nvs *v)
 	}
 	if (v->names.failed)
 		v->n = 0;
-}
-
-void h2_nvs_clear(struct nvs *v)
-{
-	buf_clear(&v->names);
 }
 
 static bool is_set(struct sv name, const struct http1_field *set, size_t n)

@@ -17,16 +17,20 @@ struct nvs {
 	} name_at[L7_FIELDS + L7_SET_MAX + 8];
 };
 
+static inline struct call *h2_call(nghttp2_session *s, int32_t stream)
+{
+	return stream > 0 ? nghttp2_session_get_stream_user_data(s, stream) : NULL;
+}
+
 /* Adds a field to the header block of a request. */
 void h2_field(struct call *c, struct sv name, struct sv value);
 /* Appends a field as an HTTP/1 line; returns false if the field is invalid. */
 must_check bool h2_line(struct buf *b, struct sv name, struct sv value);
-/* Parses the collected fields as a request. Returns 0; or returns an HTTP status and sets @why. */
-unsigned h2_request(struct call *c, bool end, struct cap_why *why);
+/* Parses the collected fields as a request. Returns false if the request had to be refused. */
+must_check bool h2_request(struct call *c, bool end);
 void h2_request_nvs(struct call *c, struct nvs *v);
 void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
 		     char room[24]);
-void h2_nvs_clear(struct nvs *v);
 /* Converts trailers to a header list. @lines have the form that http1_body_next() collects. */
 void h2_trailer_nvs(struct sv lines, struct nvs *v);
 /* Checks trailer lines by the rules of HTTP/1 and appends them to @to. */

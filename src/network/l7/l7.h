@@ -49,7 +49,6 @@
 #define WRIT_L7_L7_H
 
 #include "base/err.h"
-#include "base/sv.h"
 
 /* Descriptors that the supervisor passes to the reader process. */
 enum l7_fd {

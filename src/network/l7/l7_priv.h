@@ -63,6 +63,14 @@ static inline uint64_t l7_now_ms(const struct l7 *l)
 	return l->now_us / 1000;
 }
 
+/* Returns the scratch buffer, emptied. */
+static inline struct buf *l7_scratch(struct l7 *l)
+{
+	l->scratch.n = 0;
+	l->scratch.failed = false;
+	return &l->scratch;
+}
+
 /* messages.c */
 must_check bool l7_egress_dial(struct l7 *l, const struct origin *o, uint32_t id);
 void l7_egress_receive(struct l7 *l);

@@ -2,7 +2,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -102,6 +101,28 @@ void l7_link_put(struct link *k, struct sv bytes)
 	if (!fifo_add(&k->out, bytes))
 		l7_link_kill(k);
 	l7_link_wake(k);
+}
+
+void l7_link_put_piece(struct link *k, struct sv data, bool chunked)
+{
+	char head[HTTP1_CHUNK_HEAD_MAX];
+
+	if (chunked)
+		l7_link_put(k, (struct sv){ head, http1_chunk_head(data.n, head) });
+	l7_link_put(k, data);
+	if (chunked)
+		l7_link_put(k, SV("\r\n"));
+}
+
+void l7_link_put_last_chunk(struct link *k, struct sv trailers)
+{
+	struct buf *b = l7_scratch(k->l7);
+
+	http1_chunk_end(trailers, b);
+	if (b->failed)
+		l7_link_kill(k);
+	else
+		l7_link_put(k, buf_view(b));
 }
 
 /* --- TLS over a descriptor from which egress has already read --- */
@@ -211,7 +232,7 @@ static void read_plain(struct link *k, char *to, size_t n)
 	const ssize_t got = recv(k->fd, to, n, 0);
 
 	if (got > 0)
-		fifo_took(&k->in, (size_t)got);
+		k->in.n += (size_t)got;
 	else if (got == 0)
 		k->eof = true;
 	else if (k->hung_up || (errno != EAGAIN && errno != EINTR))
@@ -228,7 +249,7 @@ static void read_tls(struct link *k, char *to, size_t n)
 	ERR_clear_error();
 	r = SSL_read_ex(k->ssl, to, n, &got);
 	if (r == 1) {
-		fifo_took(&k->in, got);
+		k->in.n += got;
 		return;
 	}
 	k->readable = false;

@@ -51,5 +51,8 @@ void l7_link_write(struct link *k);
 void l7_link_watch(struct link *k);
 /* Appends @bytes to the output of the link; kills the link if its output has no room. */
 void l7_link_put(struct link *k, struct sv bytes);
+/* Append a part of an HTTP/1 body, and the end of a chunked one. */
+void l7_link_put_piece(struct link *k, struct sv data, bool chunked);
+void l7_link_put_last_chunk(struct link *k, struct sv trailers);
 
 #endif

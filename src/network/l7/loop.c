@@ -1,7 +1,5 @@
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "l7/l7_priv.h"
 
@@ -78,24 +76,21 @@ void l7_check_deadlines(struct l7 *l)
 
 static int prepare(struct l7 *l, struct sv settings, struct writ_err *err)
 {
-	int r = l7_settings_decode(&l->arena, settings, &l->settings, err);
+	struct cap_set *set = &l->settings.set;
 
-	if (r == 0)
-		r = vault_fill(l, &l->settings, err);
-	if (r == 0 && !cap_set_index(&l->arena, &l->settings.set))
-		r = writ_nomem(err);
-	if (r == 0)
-		r = reach_init(&l->arena, &l->settings.set, l->settings.realm, &l->reach, err);
-	if (r < 0)
-		return r;
-	quota_init(&l->quota, &l->arena, &l->settings.set);
+	if (l7_settings_decode(&l->arena, settings, &l->settings, err) < 0 ||
+	    vault_fill(l, &l->settings, err) < 0)
+		return err->code;
+	if (!cap_set_index(&l->arena, set))
+		return writ_nomem(err);
+	if (reach_init(&l->arena, set, l->settings.realm, &l->reach, err) < 0)
+		return err->code;
+	quota_init(&l->quota, &l->arena, set);
 	return 0;
 }
 
 int l7_init(struct l7 *l, struct sv settings, struct sv roots, struct writ_err *err)
 {
-	int r;
-
 	*l = (struct l7){ .supervisor = -1,
 			  .egress = -1,
 			  .epoll = -1,
@@ -103,17 +98,11 @@ int l7_init(struct l7 *l, struct sv settings, struct sv roots, struct writ_err *
 			  .roots = BUF_INIT(64 << 20),
 			  .scratch = BUF_INIT(SCRATCH_MAX) };
 	l->woken_end = &l->woken;
-	r = prepare(l, settings, err);
-	if (r == 0)
-		r = ca_new(&l->ca, time(NULL), l->settings.set.limits[LIMIT_SESSION], err);
-	if (r == 0)
-		r = tls_start(l, err);
-	if (r == 0)
-		r = client_h2_callbacks(&l->client_calls, err);
-	if (r == 0)
-		r = server_h2_callbacks(&l->server_calls, err);
-	if (r < 0)
-		return r;
+	if (prepare(l, settings, err) < 0 ||
+	    ca_new(&l->ca, time(NULL), l->settings.set.limits[LIMIT_SESSION], err) < 0 ||
+	    tls_start(l, err) < 0 || client_h2_callbacks(&l->client_calls, err) < 0 ||
+	    server_h2_callbacks(&l->server_calls, err) < 0)
+		return err->code;
 	l->nvs = calloc(1, sizeof(*l->nvs));
 	buf_sv(&l->roots, roots);
 	return l->nvs ? buf_check(&l->roots, err) : writ_nomem(err);
@@ -137,7 +126,7 @@ void l7_clear(struct l7 *l)
 	nghttp2_session_callbacks_del(l->client_calls);
 	nghttp2_session_callbacks_del(l->server_calls);
 	if (l->nvs)
-		h2_nvs_clear(l->nvs);
+		buf_clear(&l->nvs->names);
 	free(l->nvs);
 	if (l->scratch.p)
 		explicit_bzero(l->scratch.p, l->scratch.room);

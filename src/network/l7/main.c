@@ -164,7 +164,7 @@ static int share_totals(struct l7 *l, struct writ_err *err)
 	close(L7_TOTALS);
 	if (p == MAP_FAILED)
 		return writ_fail(err, WRIT_E_SYS, errno, "mmap");
-	quota_share(&l->quota, p);
+	l->quota.total = p;
 	return 0;
 }
 
@@ -194,29 +194,24 @@ static int share_counters(struct l7 *l, struct writ_err *err)
 	if (p == MAP_FAILED)
 		return writ_fail(err, WRIT_E_SYS, errno, "mmap");
 	to.v = p;
-	quota_count(&l->quota, &to);
+	l->quota.shared = to;
 	return 0;
 }
 
 static int load(struct l7 *l, struct writ_err *err)
 {
-	struct buf settings = BUF_INIT(L7_SETTINGS_MAX), roots = BUF_INIT(ROOTS_MAX);
-	int r = lseek(L7_SETTINGS, 0, SEEK_SET) == 0
-			? fd_read_all(L7_SETTINGS, &settings, err)
-			: writ_fail(err, WRIT_E_SYS, errno, "settings of the reader");
+	scoped_buf settings = BUF_INIT(L7_SETTINGS_MAX), roots = BUF_INIT(ROOTS_MAX);
+	int r = 0;
 
-	if (r == 0)
-		r = fd_read_all(L7_ROOTS, &roots, err);
-	if (r == 0)
-		r = l7_init(l, buf_view(&settings), buf_view(&roots), err);
-	if (r == 0)
-		r = share_totals(l, err);
-	if (r == 0)
-		r = share_counters(l, err);
+	if (lseek(L7_SETTINGS, 0, SEEK_SET) != 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "settings of the reader");
+	else if (fd_read_all(L7_SETTINGS, &settings, err) < 0 ||
+		 fd_read_all(L7_ROOTS, &roots, err) < 0 ||
+		 l7_init(l, buf_view(&settings), buf_view(&roots), err) < 0 ||
+		 share_totals(l, err) < 0 || share_counters(l, err) < 0)
+		r = err->code;
 	if (settings.p)
 		explicit_bzero(settings.p, settings.room);
-	buf_clear(&settings);
-	buf_clear(&roots);
 	close(L7_SETTINGS);
 	close(L7_ROOTS);
 	return r;
@@ -238,8 +233,7 @@ static bool warm_up(const struct l7 *l)
 
 static int start(struct l7 *l, struct writ_err *err)
 {
-	struct buf pem = BUF_INIT(EGRESS_TEXT);
-	int r = 0;
+	scoped_buf pem = BUF_INIT(EGRESS_TEXT);
 
 	l->supervisor = L7_SUPERVISOR;
 	l->egress = L7_EGRESS;
@@ -247,17 +241,13 @@ static int start(struct l7 *l, struct writ_err *err)
 	l->now_us = clock_monotonic_us();
 	if (l->epoll < 0 || !watch(l, l->supervisor, &l->supervisor) ||
 	    !watch(l, l->egress, &l->egress))
-		r = writ_fail(err, WRIT_E_SYS, errno, "epoll");
-	if (r == 0 && !warm_up(l))
-		r = writ_fail(err, WRIT_E_BUG, 0, "set up TLS");
-	if (r == 0)
-		r = ca_pem(&l->ca, &pem, err);
-	if (r == 0)
-		r = confine_self(calls, ARRAY_LEN(calls), 0, err);
-	if (r == 0)
-		l7_event_ready(l, buf_view(&pem));
-	buf_clear(&pem);
-	return r;
+		return writ_fail(err, WRIT_E_SYS, errno, "epoll");
+	if (!warm_up(l))
+		return writ_fail(err, WRIT_E_BUG, 0, "set up TLS");
+	if (ca_pem(&l->ca, &pem, err) < 0 || confine_self(calls, ARRAY_LEN(calls), 0, err) < 0)
+		return err->code;
+	l7_event_ready(l, buf_view(&pem));
+	return 0;
 }
 
 int l7_main(struct writ_err *err)

@@ -1,10 +1,9 @@
 /* Messages that the reader receives from the supervisor and from egress. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "l7/l7_priv.h"
 
 #include "base/banned.h"
@@ -12,17 +11,15 @@
 bool l7_egress_dial(struct l7 *l, const struct origin *o, uint32_t id)
 {
 	struct reader_message m = { .type = READER_DIAL, .id = id, .port = o->port };
-	ssize_t n;
+	struct writ_err err;
 
 	if (l->offline)
 		return true;
 	if (o->host.n >= sizeof(m.host))
 		return false;
 	memcpy(m.host, o->host.p, o->host.n);
-	do {
-		n = send(l->egress, &m, sizeof(m), MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(m);
+	return packet_send(l->egress, (struct sv){ (const char *)&m, sizeof(m) }, NULL, 0, &err) ==
+	       0;
 }
 
 struct reader_packet {
@@ -36,26 +33,13 @@ struct reader_packet {
  */
 static int receive(int socket, struct reader_packet *h, int *ret_fd)
 {
-	struct iovec iov = { h, sizeof(*h) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
+	size_t fds_n;
 	ssize_t n;
 
 	*ret_fd = -1;
-	do {
-		n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0 && errno == EAGAIN)
+	n = egress_receive_packet(socket, h, sizeof(*h), ret_fd, 1, &fds_n);
+	if (n < 0)
 		return -1;
-	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; c; c = CMSG_NXTHDR(&msg, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	if (n < (ssize_t)sizeof(h->m) || h->m.bytes_n > READER_BYTES ||
 	    (size_t)n != sizeof(h->m) + h->m.bytes_n) {
 		if (*ret_fd >= 0)
@@ -114,38 +98,6 @@ void l7_egress_receive(struct l7 *l)
 
 /* --- messages of the supervisor --- */
 
-/*
- * Adds or revokes a grant. Entries of the set keep their index, because calls refer to entries by
- * index.
- */
-static void on_rule(struct l7 *l, const struct egress_message *m)
-{
-	struct cap_set *set = &l->settings.set;
-	struct cap_entry entry = { .rule = RULE_NONE };
-	struct writ_err err;
-
-	/*
-	 * SECURITY: a message that cannot be parsed may be a revocation. Stop the reader, rather
-	 * than keep a grant that the operator revoked.
-	 */
-	if (cap_parse(&l->arena, CAP_GRANT, (struct sv){ m->text, m->text_n }, &entry.cap, &err) <
-	    0) {
-		l->stop = true;
-		return;
-	}
-	if (m->type == EGRESS_GRANT) {
-		struct cap_entry *to = vec_push(&l->arena, &set->caps);
-
-		if (to)
-			*to = entry;
-		return;
-	}
-	for (size_t i = 0; i < set->caps.n; i++)
-		if (set->caps.v[i].rule == RULE_NONE &&
-		    sv_eq(set->caps.v[i].cap.text, entry.cap.text))
-			set->caps.v[i].cap = (struct cap){ 0 };
-}
-
 /* Ends the calls whose grant was revoked. */
 static void end_revoked(struct l7 *l)
 {
@@ -175,11 +127,15 @@ void l7_supervisor_receive(struct l7 *l)
 			call_asked(l, m.id, m.count != 0);
 			break;
 		case EGRESS_GRANT:
-			on_rule(l, &m);
-			break;
 		case EGRESS_REVOKE:
-			on_rule(l, &m);
-			end_revoked(l);
+			/*
+			 * SECURITY: a message that cannot be parsed may be a revocation. Stop the
+			 * reader, rather than keep a grant that the operator revoked.
+			 */
+			if (!egress_rule_apply(&m, &l->arena, &l->settings.set))
+				l->stop = true;
+			if (m.type == EGRESS_REVOKE)
+				end_revoked(l);
 			break;
 		case EGRESS_FINISH:
 			l7_finish_begin(l, m.count);

@@ -1,5 +1,3 @@
-#include <openssl/err.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -45,10 +43,11 @@ void origin_wait(struct origin *o, struct call *c)
 	o->waiting_end = &c->next_waiting;
 }
 
-void origin_forget(struct origin *o, const struct call *c)
+void origin_forget(struct origin *o, struct call *c)
 {
 	struct call **p = &o->waiting;
 
+	c->at = CALL_NEW;
 	while (*p && *p != c)
 		p = &(*p)->next_waiting;
 	if (!*p)
@@ -185,7 +184,6 @@ void origin_serve(struct origin *o)
 			dialling++;
 		} else {
 			origin_forget(o, c);
-			c->at = CALL_NEW;
 			call_fail(c, CAUSE_SERVER_DIAL);
 		}
 	}
@@ -225,8 +223,7 @@ static void fail_waiting(struct origin *o, enum cap_cause cause, const char *det
 
 	while ((c = o->waiting)) {
 		origin_forget(o, c);
-		c->at = CALL_NEW;
-		call_fail_detail(c, cause, detail);
+		call_stop(c, 502, cause, detail);
 	}
 }
 

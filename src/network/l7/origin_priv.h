@@ -49,7 +49,7 @@ struct origin {
 must_check struct origin *origin_get(struct l7 *l, struct sv host, uint16_t port, bool tls);
 void origin_clear(struct l7 *l);
 void origin_wait(struct origin *o, struct call *c);
-void origin_forget(struct origin *o, const struct call *c);
+void origin_forget(struct origin *o, struct call *c);
 /* Assigns connections to waiting calls, and dials new connections. */
 void origin_serve(struct origin *o);
 void origin_verify(struct origin *o, struct client *c);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "codec/base64.h"
 #include "l7/l7_priv.h"
 #include "l7/placeholder.h"
 
@@ -40,20 +41,17 @@ static void secret_form(struct secret *s, struct sv as)
 static int secret_add(struct l7 *l, const struct l7_secret *from, char *to, struct writ_err *err)
 {
 	struct secret *s = &l->vault.v[l->vault.n];
-	struct buf b = BUF_INIT(PLACEHOLDER_MAX);
+	scoped_buf b = BUF_INIT(PLACEHOLDER_MAX);
 	char *text;
-	bool good;
 
 	secret_form(s, from->as);
 	memcpy(to, from->value.p, from->value.n);
 	s->value = (struct sv){ to, from->value.n };
 	s->name = from->name;
 	placeholder_put(&b, from->name, l->settings.id);
-	good = !b.failed && arena_sv(&l->arena, buf_view(&b), &s->placeholder);
-	buf_clear(&b);
 	text = arena_fmt(&l->arena, "http.request:" SV_FMT ":" SV_FMT ";m=*;q=any",
 			 SV_ARG(l->settings.realm), SV_ARG(from->to));
-	if (!good || !text)
+	if (b.failed || !arena_sv(&l->arena, buf_view(&b), &s->placeholder) || !text)
 		return writ_nomem(err);
 	l->vault.n++;
 	return cap_parse(&l->arena, CAP_GRANT, sv_from(text), &s->to, err);
@@ -64,17 +62,14 @@ static int make_sets(struct l7 *l, struct writ_err *err)
 	struct vault *v = &l->vault;
 	struct scan_value values[L7_SECRETS_MAX], placeholders[L7_SECRETS_MAX];
 	size_t room;
-	int r;
 
 	for (size_t i = 0; i < v->n; i++) {
 		values[i] = (struct scan_value){ v->v[i].value, (uint32_t)i };
 		placeholders[i] = (struct scan_value){ v->v[i].placeholder, (uint32_t)i };
 	}
-	r = scan_set_new(&l->arena, values, v->n, &v->values, err);
-	if (r == 0)
-		r = scan_set_new(&l->arena, placeholders, v->n, &v->placeholders, err);
-	if (r < 0)
-		return r;
+	if (scan_set_new(&l->arena, values, v->n, &v->values, err) < 0 ||
+	    scan_set_new(&l->arena, placeholders, v->n, &v->placeholders, err) < 0)
+		return err->code;
 	room = scan_room_min(v->values) > scan_room_min(v->placeholders)
 		       ? scan_room_min(v->values)
 		       : scan_room_min(v->placeholders);
@@ -151,17 +146,15 @@ static bool has_text(struct sv in, struct sv what)
 /* Converts the request to a capability, to compare the request with the destinations of secrets. */
 static bool request_cap(const struct call *c, struct arena *a, struct cap *ret)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err;
-	bool good;
 
 	buf_fmt(&b, "http.request:" SV_FMT ":https://" SV_FMT ":%u", SV_ARG(c->l7->settings.realm),
 		SV_ARG(c->host), c->port);
-	good = cap_put_http_path(&b, c->target.path, &err) == 0;
+	if (cap_put_http_path(&b, c->target.path, &err) < 0)
+		return false;
 	buf_fmt(&b, ";m=" SV_FMT ";q=%s", SV_ARG(c->q.method), c->target.query.n ? "any" : "none");
-	good = good && !b.failed && cap_parse(a, CAP_REQUEST, buf_view(&b), ret, &err) == 0;
-	buf_clear(&b);
-	return good;
+	return !b.failed && cap_parse(a, CAP_REQUEST, buf_view(&b), ret, &err) == 0;
 }
 
 /* --- insertion --- */
@@ -174,21 +167,6 @@ static void put_replaced(struct buf *b, struct sv from, struct sv old, struct sv
 	buf_add(b, from.p, (size_t)(at - from.p));
 	buf_sv(b, new);
 	buf_sv(b, sv_skip(from, (size_t)(at - from.p) + old.n));
-}
-
-static void put_base64(struct buf *b, struct sv s)
-{
-	const size_t n = 4 * ((s.n + 2) / 3);
-	unsigned char *p = malloc(n + 1);
-
-	if (!p) {
-		b->failed = true;
-		return;
-	}
-	(void)EVP_EncodeBlock(p, (const unsigned char *)s.p, (int)s.n);
-	buf_add(b, p, n);
-	explicit_bzero(p, n);
-	free(p);
 }
 
 /* Decodes the credentials of a field value "Basic ..."; appends nothing for any other value. */
@@ -219,7 +197,7 @@ static const struct http1_field *field_of(const struct call *c, struct sv name)
 
 static void put_basic(struct buf *b, const struct secret *s, const struct http1_field *f)
 {
-	struct buf pair = BUF_INIT(2 * BASIC_MAX), old = BUF_INIT(BASIC_MAX);
+	scoped_buf pair = BUF_INIT(2 * BASIC_MAX), old = BUF_INIT(BASIC_MAX);
 
 	if (f)
 		basic_decode(f->value, &old);
@@ -231,11 +209,9 @@ static void put_basic(struct buf *b, const struct secret *s, const struct http1_
 		buf_sv(&pair, s->value);
 	}
 	buf_str(b, "Basic ");
-	put_base64(b, buf_view(&pair));
+	base64_encode(BASE64_PADDED, buf_view(&pair), b);
 	if (pair.p)
 		explicit_bzero(pair.p, pair.n);
-	buf_clear(&pair);
-	buf_clear(&old);
 }
 
 /*
@@ -258,13 +234,10 @@ static void put_header(struct buf *b, const struct secret *s, const struct http1
 static void put_percent(struct buf *b, struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    memchr("-._~", c, 4))
-			buf_ch(b, c);
+		if (sv_is_alnum(sv_sub(s, i, 1), "-._~"))
+			buf_ch(b, s.p[i]);
 		else
-			buf_fmt(b, "%%%02X", (unsigned)(unsigned char)c);
+			buf_fmt(b, "%%%02X", (unsigned)(unsigned char)s.p[i]);
 	}
 }
 
@@ -314,10 +287,9 @@ static bool is_header(const struct secret *s)
  */
 static bool field_allowed(const struct secret *s, const struct http1_field *f)
 {
-	struct buf plain = BUF_INIT(BASIC_MAX);
+	scoped_buf plain = BUF_INIT(BASIC_MAX);
 	struct sv v = f->value;
 	const char *at;
-	bool good;
 
 	if (!is_header(s) || !same_name(f->name, s->key))
 		return false;
@@ -326,9 +298,7 @@ static bool field_allowed(const struct secret *s, const struct http1_field *f)
 		v = buf_view(&plain);
 	}
 	at = v.n ? memmem(v.p, v.n, s->placeholder.p, s->placeholder.n) : NULL;
-	good = at && !has_text(sv_skip(v, (size_t)(at - v.p) + s->placeholder.n), s->placeholder);
-	buf_clear(&plain);
-	return good;
+	return at && !has_text(sv_skip(v, (size_t)(at - v.p) + s->placeholder.n), s->placeholder);
 }
 
 static enum cap_cause check_fields(struct call *c, const struct plan *p)
@@ -355,8 +325,8 @@ static enum cap_cause check_fields(struct call *c, const struct plan *p)
  */
 static bool pair_has(struct l7 *l, struct sv pair)
 {
-	struct buf plain = BUF_INIT(pair.n + 1);
-	bool found = l7_secret_found(l, l->vault.placeholders, pair);
+	scoped_buf plain = BUF_INIT(pair.n + 1);
+	const bool found = l7_secret_found(l, l->vault.placeholders, pair);
 
 	if (found || sv_find(pair, '%') == SIZE_MAX)
 		return found;
@@ -370,9 +340,7 @@ static bool pair_has(struct l7 *l, struct sv pair)
 		}
 		buf_ch(&plain, c);
 	}
-	found = plain.failed || l7_secret_found(l, l->vault.placeholders, buf_view(&plain));
-	buf_clear(&plain);
-	return found;
+	return plain.failed || l7_secret_found(l, l->vault.placeholders, buf_view(&plain));
 }
 
 static enum cap_cause check_target(struct call *c, const struct plan *p)

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "l7/l7_priv.h"
 
 #include "base/banned.h"
@@ -12,7 +10,7 @@ static void give_up(struct server *s, enum cap_cause cause, const char *detail)
 	l7_link_kill(&s->link);
 	if (c) {
 		c->server = NULL;
-		call_fail_detail(c, cause, detail);
+		call_stop(c, 502, cause, detail);
 	}
 }
 
@@ -20,7 +18,7 @@ static void give_up(struct server *s, enum cap_cause cause, const char *detail)
 
 void server_h1_send(struct server *s, struct call *c)
 {
-	struct buf *b = &s->link.l7->scratch;
+	struct buf *b = l7_scratch(s->link.l7);
 	const struct http1_send how = { .target = c->inject.target,
 					.framing = c->q.framing,
 					.length = c->q.length,
@@ -31,8 +29,6 @@ void server_h1_send(struct server *s, struct call *c)
 	s->call = c;
 	s->find = (struct http1_find){ 0 };
 	s->in_body = s->sent_end = s->keep = false;
-	b->n = 0;
-	b->failed = false;
 	if (http1_request_print(&c->q, &how, b, &err) < 0) {
 		give_up(s, CAUSE_HTTP, err.what);
 		return;
@@ -45,47 +41,24 @@ void server_h1_send(struct server *s, struct call *c)
 		explicit_bzero(b->p, b->n);
 }
 
-static void put_piece(struct server *s, struct sv data)
-{
-	char head[HTTP1_CHUNK_HEAD_MAX];
-
-	if (s->call->q.framing != HTTP1_CHUNKED) {
-		l7_link_put(&s->link, data);
-		return;
-	}
-	l7_link_put(&s->link, (struct sv){ head, http1_chunk_head(data.n, head) });
-	l7_link_put(&s->link, data);
-	l7_link_put(&s->link, SV("\r\n"));
-}
-
-static void put_end(struct server *s)
-{
-	struct buf *b = &s->link.l7->scratch;
-	struct call *c = s->call;
-
-	s->sent_end = c->req.sent = true;
-	if (c->q.framing != HTTP1_CHUNKED)
-		return;
-	b->n = 0;
-	b->failed = false;
-	http1_chunk_end(buf_view(&c->req.trailers), b);
-	l7_link_put(&s->link, buf_view(b));
-}
-
 static void push(struct server *s)
 {
 	struct call *c = s->call;
+	const bool chunked = c->q.framing == HTTP1_CHUNKED;
 
 	while (c->req.bytes.n && s->link.out.n < L7_OUT) {
 		const struct sv data = sv_sub(fifo_view(&c->req.bytes), 0, L7_OUT / 2);
 
 		if (!call_charge(c, true, data.n))
 			return;
-		put_piece(s, data);
+		l7_link_put_piece(&s->link, data, chunked);
 		call_up_drop(c, data.n);
 	}
-	if (c->req.ended && c->req.bytes.n == 0 && !s->sent_end)
-		put_end(s);
+	if (!c->req.ended || c->req.bytes.n || s->sent_end)
+		return;
+	s->sent_end = c->req.sent = true;
+	if (chunked)
+		l7_link_put_last_chunk(&s->link, buf_view(&c->req.trailers));
 }
 
 /* --- the response --- */

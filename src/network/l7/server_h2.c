@@ -4,17 +4,12 @@
 
 enum { STREAMS = 100, STREAM_WINDOW = 512 << 10, WINDOW = 768 << 10, ACKS_MAX = 200 };
 
-static struct call *call_of(nghttp2_session *s, int32_t stream)
-{
-	return stream > 0 ? nghttp2_session_get_stream_user_data(s, stream) : NULL;
-}
-
 /* --- sending --- */
 
 static ssize_t on_read(nghttp2_session *s, int32_t stream, uint8_t *to, size_t room,
 		       uint32_t *flags, nghttp2_data_source *source, void *user)
 {
-	struct call *c = call_of(s, stream);
+	struct call *c = h2_call(s, stream);
 	size_t n;
 
 	(void)source;
@@ -138,7 +133,7 @@ void server_h2_cancel(struct call *c)
 
 static int on_begin_headers(nghttp2_session *s, const nghttp2_frame *f, void *user)
 {
-	struct call *c = call_of(s, f->hd.stream_id);
+	struct call *c = h2_call(s, f->hd.stream_id);
 
 	(void)user;
 	if (c) {
@@ -155,7 +150,7 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 {
 	const struct sv name = { (const char *)name_p, name_n };
 	const struct sv value = { (const char *)value_p, value_n };
-	struct call *c = call_of(s, f->hd.stream_id);
+	struct call *c = h2_call(s, f->hd.stream_id);
 
 	(void)flags;
 	(void)user;
@@ -197,7 +192,7 @@ static void got_head(struct call *c, bool end)
 	struct http1_field fields[L7_FIELDS];
 	struct http1_response r;
 	struct writ_err err;
-	struct buf b = BUF_INIT(96 << 10);
+	scoped_buf b = BUF_INIT(96 << 10);
 
 	buf_fmt(&b, "HTTP/1.1 %s \r\n", st);
 	buf_sv(&b, buf_view(&c->raw_answer.lines));
@@ -207,17 +202,16 @@ static void got_head(struct call *c, bool end)
 		buf_str(&b, "Content-Length: 0\r\n");
 	buf_str(&b, "\r\n");
 	if (b.failed || http1_response_parse(buf_view(&b), asked, fields, L7_FIELDS, &r, &err) < 0)
-		call_fail_detail(c, b.failed ? CAUSE_HTTP_LONG : CAUSE_HTTP, err.what);
+		call_stop(c, 502, b.failed ? CAUSE_HTTP_LONG : CAUSE_HTTP, err.what);
 	else if (r.interim)
 		call_interim(c, &r);
 	else
 		call_answer(c, &r, buf_view(&b));
-	buf_clear(&b);
 }
 
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 {
-	struct call *c = call_of(s, f->hd.stream_id);
+	struct call *c = h2_call(s, f->hd.stream_id);
 	const bool end = f->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
 	(void)user;
@@ -229,7 +223,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 		else if (!h2_trailers(buf_view(&c->raw_answer.lines), &c->resp.trailers))
 			call_fail(c, CAUSE_TRAILERS);
 	}
-	if (end && call_of(s, f->hd.stream_id) == c)
+	if (end && h2_call(s, f->hd.stream_id) == c)
 		call_down_end(c);
 	return 0;
 }
@@ -237,7 +231,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint8_t *p, size_t n,
 		   void *user)
 {
-	struct call *c = call_of(s, stream);
+	struct call *c = h2_call(s, stream);
 
 	(void)flags;
 	(void)user;
@@ -253,7 +247,7 @@ static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint
 static int on_close(nghttp2_session *s, int32_t stream, uint32_t code, void *user)
 {
 	struct server *v = user;
-	struct call *c = call_of(s, stream);
+	struct call *c = h2_call(s, stream);
 
 	v->streams--;
 	server_idle(v);

@@ -14,38 +14,36 @@ static bool is_ours(enum cap_action action)
 	return action == CAP_NET_CONNECT || action == CAP_HTTP_REQUEST || action == CAP_SECRET_USE;
 }
 
-static void put_key(struct buf *b, const char *key)
-{
-	buf_fmt(b, ",\"%s\":", key);
-}
-
 /*
  * Writes network capabilities as JSON. @bare: omit the rule numbers, because the capabilities
  * belong to a hop, whose rule numbers mean nothing in this session.
  */
-static void put_entries(struct buf *b, const struct cap_entry *v, size_t n, bool bare)
+static void put_entries(struct buf *b, const char *name, const struct cap_entry *v, size_t n,
+			bool bare)
 {
-	bool first = true;
-
+	json_put_key(b, name);
 	buf_ch(b, '[');
 	for (size_t i = 0; i < n; i++) {
 		if (!is_ours(v[i].cap.action))
 			continue;
-		buf_fmt(b, "%s{\"rule\":%u,\"text\":", first ? "" : ",",
-			bare ? RULE_NONE : v[i].rule);
-		json_put_str(b, v[i].cap.text);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_number(b, "rule", bare ? RULE_NONE : v[i].rule);
+		json_put_member(b, "text", v[i].cap.text);
 		buf_ch(b, '}');
-		first = false;
 	}
 	buf_ch(b, ']');
 }
 
 static void put_rules(struct buf *b, const struct cap_set *s)
 {
+	json_put_key(b, "rules");
 	buf_ch(b, '[');
 	for (size_t i = 0; i < s->rules.n; i++) {
-		buf_fmt(b, "%s{\"n\":%zu,\"text\":", i ? "," : "", i);
-		json_put_str(b, s->rules.v[i].text);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_number(b, "n", i);
+		json_put_member(b, "text", s->rules.v[i].text);
 		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');
@@ -53,13 +51,13 @@ static void put_rules(struct buf *b, const struct cap_set *s)
 
 static void put_secret(struct buf *b, const struct l7_secret *s)
 {
-	buf_str(b, "{\"as\":");
-	json_put_str(b, s->as);
-	put_key(b, "name");
-	json_put_str(b, s->name);
-	put_key(b, "to");
-	json_put_str(b, s->to);
-	buf_str(b, ",\"value\":\"");
+	json_put_sep(b);
+	buf_ch(b, '{');
+	json_put_member(b, "as", s->as);
+	json_put_member(b, "name", s->name);
+	json_put_member(b, "to", s->to);
+	json_put_key(b, "value");
+	buf_ch(b, '"');
 	for (size_t i = 0; i < s->value.n; i++)
 		buf_fmt(b, "%02x", (unsigned)(unsigned char)s->value.p[i]);
 	buf_str(b, "\"}");
@@ -82,32 +80,34 @@ static void put_pools(struct buf *b, const struct quota_shared *s)
 {
 	if (s->pools_n == 0)
 		return;
-	put_key(b, "pools");
+	json_put_key(b, "pools");
 	buf_ch(b, '[');
-	for (size_t i = 0; i < s->pools_n; i++)
-		buf_fmt(b, "%s{\"down\":%llu,\"requests\":%llu,\"slot\":%u,\"up\":%llu}",
-			i ? "," : "", (unsigned long long)s->pools[i].down,
-			(unsigned long long)s->pools[i].requests, s->pools[i].slot,
-			(unsigned long long)s->pools[i].up);
+	for (size_t i = 0; i < s->pools_n; i++) {
+		json_put_sep(b);
+		buf_ch(b, '{');
+		json_put_number(b, "down", s->pools[i].down);
+		json_put_number(b, "requests", s->pools[i].requests);
+		json_put_number(b, "slot", s->pools[i].slot);
+		json_put_number(b, "up", s->pools[i].up);
+		buf_ch(b, '}');
+	}
 	buf_ch(b, ']');
 }
 
 static void put_cells(struct buf *b, const struct l7_settings *s)
 {
-	bool first = true;
-
 	if (s->shared.cells_n == 0)
 		return;
-	put_key(b, "cells");
+	json_put_key(b, "cells");
 	buf_ch(b, '[');
 	for (size_t i = 0; i < s->shared.cells_n; i++) {
 		const uint32_t price = s->shared.cells[i].price;
 
 		if (price >= s->set.prices.n || !is_ours(s->set.prices.v[price].cap.action))
 			continue;
-		buf_fmt(b, "%s{\"price\":%zu,\"slot\":%u}", first ? "" : ",",
-			ours_before(s->set.prices.v, price), s->shared.cells[i].slot);
-		first = false;
+		json_put_sep(b);
+		buf_fmt(b, "{\"price\":%zu,\"slot\":%u}", ours_before(s->set.prices.v, price),
+			s->shared.cells[i].slot);
 	}
 	buf_ch(b, ']');
 }
@@ -116,17 +116,16 @@ static void put_hops(struct buf *b, const struct cap_set *s)
 {
 	if (s->hops_n == 0)
 		return;
-	put_key(b, "hops");
+	json_put_key(b, "hops");
 	buf_ch(b, '[');
 	for (size_t i = 0; i < s->hops_n; i++) {
 		const struct cap_set *hop = &s->hops[i];
 
-		buf_str(b, i ? ",{\"caps\":" : "{\"caps\":");
-		put_entries(b, hop->caps.v, hop->caps.n, true);
-		put_key(b, "nots");
-		put_entries(b, hop->nots.v, hop->nots.n, true);
-		put_key(b, "says");
-		json_put_str(b, hop->says);
+		json_put_sep(b);
+		buf_ch(b, '{');
+		put_entries(b, "caps", hop->caps.v, hop->caps.n, true);
+		put_entries(b, "nots", hop->nots.v, hop->nots.n, true);
+		json_put_member(b, "says", hop->says);
 		buf_ch(b, '}');
 	}
 	buf_ch(b, ']');
@@ -136,37 +135,30 @@ int l7_settings_encode(const struct l7_settings *s, struct buf *b, struct writ_e
 {
 	const uint64_t *l = s->set.limits;
 
-	buf_str(b, "{\"caps\":");
-	put_entries(b, s->set.caps.v, s->set.caps.n, false);
+	buf_ch(b, '{');
+	put_entries(b, "caps", s->set.caps.v, s->set.caps.n, false);
 	put_cells(b, s);
 	put_hops(b, &s->set);
-	put_key(b, "id");
-	json_put_str(b, s->id);
-	buf_fmt(b,
-		",\"level\":%d,\"limits\":{\"down\":%llu,\"requests\":%llu,\"session\":%llu,"
-		"\"up\":%llu}",
-		(int)s->set.net_level, (unsigned long long)l[LIMIT_DOWN],
-		(unsigned long long)l[LIMIT_REQUESTS], (unsigned long long)l[LIMIT_SESSION],
-		(unsigned long long)l[LIMIT_UP]);
-	put_key(b, "nots");
-	put_entries(b, s->set.nots.v, s->set.nots.n, false);
+	json_put_member(b, "id", s->id);
+	json_put_number(b, "level", s->set.net_level);
+	json_put_key(b, "limits");
+	buf_ch(b, '{');
+	json_put_number(b, "down", l[LIMIT_DOWN]);
+	json_put_number(b, "requests", l[LIMIT_REQUESTS]);
+	json_put_number(b, "session", l[LIMIT_SESSION]);
+	json_put_number(b, "up", l[LIMIT_UP]);
+	buf_ch(b, '}');
+	put_entries(b, "nots", s->set.nots.v, s->set.nots.n, false);
 	put_pools(b, &s->shared);
-	put_key(b, "prices");
-	put_entries(b, s->set.prices.v, s->set.prices.n, false);
-	put_key(b, "realm");
-	json_put_str(b, s->realm);
-	put_key(b, "rules");
+	put_entries(b, "prices", s->set.prices.v, s->set.prices.n, false);
+	json_put_member(b, "realm", s->realm);
 	put_rules(b, &s->set);
-	put_key(b, "secrets");
+	json_put_key(b, "secrets");
 	buf_ch(b, '[');
-	for (size_t i = 0; i < s->secrets.n; i++) {
-		if (i)
-			buf_ch(b, ',');
+	for (size_t i = 0; i < s->secrets.n; i++)
 		put_secret(b, &s->secrets.v[i]);
-	}
 	buf_ch(b, ']');
-	put_key(b, "session");
-	json_put_str(b, s->session);
+	json_put_member(b, "session", s->session);
 	buf_ch(b, '}');
 	return buf_check(b, err);
 }
@@ -241,7 +233,6 @@ static int decode_entries(struct decoder *d, const json_t *list, enum cap_kind k
 		struct cap_entry *e = vec_push(d->a, to);
 		uint64_t rule;
 		struct sv text;
-		int r;
 
 		if (!e)
 			return writ_nomem(d->err);
@@ -249,9 +240,8 @@ static int decode_entries(struct decoder *d, const json_t *list, enum cap_kind k
 		    (rule != RULE_NONE && rule >= d->to->set.rules.n))
 			return bad(d, "capability");
 		e->rule = (uint32_t)rule;
-		r = cap_parse(d->a, kind, text, &e->cap, d->err);
-		if (r < 0)
-			return r;
+		if (cap_parse(d->a, kind, text, &e->cap, d->err) < 0)
+			return d->err->code;
 		if (!is_ours(e->cap.action))
 			return bad(d, "capability that has nothing to do with the network");
 	}
@@ -310,27 +300,26 @@ static int decode_hops(struct decoder *d, const json_t *list)
 {
 	const size_t n = json_array_size(list);
 	struct cap_set *v = arena_array(d->a, struct cap_set, n + 1);
-	int r = 0;
 
 	if (!v)
 		return writ_nomem(d->err);
 	if (list && !json_is_array(list))
 		return bad(d, "hops");
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const json_t *o = json_array_get(list, i);
 		entries caps = { 0 }, nots = { 0 };
 
 		if (!get_text(d, o, "says", &v[i].says))
 			return bad(d, "hop");
-		r = decode_entries(d, json_object_get(o, "caps"), CAP_GRANT, &caps);
-		if (r == 0)
-			r = decode_entries(d, json_object_get(o, "nots"), CAP_DENIAL, &nots);
+		if (decode_entries(d, json_object_get(o, "caps"), CAP_GRANT, &caps) < 0 ||
+		    decode_entries(d, json_object_get(o, "nots"), CAP_DENIAL, &nots) < 0)
+			return d->err->code;
 		memcpy(&v[i].caps, &caps, sizeof(caps));
 		memcpy(&v[i].nots, &nots, sizeof(nots));
 	}
 	d->to->set.hops = v;
 	d->to->set.hops_n = n;
-	return r;
+	return 0;
 }
 
 static bool value_ok(struct sv v)
@@ -366,7 +355,7 @@ static bool get_value(const struct decoder *d, const json_t *o, struct sv *ret)
 /* Decodes a secret. Parsing the secret as a capability validates its form. */
 static int decode_secret(struct decoder *d, const json_t *o)
 {
-	struct l7_secret s;
+	struct l7_secret s, *to;
 	struct cap cap;
 	const char *text;
 
@@ -385,24 +374,22 @@ static int decode_secret(struct decoder *d, const json_t *o)
 				 SV_ARG(s.name));
 	if (d->to->secrets.n == L7_SECRETS_MAX)
 		return writ_fail(d->err, WRIT_E_LIMIT, 0, "more than %d secrets", L7_SECRETS_MAX);
-	{
-		struct l7_secret *slot = vec_push(d->a, &d->to->secrets);
-
-		if (!slot)
-			return writ_nomem(d->err);
-		*slot = s;
-	}
+	to = vec_push(d->a, &d->to->secrets);
+	if (!to)
+		return writ_nomem(d->err);
+	*to = s;
 	return 0;
 }
 
 static int decode_limits(struct decoder *d, const json_t *o)
 {
+	const json_t *limits = json_object_get(o, "limits");
 	uint64_t *l = d->to->set.limits, level;
 
-	if (!get_number(json_object_get(o, "limits"), "up", UINT64_MAX, &l[LIMIT_UP]) ||
-	    !get_number(json_object_get(o, "limits"), "down", UINT64_MAX, &l[LIMIT_DOWN]) ||
-	    !get_number(json_object_get(o, "limits"), "requests", UINT64_MAX, &l[LIMIT_REQUESTS]) ||
-	    !get_number(json_object_get(o, "limits"), "session", UINT32_MAX, &l[LIMIT_SESSION]) ||
+	if (!get_number(limits, "up", UINT64_MAX, &l[LIMIT_UP]) ||
+	    !get_number(limits, "down", UINT64_MAX, &l[LIMIT_DOWN]) ||
+	    !get_number(limits, "requests", UINT64_MAX, &l[LIMIT_REQUESTS]) ||
+	    !get_number(limits, "session", UINT32_MAX, &l[LIMIT_SESSION]) ||
 	    !get_number(o, "level", NET_LEVEL_SIGNED, &level))
 		return bad(d, "limits");
 	d->to->set.net_level = (enum cap_net_level)level;
@@ -416,36 +403,29 @@ static int decode_all(struct decoder *d, const json_t *o)
 	const json_t *secrets = json_object_get(o, "secrets");
 	size_t i;
 	json_t *s;
-	int r;
 
 	if (!get_text(d, o, "realm", &d->to->realm) ||
 	    !get_text(d, o, "session", &d->to->session) || !get_text(d, o, "id", &d->to->id) ||
 	    !placeholder_id_check(d->to->id) || !json_is_array(secrets))
 		return bad(d, "realm, session, id or secrets");
-	r = decode_limits(d, o);
-	if (r == 0)
-		r = decode_rules(d, json_object_get(o, "rules"));
-	if (r == 0)
-		r = decode_entries(d, json_object_get(o, "caps"), CAP_GRANT, &caps);
-	if (r == 0)
-		r = decode_entries(d, json_object_get(o, "nots"), CAP_DENIAL, &nots);
-	if (r == 0)
-		r = decode_entries(d, json_object_get(o, "prices"), CAP_GRANT, &prices);
+	if (decode_limits(d, o) < 0 || decode_rules(d, json_object_get(o, "rules")) < 0 ||
+	    decode_entries(d, json_object_get(o, "caps"), CAP_GRANT, &caps) < 0 ||
+	    decode_entries(d, json_object_get(o, "nots"), CAP_DENIAL, &nots) < 0 ||
+	    decode_entries(d, json_object_get(o, "prices"), CAP_GRANT, &prices) < 0)
+		return d->err->code;
 	memcpy(&set->caps, &caps, sizeof(caps));
 	memcpy(&set->nots, &nots, sizeof(nots));
 	memcpy(&set->prices, &prices, sizeof(prices));
-	if (r == 0)
-		r = decode_cells(d, json_object_get(o, "cells"));
-	if (r == 0)
-		r = decode_pools(d, json_object_get(o, "pools"));
-	if (r == 0)
-		r = decode_hops(d, json_object_get(o, "hops"));
+	if (decode_cells(d, json_object_get(o, "cells")) < 0 ||
+	    decode_pools(d, json_object_get(o, "pools")) < 0 ||
+	    decode_hops(d, json_object_get(o, "hops")) < 0)
+		return d->err->code;
 	json_array_foreach(secrets, i, s)
 	{
-		if (r == 0)
-			r = decode_secret(d, s);
+		if (decode_secret(d, s) < 0)
+			return d->err->code;
 	}
-	return r;
+	return 0;
 }
 
 int l7_settings_decode(struct arena *a, struct sv bytes, struct l7_settings *ret,
@@ -453,13 +433,10 @@ int l7_settings_decode(struct arena *a, struct sv bytes, struct l7_settings *ret
 {
 	struct l7_settings s = { .realm = SV("") };
 	struct decoder d = { a, &s, err };
-	json_t *v = NULL;
-	int r = json_decode(bytes, L7_SETTINGS_MAX, &v, err);
+	scoped_json *v = NULL;
 
-	if (r == 0)
-		r = decode_all(&d, v);
-	json_decref(v);
-	if (r == 0)
-		*ret = s;
-	return r;
+	if (json_decode(bytes, L7_SETTINGS_MAX, &v, err) < 0 || decode_all(&d, v) < 0)
+		return err->code;
+	*ret = s;
+	return 0;
 }

@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
 
 #include "l7/l7_priv.h"
 

@@ -25,16 +25,6 @@ static struct quota_total *total_of(struct quota *q)
 	return q->total ? q->total : &q->own;
 }
 
-void quota_share(struct quota *q, struct quota_total *total)
-{
-	q->total = total;
-}
-
-void quota_count(struct quota *q, const struct quota_shared *shared)
-{
-	q->shared = *shared;
-}
-
 /*
  * Returns the shared counter of cell @i, and the cell's rule, if the bill contains the cell's
  * price; else NULL.

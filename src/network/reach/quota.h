@@ -85,20 +85,16 @@ struct quota {
 	/* counters of the prices, by the index of the price in the set */
 	VEC(struct quota_entry) prices;
 	struct quota_total own;
-	struct quota_total *total;  /* totals that another process shares; NULL: use @own */
-	struct quota_shared shared; /* counters shared with other sessions */
+	struct quota_total *total;  /* totals that other processes share too; NULL: use @own */
+	/*
+	 * Counters shared with other sessions, which the owner of the struct may set. A use is
+	 * written to disk before the use happens. Bytes are charged after they have passed, so a
+	 * counter may lag by the buffer of one connection.
+	 */
+	struct quota_shared shared;
 };
 
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
-
-/* Makes @q count totals in @total from now on; @total must outlive @q. */
-void quota_share(struct quota *q, struct quota_total *total);
-
-/*
- * Makes @q charge shared counters as well. A use is written to disk before the use happens. Bytes
- * are charged after they have passed, so a counter may lag by the buffer of one connection.
- */
-void quota_count(struct quota *q, const struct quota_shared *shared);
 
 /*
  * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the exhausted limit;

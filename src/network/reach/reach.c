@@ -158,24 +158,24 @@ static int add_network(struct reach *r, const struct cap_net_addr *net, reach_li
 {
 	const unsigned bits = (net->v6 ? 128u : 32u) - net->len;
 	const size_t last = net->v6 ? 15 : 3;
-	int ret = 0;
 
 	if (bits > 8)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
 				 "a network of more than 256 addresses: name smaller ones");
-	for (unsigned i = 0; ret == 0 && i < 1u << bits; i++) {
+	for (unsigned i = 0; i < 1u << bits; i++) {
 		struct cap_net_addr one = *net;
-		struct buf b = BUF_INIT(64);
+		scoped_buf b = BUF_INIT(64);
 		struct sv host;
 
 		one.len = net->v6 ? 128 : 32;
 		one.b[last] = (uint8_t)(one.b[last] | i);
 		cap_addr_print(&one, &b);
-		ret = arena_sv(r->a, buf_view(&b), &host) ? add_host(r, host, to, err)
-							  : writ_nomem(err);
-		buf_clear(&b);
+		if (!arena_sv(r->a, buf_view(&b), &host))
+			return writ_nomem(err);
+		if (add_host(r, host, to, err) < 0)
+			return err->code;
 	}
-	return ret;
+	return 0;
 }
 
 static bool is_listened_at(const reach_listeners *v, uint16_t port)
@@ -233,42 +233,27 @@ int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err)
 	}
 	for (size_t i = 0; i < r->set->caps.n; i++) {
 		const struct cap_host *h = cap_host_of(&r->set->caps.v[i].cap);
-		int e = 0;
 
-		if (h && h->kind == CAP_HOST_NAME)
-			e = add_host(r, h->name, ret, err);
-		else if (h && (h->kind == CAP_HOST_V4 || h->kind == CAP_HOST_V6))
-			e = add_network(r, &h->addr, ret, err);
-		if (e < 0)
-			return e;
+		if (h && h->kind == CAP_HOST_NAME && add_host(r, h->name, ret, err) < 0)
+			return err->code;
+		if (h && (h->kind == CAP_HOST_V4 || h->kind == CAP_HOST_V6) &&
+		    add_network(r, &h->addr, ret, err) < 0)
+			return err->code;
 	}
 	for (size_t i = 0; i < r->set->caps.n; i++) {
 		const struct cap *c = &r->set->caps.v[i].cap;
-		const int e = is_pattern(cap_host_of(c)) ? take_ports(r, c, ret, err) : 0;
 
-		if (e < 0)
-			return e;
+		if (is_pattern(cap_host_of(c)) && take_ports(r, c, ret, err) < 0)
+			return err->code;
 	}
 	return 0;
 }
 
 /* --- decisions --- */
 
-static void put_port(struct buf *b, uint16_t port)
-{
-	char digits[6];
-	size_t at = sizeof(digits);
-
-	do {
-		digits[--at] = (char)('0' + port % 10);
-		port /= 10;
-	} while (port);
-	digits[--at] = ':';
-	buf_add(b, digits + at, sizeof(digits) - at);
-}
-
-static void put_key(struct buf *b, const struct reach *r, const struct reach_key *key,
-		    struct writ_err *err, int *ret)
+/* Appends the capability that @key asks for. Fails if the path of @key has no capability. */
+static int put_key(struct buf *b, const struct reach *r, const struct reach_key *key,
+		   struct writ_err *err)
 {
 	const bool http = key->proto == REACH_HTTP || key->proto == REACH_HTTPS;
 
@@ -278,9 +263,11 @@ static void put_key(struct buf *b, const struct reach *r, const struct reach_key
 		  : key->proto == REACH_HTTPS ? SV(":https://")
 					      : SV(":http://"));
 	buf_sv(b, key->host);
-	put_port(b, key->port);
+	buf_ch(b, ':');
+	buf_u64(b, key->port);
 	if (http) {
-		*ret = cap_put_http_path(b, key->path, err);
+		if (cap_put_http_path(b, key->path, err) < 0)
+			return err->code;
 		buf_str(b, ";m=");
 		buf_sv(b, key->method);
 	}
@@ -292,6 +279,7 @@ static void put_key(struct buf *b, const struct reach *r, const struct reach_key
 		buf_str(b, key->query ? ";q=any" : ";q=none");
 	if (key->proto == REACH_TLS)
 		buf_str(b, ";tls=sni");
+	return 0;
 }
 
 /*
@@ -316,34 +304,33 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 {
 	struct reach_verdict v = { .rule = RULE_NONE, .bill = { .entry = SIZE_MAX } };
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap_verdict got;
 	struct cap req;
-	int e = 0;
 
-	put_key(&b, r, key, &err, &e);
-	if (e < 0 || b.failed) {
-		v.cause = e < 0 ? CAUSE_PATH_UNCLEAR : CAUSE_TOO_LONG;
-	} else if (cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) < 0) {
+	if (put_key(&b, r, key, &err) < 0)
+		v.cause = CAUSE_PATH_UNCLEAR;
+	else if (b.failed)
+		v.cause = CAUSE_TOO_LONG;
+	else if (cap_parse(&a, CAP_REQUEST, buf_view(&b), &req, &err) < 0)
 		v.cause = CAUSE_UNNAMEABLE;
-	} else {
-		got = cap_set_decide(r->set, &req);
-		v.answer = got.answer;
-		v.rule = got.rule;
-		v.bill.entry = got.entry;
-		v.reason = cap_set_reason(r->set, &got);
-		if (got.answer == CAP_DENY && got.rule == RULE_NONE) {
-			v.detail = cap_set_hop_message(r->set, &got);
-			v.cause = v.detail ? CAUSE_HOP : CAUSE_NO_RULE;
-		} else if (got.answer == CAP_DENY) {
-			v.cause = CAUSE_RULE;
-		} else if (!add_prices(r->set, &req, &v.bill)) {
-			v.answer = CAP_DENY;
-			v.cause = CAUSE_MANY_LIMITS;
-		}
+	if (v.cause != CAUSE_NONE)
+		return v;
+	got = cap_set_decide(r->set, &req);
+	v.answer = got.answer;
+	v.rule = got.rule;
+	v.bill.entry = got.entry;
+	v.reason = cap_set_reason(r->set, &got);
+	if (got.answer == CAP_DENY && got.rule == RULE_NONE) {
+		v.detail = cap_set_hop_message(r->set, &got);
+		v.cause = v.detail ? CAUSE_HOP : CAUSE_NO_RULE;
+	} else if (got.answer == CAP_DENY) {
+		v.cause = CAUSE_RULE;
+	} else if (!add_prices(r->set, &req, &v.bill)) {
+		v.answer = CAP_DENY;
+		v.cause = CAUSE_MANY_LIMITS;
 	}
-	buf_clear(&b);
 	return v;
 }
 
@@ -363,9 +350,16 @@ static bool takes_secret(const struct reach *r, struct sv host, uint16_t port)
 	return false;
 }
 
-static bool has_requests(const struct reach *r, struct sv host, uint16_t port, bool *ret_pass)
+/* The rules for requests to one host and port. */
+struct requests {
+	bool any;
+	bool pass; /* a rule lets connections bypass the reader */
+	bool tls;  /* a rule names an https URL */
+};
+
+static struct requests requests_to(const struct reach *r, struct sv host, uint16_t port)
 {
-	bool any = false;
+	struct requests found = { .any = false };
 
 	for (size_t i = 0; i < r->set->caps.n; i++) {
 		const struct cap *c = &r->set->caps.v[i].cap;
@@ -373,32 +367,32 @@ static bool has_requests(const struct reach *r, struct sv host, uint16_t port, b
 
 		if (c->action != CAP_HTTP_REQUEST || !cap_opens(c, host, &lo, &hi) || port != lo)
 			continue;
-		any = true;
-		*ret_pass |= c->tls_pass;
+		found.any = true;
+		found.pass |= c->tls_pass;
+		found.tls |= c->url.tls;
 	}
-	return any;
+	return found;
 }
 
 enum reach_way reach_way(const struct reach *r, struct sv host, uint16_t port)
 {
 	struct reach_key key = { .host = host, .port = port, .proto = REACH_TCP };
-	bool pass = false;
-	const bool requests = has_requests(r, host, port, &pass);
+	const struct requests to = requests_to(r, host, port);
 
 	/*
 	 * SECURITY: at the level "signed" every request is signed, so neither a rule nor a live
 	 * grant may let a connection bypass the reader.
 	 */
 	if (r->set->net_level == NET_LEVEL_SIGNED)
-		return requests && !pass ? REACH_READ : REACH_CLOSED;
-	if (requests && !pass && takes_secret(r, host, port))
+		return to.any && !to.pass ? REACH_READ : REACH_CLOSED;
+	if (to.any && !to.pass && takes_secret(r, host, port))
 		return REACH_READ;
 	if (reach_decide(r, &key).answer != CAP_DENY)
 		return REACH_RAW;
 	key.proto = REACH_TLS;
 	if (reach_decide(r, &key).answer != CAP_DENY)
 		return REACH_SNI;
-	return requests ? REACH_READ : REACH_CLOSED;
+	return to.any ? REACH_READ : REACH_CLOSED;
 }
 
 bool reach_private(const struct reach *r, struct sv host, uint16_t port,
@@ -419,15 +413,7 @@ bool reach_private(const struct reach *r, struct sv host, uint16_t port,
 
 bool reach_is_tls(const struct reach *r, struct sv host, uint16_t port)
 {
-	for (size_t i = 0; i < r->set->caps.n; i++) {
-		const struct cap *c = &r->set->caps.v[i].cap;
-		uint16_t lo, hi;
-
-		if (c->action == CAP_HTTP_REQUEST && cap_opens(c, host, &lo, &hi) && port == lo &&
-		    c->url.tls)
-			return true;
-	}
-	return false;
+	return requests_to(r, host, port).tls;
 }
 
 bool reach_is_open(const struct cap *c)

@@ -81,6 +81,12 @@ struct reach_listener {
 	bool v6;
 };
 
+/* Returns the IPv4 address @b as a number. */
+static inline uint32_t reach_v4(const uint8_t b[static 4])
+{
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
 struct reach {
 	struct arena *a;
 	const struct cap_set *set;

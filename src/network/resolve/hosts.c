@@ -22,12 +22,9 @@ static bool same_name(struct sv a, struct sv canonical)
 		a.n--;
 	if (a.n != canonical.n)
 		return false;
-	for (size_t i = 0; i < a.n; i++) {
-		const char c = (char)(a.p[i] >= 'A' && a.p[i] <= 'Z' ? a.p[i] + 32 : a.p[i]);
-
-		if (c != canonical.p[i])
+	for (size_t i = 0; i < a.n; i++)
+		if (sv_lower(a.p[i]) != canonical.p[i])
 			return false;
-	}
 	return true;
 }
 

@@ -2,7 +2,6 @@
 
 #include <ares.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,6 @@
 #ifndef WRIT_RESOLVE_RESOLVE_H
 #define WRIT_RESOLVE_RESOLVE_H
 
-#include "base/buf.h"
 #include "cap/cap.h"
 
 enum { RESOLVE_MAX = 32 };

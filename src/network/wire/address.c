@@ -1,7 +1,5 @@
 #include "wire/address.h"
 
-#include <string.h>
-
 #include "base/banned.h"
 
 /*

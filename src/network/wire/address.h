@@ -47,8 +47,6 @@ enum address_form {
 	ADDRESS_6TO4,	     /* 2002:a.b.c.d:: */
 	ADDRESS_TEREDO,	     /* 2001:0:server:...:client */
 	ADDRESS_ISATAP,	     /* any prefix, then [02]00:5efe:a.b.c.d */
-	/* keep last */
-	ADDRESS_FORM_COUNT
 };
 
 struct address_verdict {

@@ -28,16 +28,9 @@ enum {
 
 enum dns_type {
 	DNS_A = 1,
-	DNS_NS = 2,
-	DNS_CNAME = 5,
-	DNS_SOA = 6,
 	DNS_PTR = 12,
-	DNS_TXT = 16,
 	DNS_AAAA = 28,
 	DNS_OPT = 41,
-	DNS_SVCB = 64,
-	DNS_HTTPS = 65,
-	DNS_ANY = 255,
 };
 
 /* RCODE values of the protocol. Values above 15 need an OPT record in the reply. */

@@ -180,11 +180,6 @@ static enum hello_state message_read(struct hello *h, struct writ_err *err)
 
 /* --- Reassembling the message from TLS records. --- */
 
-static size_t message_size(const struct hello *h)
-{
-	return HANDSHAKE_HEAD + ((size_t)h->body[1] << 16 | (size_t)h->body[2] << 8 | h->body[3]);
-}
-
 /*
  * Checks the part of the record header that has arrived. @first: the record is the first of the
  * stream, where an unknown type means "not TLS" rather than an error.
@@ -228,7 +223,7 @@ static enum hello_state message_check(struct hello *h, struct writ_err *err)
 		return bad(h, err, WRIT_E_SYNTAX, "TLS that does not start with a hello");
 	if (h->n < HANDSHAKE_HEAD)
 		return HELLO_MORE;
-	size = message_size(h);
+	size = HANDSHAKE_HEAD + ((size_t)h->body[1] << 16 | (size_t)h->body[2] << 8 | h->body[3]);
 	if (size > h->room)
 		return bad(h, err, WRIT_E_LIMIT, "TLS hello that is too long");
 	if (h->n < size)

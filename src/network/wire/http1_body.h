@@ -54,11 +54,11 @@ enum wire_state http1_body_next(struct http1_body *b, struct sv *in, struct sv *
 /* Tests whether the body is complete if the stream ends now. */
 bool http1_body_may_end(const struct http1_body *b);
 
-enum { HTTP1_CHUNK_HEAD_MAX = 18 };
+enum { HTTP1_CHUNK_HEAD_MAX = 19 };
 
 /*
- * Writes the size line of a chunk of @n > 0 bytes and returns the length of the line. The caller
- * appends CR LF after the data.
+ * Writes the size line of a chunk of @n > 0 bytes, with a NUL, and returns the length of the line.
+ * The caller appends CR LF after the data.
  */
 size_t http1_chunk_head(uint64_t n, char out[static HTTP1_CHUNK_HEAD_MAX]);
 

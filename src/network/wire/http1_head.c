@@ -63,29 +63,6 @@ static bool line_cut(struct sv *in, struct sv *ret_line)
 	return true;
 }
 
-static bool is_single(enum http1_id id)
-{
-	switch (id) {
-	case HTTP1_HOST:
-	case HTTP1_CONTENT_LENGTH:
-	case HTTP1_TRANSFER_ENCODING:
-	case HTTP1_UPGRADE:
-	case HTTP1_EXPECT:
-	case HTTP1_WS_KEY:
-	case HTTP1_WS_VERSION:
-	case HTTP1_WS_ACCEPT:
-		return true;
-	case HTTP1_OTHER:
-	case HTTP1_CONNECTION:
-	case HTTP1_HOP:
-	case HTTP1_ALT_SVC:
-	case HTTP1_OVERRIDE:
-	case HTTP1_END:
-		return false;
-	}
-	return false;
-}
-
 static int field_parse(struct sv line, struct head *h, struct writ_err *err)
 {
 	const size_t colon = sv_find(line, ':');
@@ -101,13 +78,13 @@ static int field_parse(struct sv line, struct head *h, struct writ_err *err)
 	if (h->n == h->room)
 		return writ_fail_lit(err, WRIT_E_LIMIT, 0, "HTTP head with too many fields");
 	f.id = http1_id_of(f.name);
-	f.drop = http1_is_ours(f.id);
+	f.drop = http1_rules[f.id].ours;
 	/*
 	 * SECURITY: some servers read Content_Length as the length and others as an unknown field.
 	 */
 	if (f.drop && sv_find(f.name, '_') != SIZE_MAX)
 		return wire_refuse(err, "HTTP field that servers may read differently");
-	if (is_single(f.id) && h->one[f.id])
+	if (http1_rules[f.id].single && h->one[f.id])
 		return wire_refuse(err, "HTTP field that may only be there once");
 	h->fields[h->n] = f;
 	h->one[f.id] = &h->fields[h->n++];
@@ -119,15 +96,12 @@ static int fields_parse(struct sv in, struct head *h, struct writ_err *err)
 	struct sv line;
 
 	for (;;) {
-		int r;
-
 		if (!line_cut(&in, &line))
 			return wire_refuse(err, "HTTP line that ends without CR");
 		if (line.n == 0)
 			break;
-		r = field_parse(line, h, err);
-		if (r < 0)
-			return r;
+		if (field_parse(line, h, err) < 0)
+			return err->code;
 	}
 	return in.n ? wire_refuse(err, "HTTP head with bytes behind its end") : 0;
 }
@@ -199,13 +173,9 @@ static int framing_parse(struct head *h, unsigned minor, struct writ_err *err)
 
 static int head_parse(struct sv rest, unsigned minor, struct head *h, struct writ_err *err)
 {
-	int r = fields_parse(rest, h, err);
-
-	if (r == 0)
-		r = connection_parse(h, err);
-	if (r == 0)
-		r = framing_parse(h, minor, err);
-	return r;
+	if (fields_parse(rest, h, err) < 0 || connection_parse(h, err) < 0)
+		return err->code;
+	return framing_parse(h, minor, err);
 }
 
 static bool version_parse(struct sv s, unsigned *ret_minor)
@@ -274,7 +244,6 @@ static int host_check(const struct head *h, uint16_t port, struct http1_request 
 {
 	const struct http1_field *f = h->one[HTTP1_HOST];
 	struct wire_authority a;
-	int r;
 
 	if (!f)
 		return q->minor == 0 ? 0 : wire_refuse(err, "request without Host");
@@ -285,9 +254,8 @@ static int host_check(const struct head *h, uint16_t port, struct http1_request 
 		port = q->host.port;
 	else if (q->form == HTTP1_ABSOLUTE)
 		port = q->tls ? 443 : 80;
-	r = wire_authority_parse(f->value, port, &a, err);
-	if (r < 0)
-		return r;
+	if (wire_authority_parse(f->value, port, &a, err) < 0)
+		return err->code;
 	if (q->has_host && (a.port != q->host.port || !wire_host_eq(&a.host, &q->host.host)))
 		return wire_refuse(err, "Host that is not the one of the target");
 	if (!q->has_host)
@@ -299,15 +267,8 @@ static int host_check(const struct head *h, uint16_t port, struct http1_request 
 /* Tests whether @s is the base64 encoding of 16 bytes. */
 static bool is_ws_key(struct sv s)
 {
-	if (s.n != WS_KEY_SIZE || !sv_ends(s, SV("==")))
-		return false;
-	for (size_t i = 0; i < WS_KEY_SIZE - 2; i++) {
-		const char c = lower_ascii(s.p[i]);
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '+' && c != '/')
-			return false;
-	}
-	return true;
+	return s.n == WS_KEY_SIZE && sv_ends(s, SV("==")) &&
+	       sv_is_alnum(sv_sub(s, 0, WS_KEY_SIZE - 2), "+/");
 }
 
 /*
@@ -352,19 +313,12 @@ int http1_request_parse(struct sv head, uint16_t port, struct http1_field *field
 	struct http1_request q = { .method = SV(""), .target = SV(""), .websocket = SV("") };
 	struct head h = { .fields = fields, .room = room };
 	struct sv line;
-	int r;
 
 	if (!line_cut(&head, &line))
 		return wire_refuse(err, "HTTP line that ends without CR");
-	r = request_line_parse(line, &q, err);
-	if (r == 0)
-		r = head_parse(head, q.minor, &h, err);
-	if (r == 0)
-		r = host_check(&h, port, &q, err);
-	if (r == 0)
-		r = request_rules(&h, &q, err);
-	if (r < 0)
-		return r;
+	if (request_line_parse(line, &q, err) < 0 || head_parse(head, q.minor, &h, err) < 0 ||
+	    host_check(&h, port, &q, err) < 0 || request_rules(&h, &q, err) < 0)
+		return err->code;
 	q.fields = fields;
 	q.fields_n = h.n;
 	*ret_request = q;
@@ -430,17 +384,13 @@ int http1_response_parse(struct sv head, struct http1_asked asked, struct http1_
 	struct http1_response resp = { .reason = SV("") };
 	struct head h = { .fields = fields, .room = room, .response = true };
 	struct sv line;
-	int r;
 
 	if (!line_cut(&head, &line))
 		return wire_refuse(err, "HTTP line that ends without CR");
-	r = status_line_parse(line, &resp, err);
-	if (r == 0)
-		r = head_parse(head, resp.minor, &h, err);
-	if (r == 0)
-		r = response_rules(&h, asked, &resp, err);
-	if (r < 0)
-		return r;
+	if (status_line_parse(line, &resp, err) < 0 ||
+	    head_parse(head, resp.minor, &h, err) < 0 ||
+	    response_rules(&h, asked, &resp, err) < 0)
+		return err->code;
 	resp.fields = fields;
 	resp.fields_n = h.n;
 	*ret_response = resp;

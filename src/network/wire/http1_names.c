@@ -75,25 +75,19 @@ bool http1_field_check(struct sv name, struct sv value)
 	return name.n && http1_all(name, HTTP1_IN_TOKEN) && http1_all(value, HTTP1_IN_VALUE);
 }
 
-bool http1_is_ours(enum http1_id id)
-{
-	switch (id) {
-	case HTTP1_HOST:
-	case HTTP1_CONNECTION:
-	case HTTP1_CONTENT_LENGTH:
-	case HTTP1_TRANSFER_ENCODING:
-	case HTTP1_UPGRADE:
-	case HTTP1_EXPECT:
-	case HTTP1_HOP:
-		return true;
-	case HTTP1_WS_KEY:
-	case HTTP1_WS_VERSION:
-	case HTTP1_WS_ACCEPT:
-	case HTTP1_OTHER:
-	case HTTP1_ALT_SVC:
-	case HTTP1_OVERRIDE:
-	case HTTP1_END:
-		return false;
-	}
-	return true;
-}
+const struct http1_rule http1_rules[] = {
+	[HTTP1_OTHER] = { .single = false, .ours = false },
+	[HTTP1_HOST] = { .single = true, .ours = true },
+	[HTTP1_CONNECTION] = { .single = false, .ours = true },
+	[HTTP1_CONTENT_LENGTH] = { .single = true, .ours = true },
+	[HTTP1_TRANSFER_ENCODING] = { .single = true, .ours = true },
+	[HTTP1_UPGRADE] = { .single = true, .ours = true },
+	[HTTP1_EXPECT] = { .single = true, .ours = true },
+	[HTTP1_WS_KEY] = { .single = true, .ours = false },
+	[HTTP1_WS_VERSION] = { .single = true, .ours = false },
+	[HTTP1_WS_ACCEPT] = { .single = true, .ours = false },
+	[HTTP1_HOP] = { .single = false, .ours = true },
+	[HTTP1_ALT_SVC] = { .single = false, .ours = false },
+	[HTTP1_OVERRIDE] = { .single = false, .ours = false },
+	[HTTP1_END] = { .single = false, .ours = false },
+};

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "wire/http1_priv.h"
 
 #include "base/banned.h"
@@ -27,7 +29,7 @@ static int fields_put(struct buf *b, const struct http1_field *fields, size_t n,
 	for (size_t i = 0; i < how->set_n; i++) {
 		/* SECURITY: a value with a line break would inject another field. */
 		if (!http1_field_check(how->set[i].name, how->set[i].value) ||
-		    http1_is_ours(http1_id_of(how->set[i].name)))
+		    http1_rules[http1_id_of(how->set[i].name)].ours)
 			return writ_fail_lit(err, WRIT_E_BUG, 0, "HTTP field that cannot be sent");
 		field_put(b, how->set[i].name, how->set[i].value);
 	}
@@ -101,15 +103,7 @@ int http1_response_print(const struct http1_response *r, const struct http1_send
 
 size_t http1_chunk_head(uint64_t n, char out[static HTTP1_CHUNK_HEAD_MAX])
 {
-	static const char digits[] = "0123456789abcdef";
-	size_t at = 0;
-
-	for (int shift = 60; shift >= 0; shift -= 4)
-		if (n >> shift || shift == 0)
-			out[at++] = digits[n >> shift & 15];
-	out[at++] = '\r';
-	out[at++] = '\n';
-	return at;
+	return (size_t)snprintf(out, HTTP1_CHUNK_HEAD_MAX, "%llx\r\n", (unsigned long long)n);
 }
 
 void http1_chunk_end(struct sv trailers, struct buf *b)

@@ -25,10 +25,10 @@ static inline bool http1_all(struct sv s, unsigned set)
 
 enum http1_id http1_id_of(struct sv name);
 
-/*
- * Tests for a field that the printers generate or omit; a received field of this name is never
- * copied.
- */
-bool http1_is_ours(enum http1_id id);
+/* The rules about fields of each id. */
+extern const struct http1_rule {
+	bool single; /* a head may have only one such field */
+	bool ours;   /* the printers generate or omit the field; they never copy a received one */
+} http1_rules[HTTP1_END + 1];
 
 #endif

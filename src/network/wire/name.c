@@ -6,19 +6,11 @@
 
 enum { LABEL_MAX = 63, V6_TEXT_MAX = 41 /* with brackets */ };
 
-static bool is_name_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
+/* Tests a label, which is in lower case already. */
 static bool is_label(struct sv s)
 {
-	if (s.n == 0 || s.n > LABEL_MAX || s.p[0] == '-' || s.p[s.n - 1] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_name_byte(s.p[i]))
-			return false;
-	return true;
+	return s.n > 0 && s.n <= LABEL_MAX && s.p[0] != '-' && s.p[s.n - 1] != '-' &&
+	       sv_is_alnum(s, "-_");
 }
 
 /*
@@ -54,19 +46,18 @@ static int labels_check(struct sv name, struct writ_err *err)
 int wire_name_parse(struct sv text, struct wire_host *ret_host, struct writ_err *err)
 {
 	struct wire_host h = { .kind = WIRE_HOST_NAME };
-	int r;
 
 	if (text.n && text.p[text.n - 1] == '.')
 		text.n--;
 	if (text.n == 0 || text.n > WIRE_NAME_MAX)
 		return wire_refuse(err, "host name that is empty or too long");
 	for (size_t i = 0; i < text.n; i++)
-		h.name[i] = lower_ascii(text.p[i]);
+		h.name[i] = sv_lower(text.p[i]);
 	h.n = (uint8_t)text.n;
-	r = labels_check(wire_host_name(&h), err);
-	if (r == 0)
-		*ret_host = h;
-	return r;
+	if (labels_check(wire_host_name(&h), err) < 0)
+		return err->code;
+	*ret_host = h;
+	return 0;
 }
 
 struct wire_host wire_host_v4(const uint8_t b[static 4])
@@ -94,7 +85,7 @@ static bool address_parse(struct sv text, struct cap_net_addr *ret_addr)
 	if (text.n > sizeof(low))
 		return false;
 	for (size_t i = 0; i < text.n; i++)
-		low[i] = lower_ascii(text.p[i]);
+		low[i] = sv_lower(text.p[i]);
 	if (!cap_addr_parse((struct sv){ low, text.n }, &a) || a.len != (a.v6 ? 128 : 32))
 		return false;
 	*ret_addr = a;
@@ -135,15 +126,13 @@ int wire_authority_parse(struct sv text, uint16_t port, struct wire_authority *r
 	const size_t colon = port_colon(text);
 	struct wire_authority a = { .has_port = colon != SIZE_MAX };
 	uint64_t v = port;
-	int r;
 
 	if (a.has_port && !sv_to_u64(sv_skip(text, colon + 1), UINT16_MAX, &v))
 		return wire_refuse(err, "port that is not a number");
 	if (v == 0)
 		return wire_refuse(err, "no port");
-	r = wire_host_parse(sv_sub(text, 0, colon), &a.host, err);
-	if (r < 0)
-		return r;
+	if (wire_host_parse(sv_sub(text, 0, colon), &a.host, err) < 0)
+		return err->code;
 	a.port = (uint16_t)v;
 	*ret_authority = a;
 	return 0;

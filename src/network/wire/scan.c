@@ -1,7 +1,8 @@
 #include "wire/scan.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "wire/wire_priv.h"
 
 #include "base/banned.h"
 
@@ -41,11 +42,6 @@ struct builder {
 	const struct scan_value *value;
 };
 
-static char *room_for(struct builder *b, size_t n)
-{
-	return arena_alloc(b->a, n, 1);
-}
-
 static void pattern_add(struct builder *b, enum scan_form form, const char *p, size_t n)
 {
 	b->set->v[b->set->n++] =
@@ -54,12 +50,11 @@ static void pattern_add(struct builder *b, enum scan_form form, const char *p, s
 
 static bool add_raw(struct builder *b)
 {
-	char *p = room_for(b, b->value->bytes.n);
+	struct sv copy;
 
-	if (!p)
+	if (!arena_sv(b->a, b->value->bytes, &copy))
 		return false;
-	memcpy(p, b->value->bytes.p, b->value->bytes.n);
-	pattern_add(b, SCAN_RAW, p, b->value->bytes.n);
+	pattern_add(b, SCAN_RAW, copy.p, copy.n);
 	return true;
 }
 
@@ -83,7 +78,7 @@ static bool add_base64(struct builder *b, enum scan_form form, size_t skip)
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 	const size_t first = (skip * 8 + 5) / 6, end = (skip + b->value->bytes.n) * 8 / 6;
-	char *p = room_for(b, end - first);
+	char *p = arena_array(b->a, char, end - first);
 
 	if (!p)
 		return false;
@@ -109,7 +104,7 @@ static size_t put_hex(char *to, unsigned char c, bool upper)
 static bool add_hex(struct builder *b, bool upper)
 {
 	const struct sv s = b->value->bytes;
-	char *p = room_for(b, 2 * s.n);
+	char *p = arena_array(b->a, char, 2 * s.n);
 
 	if (!p)
 		return false;
@@ -119,16 +114,10 @@ static bool add_hex(struct builder *b, bool upper)
 	return true;
 }
 
-static bool is_unreserved(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       memchr("-._~", c, 4);
-}
-
 static bool add_percent(struct builder *b, bool upper, bool every)
 {
 	const struct sv s = b->value->bytes;
-	char *p = room_for(b, 3 * s.n);
+	char *p = arena_array(b->a, char, 3 * s.n);
 	size_t n = 0;
 
 	if (!p)
@@ -148,7 +137,7 @@ static bool add_percent(struct builder *b, bool upper, bool every)
 static bool add_json(struct builder *b)
 {
 	const struct sv s = b->value->bytes;
-	char *p = room_for(b, 2 * s.n);
+	char *p = arena_array(b->a, char, 2 * s.n);
 	size_t n = 0;
 
 	if (!p)

@@ -20,18 +20,9 @@ enum wire_protocol wire_protocol_of(uint8_t first)
 	}
 }
 
-static enum socks_command command_of(uint32_t v)
+static enum socks_command command_of(uint32_t v, enum socks_command last)
 {
-	switch (v) {
-	case 1:
-		return SOCKS_CONNECT;
-	case 2:
-		return SOCKS_BIND;
-	case 3:
-		return SOCKS_UDP;
-	default:
-		return SOCKS_OTHER;
-	}
+	return v <= last ? (enum socks_command)v : SOCKS_OTHER;
 }
 
 enum wire_state socks5_greeting_parse(struct sv bytes, bool *ret_none, size_t *ret_used,
@@ -88,7 +79,7 @@ enum wire_state socks5_request_parse(struct sv bytes, struct socks_request *ret_
 	const uint32_t command = cursor_uint(&c, 1);
 	const uint32_t reserved = cursor_uint(&c, 1);
 	const uint32_t kind = cursor_uint(&c, 1);
-	struct socks_request q = { .command = command_of(command) };
+	struct socks_request q = { .command = command_of(command, SOCKS_UDP) };
 	bool good;
 
 	*ret_reply = SOCKS_FAILED;
@@ -157,7 +148,7 @@ enum wire_state socks4_request_parse(struct sv bytes, struct socks_request *ret_
 		return WIRE_MORE;
 	if (q.port == 0)
 		return wire_bad(err, "SOCKS request without a port");
-	q.command = command == 1 ? SOCKS_CONNECT : command == 2 ? SOCKS_BIND : SOCKS_OTHER;
+	q.command = command_of(command, SOCKS_BIND);
 	s = text_read(&c, &text, err); /* skip the user id */
 	if (s != WIRE_DONE)
 		return s;

@@ -25,17 +25,15 @@ enum wire_protocol {
 /* Guesses a client's protocol from its first byte. */
 enum wire_protocol wire_protocol_of(uint8_t first);
 
-enum socks_command { SOCKS_OTHER = 0, SOCKS_CONNECT, SOCKS_BIND, SOCKS_UDP };
+/* Commands, with the numbers of the protocol; SOCKS_OTHER is every other number. */
+enum socks_command { SOCKS_OTHER = 0, SOCKS_CONNECT = 1, SOCKS_BIND = 2, SOCKS_UDP = 3 };
 
-/* Reply codes of SOCKS 5. */
+/* Reply codes of SOCKS 5 that are used. */
 enum socks_reply {
 	SOCKS_OK = 0,
 	SOCKS_FAILED = 1,
 	SOCKS_NOT_ALLOWED = 2,
-	SOCKS_NET_UNREACHABLE = 3,
 	SOCKS_HOST_UNREACHABLE = 4,
-	SOCKS_REFUSED = 5,
-	SOCKS_TTL_EXPIRED = 6,
 	SOCKS_BAD_COMMAND = 7, /* reply to every command but SOCKS_CONNECT */
 	SOCKS_BAD_ADDRESS = 8,
 };

@@ -48,12 +48,6 @@ bool target_is_override(struct sv field)
 	return false;
 }
 
-static bool is_unreserved(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       memchr("-._~", c, 4);
-}
-
 /* Tests for a byte that a path may contain unescaped. */
 static bool is_path_byte(char c)
 {
@@ -156,7 +150,6 @@ static enum target_state path_check(struct sv path, struct buf *scratch, struct 
 {
 	const size_t start = scratch->n;
 	struct sv bytes;
-	bool good;
 
 	if (!decode(path, scratch))
 		return fail(err, TARGET_AMBIGUOUS,
@@ -164,10 +157,11 @@ static enum target_state path_check(struct sv path, struct buf *scratch, struct 
 	if (buf_check(scratch, err) < 0)
 		return TARGET_BAD;
 	bytes = sv_skip(buf_view(scratch), start);
-	good = sv_is_utf8(bytes);
-	if (good && !segments_ok(bytes))
+	if (!sv_is_utf8(bytes))
+		return fail(err, TARGET_AMBIGUOUS, "request path that is not UTF-8");
+	if (!segments_ok(bytes))
 		return fail(err, TARGET_AMBIGUOUS, "request path with an empty or dot segment");
-	return good ? TARGET_OK : fail(err, TARGET_AMBIGUOUS, "request path that is not UTF-8");
+	return TARGET_OK;
 }
 
 enum target_state target_parse(struct sv raw, struct buf *out, struct target *ret_target,

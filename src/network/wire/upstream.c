@@ -1,5 +1,6 @@
 #include "wire/upstream.h"
 
+#include "codec/base64.h"
 #include "wire/wire_priv.h"
 
 #include "base/banned.h"
@@ -9,7 +10,6 @@ enum { VERSION = 9, STATUS = 3 }; /* lengths of "HTTP/1.1 " and of the three sta
 int upstream_parse(struct sv url, struct upstream *ret, struct writ_err *err)
 {
 	struct upstream u = { 0 };
-	int r;
 
 	if (!sv_starts(url, SV("http://")))
 		return writ_fail_lit(err, WRIT_E_SYNTAX, 0,
@@ -20,29 +20,14 @@ int upstream_parse(struct sv url, struct upstream *ret, struct writ_err *err)
 	if (sv_find(url, '@') != SIZE_MAX)
 		return writ_fail_lit(err, WRIT_E_SYNTAX, 0,
 				     "the login of an upstream proxy stands in a file of its own");
-	r = wire_authority_parse(url, 0, &u.at, err);
-	if (r == 0)
-		*ret = u;
-	return r;
-}
-
-static void put_group(char *to, const unsigned char *p, size_t n)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned v = (unsigned)p[0] << 16 | (n > 1 ? (unsigned)p[1] << 8 : 0) |
-			   (n > 2 ? (unsigned)p[2] : 0);
-
-	to[0] = digits[v >> 18];
-	to[1] = digits[v >> 12 & 63];
-	to[2] = n > 1 ? digits[v >> 6 & 63] : '=';
-	to[3] = n > 2 ? digits[v & 63] : '=';
+	if (wire_authority_parse(url, 0, &u.at, err) < 0)
+		return err->code;
+	*ret = u;
+	return 0;
 }
 
 int upstream_login(struct upstream *u, struct sv line, struct writ_err *err)
 {
-	size_t at = 0;
-
 	if (line.n && line.p[line.n - 1] == '\n')
 		line.n--;
 	if (line.n && line.p[line.n - 1] == '\r')
@@ -54,9 +39,8 @@ int upstream_login(struct upstream *u, struct sv line, struct writ_err *err)
 		if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7f)
 			return writ_fail_lit(err, WRIT_E_SYNTAX, 0,
 					     "the login of an upstream proxy has a control byte");
-	for (size_t i = 0; i < line.n; i += 3, at += 4)
-		put_group(u->login + at, (const unsigned char *)line.p + i, line.n - i);
-	u->login[at] = 0;
+	base64_put(BASE64_PADDED, line, u->login);
+	u->login[base64_length(BASE64_PADDED, line.n)] = 0;
 	return 0;
 }
 
@@ -64,7 +48,7 @@ void upstream_put(const struct upstream *u, const struct cap_net_addr *to, uint1
 		  struct buf *b)
 {
 	struct wire_host host = to->v6 ? wire_host_v6(to->b) : wire_host_v4(to->b);
-	struct buf where = BUF_INIT(128);
+	scoped_buf where = BUF_INIT(128);
 
 	wire_host_print(&host, &where);
 	buf_fmt(b, "CONNECT " SV_FMT ":%u HTTP/1.1\r\nHost: " SV_FMT ":%u\r\n",
@@ -73,7 +57,6 @@ void upstream_put(const struct upstream *u, const struct cap_net_addr *to, uint1
 		buf_fmt(b, "Proxy-Authorization: Basic %s\r\n", u->login);
 	buf_str(b, "\r\n");
 	b->failed |= where.failed;
-	buf_clear(&where);
 }
 
 enum wire_state upstream_answer(struct sv bytes, size_t *ret_used, unsigned *ret_status,

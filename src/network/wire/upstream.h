@@ -3,7 +3,7 @@
  *
  * Reads:  the proxy's URL and login, and its answer to CONNECT
  * Writes: the CONNECT request, into the caller's buffer
- * Next:   egress/upstream.c connects to the proxy
+ * Next:   egress/dial.c connects to the proxy
  *
  * SECURITY: the request names an address that address.h has classified, never a host name.
  * A name would be resolved again by the proxy and could lead elsewhere.

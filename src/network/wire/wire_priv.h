@@ -9,9 +9,7 @@
 /* Sets @err, for functions that return an enum instead of the error code. */
 static inline void wire_set_error(struct writ_err *err, int code, const char *what)
 {
-	const int r = writ_fail_lit(err, code, 0, what);
-
-	(void)r;
+	(void)!writ_fail_lit(err, code, 0, what);
 }
 
 static inline enum wire_state wire_bad(struct writ_err *err, const char *what)
@@ -91,9 +89,10 @@ static inline uint8_t *put_uint(uint8_t *to, uint32_t v, size_t size)
 	return to + size;
 }
 
-static inline char lower_ascii(char c)
+/* Tests for a byte that is never escaped in a URL (RFC 3986). */
+static inline bool is_unreserved(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	return sv_is_alnum((struct sv){ &c, 1 }, "-._~");
 }
 
 static inline bool same_text(struct sv a, struct sv b)
@@ -101,7 +100,7 @@ static inline bool same_text(struct sv a, struct sv b)
 	if (a.n != b.n)
 		return false;
 	for (size_t i = 0; i < a.n; i++)
-		if (lower_ascii(a.p[i]) != lower_ascii(b.p[i]))
+		if (sv_lower(a.p[i]) != sv_lower(b.p[i]))
 			return false;
 	return true;
 }
@@ -115,8 +114,8 @@ static inline bool same_field(struct sv a, struct sv b)
 	if (a.n != b.n)
 		return false;
 	for (size_t i = 0; i < a.n; i++)
-		if (lower_ascii(a.p[i] == '_' ? '-' : a.p[i]) !=
-		    lower_ascii(b.p[i] == '_' ? '-' : b.p[i]))
+		if (sv_lower(a.p[i] == '_' ? '-' : a.p[i]) !=
+		    sv_lower(b.p[i] == '_' ? '-' : b.p[i]))
 			return false;
 	return true;
 }
