@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
 #include "parts/early.h"

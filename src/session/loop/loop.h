@@ -44,7 +44,6 @@
 
 #include <poll.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "loop/session.h"
 

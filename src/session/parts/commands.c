@@ -1,15 +1,11 @@
-
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "loop/loop.h"
 #include "parts/control.h"
 #include "parts/engine.h"
-#include "parts/notice.h"
 #include "parts/record.h"
 #include "parts/screen.h"
 #include "parts/std_fds.h"

@@ -1,18 +1,14 @@
 #include "parts/control.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
-#include "loop/loop.h"
 #include "parts/client.h"
 #include "parts/commands.h"
 #include "parts/directories.h"

@@ -2,16 +2,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "loop/loop.h"
 #include "parts/client.h"
 #include "parts/commands.h"
-#include "parts/control.h"
-#include "parts/denials.h"
 #include "parts/grants.h"
 #include "parts/hints.h"
-#include "plan/event.h"
-#include "rpc/rpc.h"
 
 #include "base/banned.h"
 

@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "codec/json.h"
-#include "lang/diag.h"
-#include "lang/protect.h"
 #include "parts/session.h"
 
 #include "base/banned.h"

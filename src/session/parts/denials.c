@@ -1,22 +1,9 @@
-#include "parts/denials.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/fd.h"
-#include "codec/json.h"
-#include "lang/diag.h"
 #include "parts/control.h"
-#include "parts/denial_text.h"
 #include "parts/engine.h"
 #include "parts/hints.h"
 #include "parts/look.h"

@@ -9,10 +9,8 @@
 #define WRIT_PARTS_DENIALS_H
 
 #include "audit/entry.h"
-#include "lang/protect.h"
 #include "loop/loop.h"
 #include "parts/denial_text.h"
-#include "plan/event.h"
 
 enum { DENIALS_MAX = 512 };
 

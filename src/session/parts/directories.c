@@ -3,13 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <link.h>
-#include <malloc.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +13,6 @@
 #include "crypto/crypto.h"
 #include "parts/denials.h"
 #include "parts/part_id.h"
-#include "parts/record.h"
 #include "parts/records.h"
 
 #include "base/banned.h"

@@ -15,8 +15,6 @@
 #include "parts/network.h"
 #include "parts/probe.h"
 #include "parts/record.h"
-#include "parts/session.h"
-#include "vcs/repo.h"
 
 #include "base/banned.h"
 

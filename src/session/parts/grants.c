@@ -2,12 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
-#include <linux/mount.h>
-
-#include "parts/control.h"
 #include "parts/engine.h"
 #include "parts/mediation.h"
 #include "parts/network.h"

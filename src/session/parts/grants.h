@@ -12,8 +12,6 @@
 #ifndef WRIT_PARTS_GRANTS_H
 #define WRIT_PARTS_GRANTS_H
 
-#include "cap/cap.h"
-#include "loop/loop.h"
 #include "parts/control.h"
 
 enum { GRANTS_MAX = 256 };

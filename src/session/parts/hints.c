@@ -1,7 +1,6 @@
 #include "parts/hints.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "parts/control.h"

@@ -1,13 +1,10 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "parts/commands.h"
-#include "parts/control.h"
 #include "parts/denials.h"
 #include "parts/engine_priv.h"
 #include "parts/grants.h"

@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "crypto/crypto.h"

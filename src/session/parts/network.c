@@ -23,7 +23,6 @@
 #include "parts/questions.h"
 #include "parts/record.h"
 #include "parts/tokens.h"
-#include "resolve/resolve.h"
 
 #include "base/banned.h"
 

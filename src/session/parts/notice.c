@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
-
-#include "base/buf.h"
-#include "lang/diag.h"
 
 #include "base/banned.h"
 

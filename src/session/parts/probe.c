@@ -11,7 +11,6 @@
 
 #include "attest/judge.h"
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "parts/engine.h"
 #include "parts/notice.h"
 #include "parts/record.h"

@@ -4,17 +4,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "lang/diag.h"
 #include "parts/network.h"
 #include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
-#include "plan/event.h"
 
 #include "base/banned.h"
 

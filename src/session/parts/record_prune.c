@@ -9,13 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/entry.h"
 #include "base/fd.h"
 #include "codec/json.h"
 #include "parts/client.h"
-#include "parts/denials.h"
 #include "parts/hints.h"
-#include "parts/record.h"
 #include "parts/records.h"
 
 #include "base/banned.h"

@@ -20,9 +20,7 @@
 #ifndef WRIT_PARTS_SESSION_H
 #define WRIT_PARTS_SESSION_H
 
-#include "loop/session.h"
 #include "parts/client.h"
-#include "parts/denial_text.h"
 #include "parts/records.h"
 
 /*

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/packet.h"
 #include "parts/agents.h"
 #include "parts/control.h"
 #include "parts/delegate.h"

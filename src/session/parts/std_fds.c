@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "term/relay.h"
 
 #include "base/banned.h"
 

@@ -1,7 +1,5 @@
 #include "parts/agents.h"
 #include "parts/commands.h"
-#include "parts/control.h"
-#include "parts/denials.h"
 #include "parts/directories.h"
 #include "parts/ending.h"
 #include "parts/engine.h"

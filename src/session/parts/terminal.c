@@ -10,7 +10,6 @@
 #include "parts/signals.h"
 #include "parts/std_fds.h"
 #include "parts/tokens.h"
-#include "term/relay.h"
 
 #include "base/banned.h"
 
