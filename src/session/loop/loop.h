@@ -92,8 +92,17 @@ struct session_poll {
 	size_t n;
 };
 
+/* The state with which part @id begins every session: a copy of the @size bytes at @value. */
+struct session_initial {
+	unsigned id;
+	size_t size;
+	const void *value;
+};
+#define SESSION_INITIAL(id, type, ...) { id, sizeof(type), &(const type){ __VA_ARGS__ } }
+
 struct session_part {
 	const char *name;
+	const struct session_initial *initial; /* NULL: no state, or init() makes it */
 	must_check int (*init)(struct session *s, struct writ_err *err);
 	must_check int (*start)(struct session *s, struct writ_err *err);
 	/*

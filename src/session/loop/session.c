@@ -168,9 +168,14 @@ static int init_parts(struct session *s, struct writ_err *err)
 	const struct session_core *c = s->core;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < c->parts_n; i++)
-		if (c->parts[i].init)
+	for (size_t i = 0; r == 0 && i < c->parts_n; i++) {
+		const struct session_initial *v = c->parts[i].initial;
+
+		if (v)
+			r = session_state_new(s, v->id, v->value, v->size, err);
+		if (r == 0 && c->parts[i].init)
 			r = c->parts[i].init(s, err);
+	}
 	return r;
 }
 

@@ -66,12 +66,8 @@ static void kill_command(struct session *s, uint32_t id)
 static void too_late(struct session *s, struct running *r)
 {
 	struct screen *c = screen_get(s, r->id);
-	struct entry entry = { 0 };
 
-	record_begin(s, &entry, "limit");
-	record_str(&entry, "limit", SV("command"));
-	record_num(&entry, "command", r->id);
-	record_end(s, &entry);
+	record_limit(s, "command", "command", r->id);
 	r->late = true;
 	if (c)
 		screen_say(c, "the command limit is reached");
@@ -387,7 +383,7 @@ static struct screen *choose(struct session *s, struct buf *why)
 
 void commands_attach(struct session *s, const struct caller *who, uint32_t number)
 {
-	struct buf why = BUF_INIT(4096);
+	scoped_buf why = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	struct screen *c = number ? screen_get(s, number) : choose(s, &why);
 
@@ -403,7 +399,6 @@ void commands_attach(struct session *s, const struct caller *who, uint32_t numbe
 	} else { /* the command may have stopped without a client: continue it */
 		engine_signal(s, c->command, SIGCONT);
 	}
-	buf_clear(&why);
 }
 
 void commands_detach(struct session *s, const struct caller *who, uint32_t id)

@@ -153,14 +153,13 @@ static void control_accept(struct session *s)
 
 void control_refuse(const struct caller *who, enum rpc_code code, const char *fmt, ...)
 {
-	struct buf b = BUF_INIT(8192);
+	scoped_buf b = BUF_INIT(8192);
 	va_list ap;
 
 	va_start(ap, fmt);
 	buf_vfmt(&b, fmt, ap);
 	va_end(ap);
 	rpc_refuse(who->conn, who->call, code, "%s", b.p ? b.p : "");
-	buf_clear(&b);
 }
 
 bool control_find_call(struct session *s, uint32_t kind, uint32_t number, struct caller *ret)

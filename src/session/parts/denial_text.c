@@ -96,14 +96,7 @@ static struct advice advise(const struct session_denial *d)
 
 static bool is_plain(struct sv s)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr("/._+@=,-", c))))
-			return false;
-	}
-	return s.n > 0;
+	return s.n > 0 && sv_is_alnum(s, "/._+@=,-");
 }
 
 /* Appends a word of a policy that stands for exactly the bytes of @s. */
@@ -222,7 +215,7 @@ void session_denial_line(const struct session_denial *d, struct buf *b)
 void session_denial_text(const struct session_denial *d, struct buf *b)
 {
 	const struct advice a = advise(d);
-	struct buf line = BUF_INIT(32768);
+	scoped_buf line = BUF_INIT(32768);
 
 	if (!d->number)
 		buf_str(b, "-  ");
@@ -272,7 +265,6 @@ void session_denial_text(const struct session_denial *d, struct buf *b)
 				       : "",
 			SV_ARG(d->profile), d->profile.n ? "\n              " : "",
 			SV_ARG(buf_view(&line)));
-	buf_clear(&line);
 }
 
 static void member(struct buf *b, const char *key, struct sv value)
@@ -286,7 +278,7 @@ static void member(struct buf *b, const char *key, struct sv value)
 void session_denial_json(const struct session_denial *d, struct buf *b)
 {
 	const struct advice a = advise(d);
-	struct buf line = BUF_INIT(32768);
+	scoped_buf line = BUF_INIT(32768);
 
 	if (d->guessed)
 		buf_fmt(b, "{\"number\":\"h%u\",\"op\":", d->number);
@@ -319,5 +311,4 @@ void session_denial_json(const struct session_denial *d, struct buf *b)
 		json_put_str(b, buf_view(&line));
 	}
 	buf_ch(b, '}');
-	buf_clear(&line);
 }

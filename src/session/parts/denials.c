@@ -25,12 +25,8 @@ static struct denials *denials_of(const struct session *s)
 	return session_state(s, PART_DENIALS);
 }
 
-int denials_init(struct session *s, struct writ_err *err)
-{
-	const struct denials d = { .feed = -1 };
-
-	return session_state_new(s, PART_DENIALS, &d, sizeof(d), err);
-}
+const struct session_initial denials_initial =
+	SESSION_INITIAL(PART_DENIALS, struct denials, .feed = -1);
 
 void denials_clear(struct session *s)
 {
@@ -212,7 +208,7 @@ struct session_denial denials_describe(const struct session *s, const struct den
 static void explain_all(const struct session *s)
 {
 	const size_t n = denials_of(s)->denials.n;
-	struct buf b = BUF_INIT(4 << 20);
+	scoped_buf b = BUF_INIT(4 << 20);
 
 	buf_fmt(&b, "writ: %zu %s refused%s\n", n, n == 1 ? "thing was" : "things were",
 		engine_view(s)->traps ? "" : "; nothing is mediated here, so none could be seen");
@@ -228,13 +224,12 @@ static void explain_all(const struct session *s)
 	if (n == DENIALS_MAX)
 		buf_fmt(&b, "writ: there were more, in " SV_FMT "\n", SV_ARG(record_path(s)));
 	notice_last(s, buf_view(&b));
-	buf_clear(&b);
 }
 
 static void write_feed(struct session *s, const struct denial *d, size_t number)
 {
 	const bool no_rule = d->reason == CAP_REASON_NO_RULE;
-	struct buf b = BUF_INIT(16384);
+	scoped_buf b = BUF_INIT(16384);
 	struct writ_err err = { 0 };
 	char why[DENIAL_WHY];
 
@@ -261,7 +256,6 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 	buf_str(&b, "}\n");
 	if (!b.failed)
 		(void)!fd_write_all(denials_of(s)->feed, buf_view(&b), &err);
-	buf_clear(&b);
 }
 
 void denials_put(struct entry *entry, const struct session_denial *d)
@@ -295,18 +289,16 @@ static void record_denial(struct session *s, const struct denial *d)
 	struct denial_texts room;
 	const struct session_denial e =
 		denials_describe(s, d, n < DENIALS_MAX ? (uint32_t)n + 1 : 0, &room);
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("denied");
 
-	record_begin(s, &entry, "denied");
 	denials_put(&entry, &e);
 	record_end(s, &entry);
 }
 
 static void record_exec(struct session *s, const struct mediate_event *e)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("exec");
 
-	record_begin(s, &entry, "exec");
 	record_str(&entry, "op", sv_from(verb(e->op)));
 	record_str(&entry, "object", sv_from(e->object));
 	record_str(&entry, "program", sv_from(e->comm));

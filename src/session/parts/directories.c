@@ -22,12 +22,8 @@ static struct directories *directories_of(const struct session *s)
 	return session_state(s, PART_DIRECTORIES);
 }
 
-int directories_init(struct session *s, struct writ_err *err)
-{
-	const struct directories d = { .run_fd = -1 };
-
-	return session_state_new(s, PART_DIRECTORIES, &d, sizeof(d), err);
-}
+const struct session_initial directories_initial =
+	SESSION_INITIAL(PART_DIRECTORIES, struct directories, .run_fd = -1);
 
 const struct directories *directories_get(const struct session *s)
 {
@@ -86,7 +82,7 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 {
 	const struct digest d = crypto_sha256(s->opt->workspace);
-	struct buf b = BUF_INIT(128);
+	scoped_buf b = BUF_INIT(128);
 	int r = 0;
 
 	digest_hex(&d, &b);
@@ -94,7 +90,6 @@ static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 		*ret = SV("none");
 	else if (!arena_sv(s->a, sv_sub(buf_view(&b), 0, 16), ret))
 		r = writ_nomem(err);
-	buf_clear(&b);
 	return r;
 }
 
@@ -102,7 +97,7 @@ static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 static int write_rules(struct session *s, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	int r;
 
 	buf_str(&b, "# What this session may do. Denials are in denials.jsonl beside this file.\n"
@@ -113,7 +108,6 @@ static int write_rules(struct session *s, struct writ_err *err)
 	r = buf_check(&b, err);
 	if (r == 0 && !arena_sv(s->a, buf_view(&b), &directories_of(s)->rules))
 		r = writ_nomem(err);
-	buf_clear(&b);
 	return r;
 }
 
@@ -377,6 +371,5 @@ void directories_clear(struct session *s)
 		if (rmdir(directories_of(s)->run.p) == 0)
 			break;
 	}
-	fd_scope_close(&directories_of(s)->run_fd);
-	directories_of(s)->run_fd = -1;
+	fd_close(&directories_of(s)->run_fd);
 }

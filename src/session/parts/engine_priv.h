@@ -6,7 +6,6 @@
 
 #include "parts/engine.h"
 #include "parts/part_id.h"
-#include "vcs/repo.h"
 
 struct engine_state {
 	struct engine_run *run;

@@ -45,12 +45,9 @@ static struct git_transport *git_of(const struct session *s)
 	return session_state(s, PART_GIT);
 }
 
-int git_transport_init(struct session *s, struct writ_err *err)
-{
-	const struct git_transport g = { .git = -1, .git_listener = -1, .git_hand = -1 };
-
-	return session_state_new(s, PART_GIT, &g, sizeof(g), err);
-}
+const struct session_initial git_transport_initial =
+	SESSION_INITIAL(PART_GIT, struct git_transport, .git = -1, .git_listener = -1,
+			.git_hand = -1);
 
 bool git_transport_owns(const struct session *s, pid_t pid)
 {
@@ -147,9 +144,8 @@ void git_transport_hand(struct session *s, int fd)
 
 static void record_git(struct session *s, const struct git_event *e)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("git");
 
-	record_begin(s, &entry, "git");
 	record_str(&entry, "what", e->push ? SV("push") : SV("fetch"));
 	record_str(&entry, "answer", e->answer == CAP_ALLOW ? SV("allow") : SV("deny"));
 	record_str(&entry, "repository", sv_from(e->repo));
@@ -207,19 +203,15 @@ static void end_texts(struct git_event *e)
 static void restart(struct session *s)
 {
 	struct writ_err err = { 0 };
-	struct entry entry = { 0 };
 	int status = 0;
 
-	fd_scope_close(&git_of(s)->git);
-	git_of(s)->git = -1;
+	fd_close(&git_of(s)->git);
 	if (git_of(s)->git_pid > 0)
 		(void)waitpid(git_of(s)->git_pid, &status, 0);
 	git_of(s)->git_pid = 0;
 	if (session_phase(s) >= SESSION_ENDING)
 		return;
-	record_begin(s, &entry, "git");
-	record_str(&entry, "what", SV("the process that fetches and pushes ended"));
-	record_end(s, &entry);
+	record_what(s, "git", "the process that fetches and pushes ended");
 	if ((!WIFEXITED(status) || WEXITSTATUS(status) != GIT_HOPELESS) &&
 	    ++git_of(s)->git_deaths <= GIT_DEATHS && start_helper(s, &err) == 0)
 		return;
@@ -228,8 +220,7 @@ static void restart(struct session *s)
 	 * The git helper cannot be started again: close its listener, so that connections fail at
 	 * once.
 	 */
-	fd_scope_close(&git_of(s)->git_listener);
-	git_of(s)->git_listener = -1;
+	fd_close(&git_of(s)->git_listener);
 }
 
 static void recv_event(struct session *s)
@@ -307,16 +298,10 @@ bool git_transport_name(struct session *s, size_t i, struct sv *ret_name, struct
 
 void git_transport_clear(struct session *s)
 {
-	fd_scope_close(&git_of(s)->git);
-	fd_scope_close(&git_of(s)->git_listener);
-	fd_scope_close(&git_of(s)->git_hand);
-	git_of(s)->git = git_of(s)->git_listener = git_of(s)->git_hand = -1;
-	if (git_of(s)->git_pid <= 0)
-		return;
-	kill(git_of(s)->git_pid, SIGKILL);
-	while (waitpid(git_of(s)->git_pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	git_of(s)->git_pid = 0;
+	fd_close(&git_of(s)->git);
+	fd_close(&git_of(s)->git_listener);
+	fd_close(&git_of(s)->git_hand);
+	helper_kill(&git_of(s)->git_pid);
 }
 
 void git_transport_poll(struct session *s, struct session_poll *set)

@@ -21,12 +21,8 @@ static struct grants *grants_of(const struct session *s)
 	return session_state(s, PART_GRANTS);
 }
 
-int grants_init(struct session *s, struct writ_err *err)
-{
-	const struct grants g = { .grants = { .n = 0 } };
-
-	return session_state_new(s, PART_GRANTS, &g, sizeof(g), err);
-}
+const struct session_initial grants_initial =
+	SESSION_INITIAL(PART_GRANTS, struct grants, .grants = { .n = 0 });
 
 /*
  * SECURITY: computes the scope of a grant once, when it is granted: at the time of revocation the
@@ -35,7 +31,7 @@ int grants_init(struct session *s, struct writ_err *err)
 static int scope_of(struct session *s, struct grant *g, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct cap cap;
 	struct stat st;
 	size_t n;
@@ -53,7 +49,6 @@ static int scope_of(struct session *s, struct grant *g, struct writ_err *err)
 		r = cap_parse(&a, CAP_GRANT, buf_view(&b), &cap, err);
 	if (r == 0)
 		memcpy(g->scope, b.p + n, b.n - n + 1);
-	buf_clear(&b);
 	return r;
 }
 
@@ -72,9 +67,8 @@ static int tell_mediator(struct session *s, const struct grant *g, bool on, stru
 
 static void record_grant(struct session *s, const struct grant *g, const char *event)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin(event);
 
-	record_begin(s, &entry, event);
 	record_num(&entry, "number", g->number);
 	record_str(&entry, "rule", sv_from(g->rule));
 	record_end(s, &entry);
@@ -188,7 +182,7 @@ static void grant_mounted(struct session *s, const struct caller *who, const str
 
 	if (!g)
 		return;
-	if (engine_attach(s, g->number, g->path, g->write, &err) < 0) {
+	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, g->write, &err) < 0) {
 		grants_of(s)->grants.n--;
 		control_refuse(who, RPC_E_DENIED, "%s", err.what);
 		return;
@@ -323,7 +317,7 @@ static void detach(struct session *s, struct grant *g)
 	struct writ_err err = { 0 };
 
 	g->state = GRANT_DETACHING;
-	if (engine_detach(s, g->number, g->path, &err) < 0)
+	if (s->opt->plan->engine->detach(engine_run(s), g->number, g->path, &err) < 0)
 		cannot_revoke(s, g, &err);
 }
 

@@ -34,7 +34,7 @@ struct grant {
 	char rule[ENGINE_PATH + 16];
 };
 
-must_check int grants_init(struct session *s, struct writ_err *err);
+extern const struct session_initial grants_initial;
 
 enum grant_action { GRANT_READ = 0, GRANT_WRITE, GRANT_NET };
 struct grant_request {

@@ -21,12 +21,8 @@ static struct hints *hints_of(const struct session *s)
 	return session_state(s, PART_HINTS);
 }
 
-int hints_init(struct session *s, struct writ_err *err)
-{
-	const struct hints h = { .file = -1 };
-
-	return session_state_new(s, PART_HINTS, &h, sizeof(h), err);
-}
+const struct session_initial hints_initial =
+	SESSION_INITIAL(PART_HINTS, struct hints, .file = -1);
 
 void hints_clear(struct session *s)
 {

@@ -21,7 +21,7 @@ enum { HINTS_MAX = 256 };
 /* Suffix of the file in sessions/; not that of a record, so that no reader takes it for one. */
 #define HINTS_SUFFIX ".hints"
 
-must_check int hints_init(struct session *s, struct writ_err *err);
+extern const struct session_initial hints_initial;
 void hints_clear(struct session *s);
 
 /* @e names a file that is readable outside and not visible inside. */

@@ -37,12 +37,8 @@ static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
 				       "/etc/ssl/cert.pem",
 				       NULL };
 
-int inspection_init(struct session *s, struct writ_err *err)
-{
-	const struct inspection i = { .reads = false };
-
-	return session_state_new(s, PART_INSPECTION, &i, sizeof(i), err);
-}
+const struct session_initial inspection_initial =
+	SESSION_INITIAL(PART_INSPECTION, struct inspection, .reads = false);
 
 bool inspection_reads(const struct session *s)
 {
@@ -268,7 +264,7 @@ int inspection_prepare(struct session *s, struct writ_err *err)
 /* Writes the certificate authorities for programs that do not read PEM files: Java and browsers. */
 static int write_stores(struct session *s, struct sv ours, struct sv all, struct writ_err *err)
 {
-	struct buf java = BUF_INIT(TRUST_MAX), browser = BUF_INIT(64 << 10);
+	scoped_buf java = BUF_INIT(TRUST_MAX), browser = BUF_INIT(64 << 10);
 	int r = store_java(all, &java, err);
 
 	if (r == 0)
@@ -277,8 +273,6 @@ static int write_stores(struct session *s, struct sv ours, struct sv all, struct
 		r = store_browser(ours, &browser, err);
 	if (r == 0)
 		r = write_trust(s, "browser.json", buf_view(&browser), err);
-	buf_clear(&java);
-	buf_clear(&browser);
 	return r;
 }
 
@@ -368,8 +362,7 @@ static const struct {
 	{ "JAVA_TOOL_OPTIONS", TRUST_JAVA },
 };
 
-bool inspection_trust_name(const struct session *s, size_t i, struct sv *ret_name,
-			   struct sv *ret_value)
+bool inspection_trust_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value)
 {
 	const struct sv info = engine_view(s)->info;
 	const char *value = NULL;

@@ -50,12 +50,8 @@ static struct look *look_of(const struct session *s)
 	return session_state(s, PART_LOOK);
 }
 
-int look_init(struct session *s, struct writ_err *err)
-{
-	const struct look l = { .inside = -1, .look = -1 };
-
-	return session_state_new(s, PART_LOOK, &l, sizeof(l), err);
-}
+const struct session_initial look_initial =
+	SESSION_INITIAL(PART_LOOK, struct look, .inside = -1, .look = -1);
 
 static bool tell(int socket, const struct mediate_event *e)
 {
@@ -86,7 +82,7 @@ static bool is_unreadable(struct session *s, struct sv path, struct mediate_even
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
 	bool denied = false;
@@ -102,7 +98,6 @@ static bool is_unreadable(struct session *s, struct sv path, struct mediate_even
 		(void)snprintf(e->extra, sizeof(e->extra), "%s", hop ? hop : "");
 		e->reason = hop ? CAP_REASON_TOKEN : CAP_REASON_NO_RULE;
 	}
-	buf_clear(&b);
 	return denied;
 }
 
@@ -259,8 +254,7 @@ static void look_end(struct session *s)
 {
 	if (look_of(s)->look < 0)
 		return;
-	fd_scope_close(&look_of(s)->look);
-	look_of(s)->look = -1;
+	fd_close(&look_of(s)->look);
 	helper_end(look_of(s)->look_pid, look_of(s)->looks ? 0 : SESSION_GRACE_MS);
 	look_of(s)->looks = 0;
 }

@@ -14,7 +14,7 @@
 #include "loop/loop.h"
 #include "plan/event.h"
 
-must_check int look_init(struct session *s, struct writ_err *err);
+extern const struct session_initial look_initial;
 void look_poll(struct session *s, struct session_poll *set);
 void look_on_event(struct session *s, const struct pollfd *p, size_t n);
 int look_deadline(struct session *s, int least);

@@ -67,7 +67,7 @@ static int load_proxy(struct session *s, struct writ_err *err)
 static int load_roots(struct session *s, struct writ_err *err)
 {
 	const struct sv name = SV("WRIT_CA_FILE");
-	struct buf b = BUF_INIT(ROOTS_MAX);
+	scoped_buf b = BUF_INIT(ROOTS_MAX);
 	int r;
 
 	if (setting(s, name).n == 0)
@@ -77,7 +77,6 @@ static int load_roots(struct session *s, struct writ_err *err)
 		r = writ_fail(err, WRIT_E_SYNTAX, 0, "WRIT_CA_FILE: no certificate in PEM");
 	if (r == 0 && !arena_sv(s->a, buf_view(&b), &inspection_of(s)->more_roots))
 		r = writ_nomem(err);
-	buf_clear(&b);
 	return r;
 }
 
@@ -90,7 +89,7 @@ int operator_start(struct session *s, struct writ_err *err)
 
 void operator_record(const struct session *s, struct entry *entry)
 {
-	struct buf at = BUF_INIT(512);
+	scoped_buf at = BUF_INIT(512);
 
 	if (s->opt->resolver.n)
 		record_str(entry, "resolver", s->opt->resolver);
@@ -101,7 +100,6 @@ void operator_record(const struct session *s, struct entry *entry)
 	}
 	if (inspection_of(s)->more_roots.n)
 		record_str(entry, "ca_file", setting(s, SV("WRIT_CA_FILE")));
-	buf_clear(&at);
 }
 
 /* Returns @roots, or a file with the certificate authorities of @roots and of the operator. */

@@ -37,12 +37,8 @@ static struct orphans *orphans_of(const struct session *s)
 	return session_state(s, PART_ORPHANS);
 }
 
-int orphans_init(struct session *s, struct writ_err *err)
-{
-	const struct orphans o = { .left = 0 };
-
-	return session_state_new(s, PART_ORPHANS, &o, sizeof(o), err);
-}
+const struct session_initial orphans_initial =
+	SESSION_INITIAL(PART_ORPHANS, struct orphans, .left = 0);
 
 int64_t orphans_left(const struct session *s)
 {
@@ -152,7 +148,7 @@ void orphans_finish(struct session *s)
 	 * After the death of writ-init, the supervisor is the parent of all processes that are
 	 * left.
 	 */
-	engine_kill_init(s);
+	s->opt->plan->engine->kill(engine_run(s));
 	orphans_of(s)->left = end_orphans(s);
 	if (!orphans_of(s)->left)
 		return;

@@ -45,12 +45,8 @@ static struct questions *questions_of(const struct session *s)
 	return session_state(s, PART_QUESTIONS);
 }
 
-int questions_init(struct session *s, struct writ_err *err)
-{
-	const struct questions q = { .asking_tty = -1 };
-
-	return session_state_new(s, PART_QUESTIONS, &q, sizeof(q), err);
-}
+const struct session_initial questions_initial =
+	SESSION_INITIAL(PART_QUESTIONS, struct questions, .asking_tty = -1);
 
 /* Opens the terminal at which a person could answer; -1: none. */
 static int open_terminal(const struct session *s)
@@ -72,14 +68,12 @@ static bool in_front(const struct session *s)
 
 static void put(const struct session *s, const char *text)
 {
-	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
+	scoped_buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 
 	buf_str(&b, text);
 	diag_put_safe(&safe, buf_view(&b));
 	(void)!fd_write_all(questions_of(s)->asking_tty, buf_view(&safe), &err);
-	buf_clear(&b);
-	buf_clear(&safe);
 }
 
 static void show_next(struct session *s);
@@ -88,11 +82,10 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 {
 	const struct question q = questions_of(s)->questions[0];
 	const bool held = record_gathers(s);
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("approval");
 
 	memmove(questions_of(s)->questions, questions_of(s)->questions + 1,
 		--questions_of(s)->questions_n * sizeof(q));
-	record_begin(s, &entry, "approval");
 	record_str(&entry, "object", sv_from(q.object));
 	record_str(&entry, "answer", answer ? SV("allow") : SV("deny"));
 	record_str(&entry, "how", sv_from(how));
@@ -109,8 +102,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	network_answer(s, q.reader, q.id, answer);
 	questions_of(s)->question_ms = 0;
 	if (questions_of(s)->asking_tty >= 0 && questions_of(s)->questions_n == 0) {
-		close(questions_of(s)->asking_tty);
-		questions_of(s)->asking_tty = -1;
+		fd_close(&questions_of(s)->asking_tty);
 		terminal_hold(s, false);
 	}
 	show_next(s);

@@ -17,12 +17,8 @@
 /* Largest record; most bytes of a recorded command line. */
 enum { RECORD_MAX = 64 << 20, COMMAND_KEPT = 64 << 10 };
 
-int record_init(struct session *s, struct writ_err *err)
-{
-	const struct record r = { .log = SLOG_INIT, .signer = -1 };
-
-	return session_state_new(s, PART_RECORD, &r, sizeof(r), err);
-}
+const struct session_initial record_initial =
+	SESSION_INITIAL(PART_RECORD, struct record, .log = SLOG_INIT, .signer = -1);
 
 /* Members with names of files, hosts, people and programs, which are private to the user. */
 static const char *const private_keys[] = {
@@ -39,10 +35,12 @@ static bool is_private(const char *key)
 	return false;
 }
 
-void record_begin(struct session *s, struct entry *e, const char *event)
+struct entry record_begin(const char *event)
 {
-	(void)s;
-	entry_begin(e, event);
+	struct entry e = { 0 };
+
+	entry_begin(&e, event);
+	return e;
 }
 
 void record_str(struct entry *e, const char *key, struct sv value)
@@ -109,6 +107,24 @@ void record_end(struct session *s, struct entry *e)
 	else if (record_of(s)->log.fd >= 0)
 		check(s, slog_append(&record_of(s)->log, e, &err), &err);
 	entry_clear(e);
+}
+
+void record_what(struct session *s, const char *event, const char *text)
+{
+	struct entry e = record_begin(event);
+
+	record_str(&e, "what", sv_from(text));
+	record_end(s, &e);
+}
+
+void record_limit(struct session *s, const char *limit, const char *key, int64_t value)
+{
+	struct entry e = record_begin("limit");
+
+	record_str(&e, "limit", sv_from(limit));
+	if (key)
+		record_num(&e, key, value);
+	record_end(s, &e);
 }
 
 bool record_gathers(const struct session *s)
@@ -188,10 +204,9 @@ static int open_log(struct session *s, struct writ_err *err)
 
 static void write_start(struct session *s)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("start");
 	int64_t n = 0;
 
-	record_begin(s, &entry, "start");
 	record_str(&entry, "session", sv_from(s->id));
 	record_num(&entry, "supervisor", getpid());
 	record_str(&entry, "workspace", s->opt->workspace);

@@ -29,12 +29,8 @@ static struct signals *signals_of(const struct session *s)
 	return session_state(s, PART_SIGNALS);
 }
 
-int signals_init(struct session *s, struct writ_err *err)
-{
-	const struct signals g = { .signals = -1 };
-
-	return session_state_new(s, PART_SIGNALS, &g, sizeof(g), err);
-}
+const struct session_initial signals_initial =
+	SESSION_INITIAL(PART_SIGNALS, struct signals, .signals = -1);
 
 void signals_clear(struct session *s)
 {

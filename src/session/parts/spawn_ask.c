@@ -68,8 +68,7 @@ static bool pass(int from, int to)
 
 static void stop_between(struct between *b, int i)
 {
-	fd_scope_close(&b->ours[i]);
-	b->ours[i] = -1;
+	fd_close(&b->ours[i]);
 }
 
 /*
@@ -104,7 +103,7 @@ static void stand_between(struct between *b, int fd)
 static int ask(int fd, struct sv name, char *const *argv, struct sv cwd, const int stdio[static 3],
 	       struct writ_err *err)
 {
-	struct buf b = BUF_INIT(SPAWN_TEXT_MAX);
+	scoped_buf b = BUF_INIT(SPAWN_TEXT_MAX);
 	int r;
 
 	buf_sv(&b, name);
@@ -118,7 +117,6 @@ static int ask(int fd, struct sv name, char *const *argv, struct sv cwd, const i
 	r = buf_check(&b, err);
 	if (r == 0)
 		r = packet_send(fd, buf_view(&b), stdio, 3, err);
-	buf_clear(&b);
 	return r;
 }
 

@@ -86,7 +86,7 @@ static int prove(const struct session_token *t, struct sv action, struct sv nonc
 static int present(struct session *s, const struct digest *man, struct token_why *why)
 {
 	const struct session_token *t = s->opt->token;
-	struct buf nonce = BUF_INIT(64), action = BUF_INIT(ACTION_MAX),
+	scoped_buf nonce = BUF_INIT(64), action = BUF_INIT(ACTION_MAX),
 		   shown = BUF_INIT(TOKEN_PRESENTATION_MAX);
 	uint8_t bytes[NONCE];
 	struct chain proved;
@@ -108,9 +108,6 @@ static int present(struct session *s, const struct digest *man, struct token_why
 		*t->chain = proved;
 	if (shown.n)
 		crypto_wipe(shown.p, shown.n);
-	buf_clear(&nonce);
-	buf_clear(&action);
-	buf_clear(&shown);
 	return r;
 }
 
