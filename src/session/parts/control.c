@@ -151,17 +151,6 @@ static void control_accept(struct session *s)
 	(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
 }
 
-void control_refuse(const struct caller *who, enum rpc_code code, const char *fmt, ...)
-{
-	scoped_buf b = BUF_INIT(8192);
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vfmt(&b, fmt, ap);
-	va_end(ap);
-	rpc_refuse(who->conn, who->call, code, "%s", b.p ? b.p : "");
-}
-
 bool control_find_call(struct session *s, uint32_t kind, uint32_t number, struct caller *ret)
 {
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {

@@ -269,10 +269,8 @@ void session_denial_text(const struct session_denial *d, struct buf *b)
 
 static void member(struct buf *b, const char *key, struct sv value)
 {
-	if (value.n == 0)
-		return;
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
+	if (value.n)
+		json_put_member(b, key, value);
 }
 
 void session_denial_json(const struct session_denial *d, struct buf *b)

@@ -228,6 +228,7 @@ static void explain_all(const struct session *s)
 
 static void write_feed(struct session *s, const struct denial *d, size_t number)
 {
+	const char *hint = "this is protected: work without it, or ask the person to do it";
 	const bool no_rule = d->reason == CAP_REASON_NO_RULE;
 	scoped_buf b = BUF_INIT(16384);
 	struct writ_err err = { 0 };
@@ -235,24 +236,19 @@ static void write_feed(struct session *s, const struct denial *d, size_t number)
 
 	if (denials_of(s)->feed < 0)
 		return;
-	buf_fmt(&b, "{\"number\":%zu,\"op\":\"%s\",\"object\":", number, verb(d->op));
-	json_put_str(&b, sv_from(d->object));
-	buf_str(&b, ",\"program\":");
-	json_put_str(&b, sv_from(d->comm));
-	buf_str(&b, ",\"why\":");
-	json_put_str(&b, session_denial_why(d->cause, d->detail, d->protect, why));
-	buf_str(&b, ",\"hint\":");
-	if (s->opt->agent && !s->opt->token && !no_rule)
-		json_put_str(&b, SV("an agent cannot be widened: work without it, or ask for "
-				    "another block in the policy"));
-	else if (s->opt->token && !no_rule)
-		json_put_str(&b, SV("a token cannot be widened: work without it, or ask for a "
-				    "session with another one"));
-	else if (!no_rule)
-		json_put_str(&b,
-			     SV("this is protected: work without it, or ask the person to do it"));
-	else
-		json_put_str(&b, SV("a person outside can allow it; ask, and say what for"));
+	buf_fmt(&b, "{\"number\":%zu,\"op\":\"%s\"", number, verb(d->op));
+	json_put_member(&b, "object", sv_from(d->object));
+	json_put_member(&b, "program", sv_from(d->comm));
+	json_put_member(&b, "why", session_denial_why(d->cause, d->detail, d->protect, why));
+	if (no_rule)
+		hint = "a person outside can allow it; ask, and say what for";
+	else if (s->opt->token)
+		hint = "a token cannot be widened: work without it, or ask for a "
+		       "session with another one";
+	else if (s->opt->agent)
+		hint = "an agent cannot be widened: work without it, or ask for "
+		       "another block in the policy";
+	json_put_member(&b, "hint", sv_from(hint));
 	buf_str(&b, "}\n");
 	if (!b.failed)
 		(void)!fd_write_all(denials_of(s)->feed, buf_view(&b), &err);

@@ -83,14 +83,12 @@ static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 {
 	const struct digest d = crypto_sha256(s->opt->workspace);
 	scoped_buf b = BUF_INIT(128);
-	int r = 0;
 
 	digest_hex(&d, &b);
-	if (s->opt->workspace.n == 0)
-		*ret = SV("none");
-	else if (!arena_sv(s->a, sv_sub(buf_view(&b), 0, 16), ret))
-		r = writ_nomem(err);
-	return r;
+	return arena_sv(s->a,
+			s->opt->workspace.n ? sv_sub(buf_view(&b), 0, 16) : SV("none"), ret)
+		       ? 0
+		       : writ_nomem(err);
 }
 
 /* Writes the rules of the session for the agent to read, one per line. */
@@ -254,14 +252,11 @@ int directories_run(struct session *s, struct writ_err *err)
  */
 static int make_shown(struct session *s, struct writ_err *err)
 {
-	int r = directories_run(s, err);
-	const char *info =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/info", SV_ARG(directories_of(s)->run));
-	const char *tmp =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(directories_of(s)->run));
-	int feed = -1;
-	const char *shm =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/shm", SV_ARG(directories_of(s)->run));
+	int feed = -1, r = directories_run(s, err);
+	const struct sv run = directories_of(s)->run;
+	const char *info = arena_fmt(s->a, SV_FMT "/info", SV_ARG(run));
+	const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(run));
+	const char *shm = arena_fmt(s->a, SV_FMT "/shm", SV_ARG(run));
 
 	if (r < 0)
 		return r;
@@ -304,7 +299,7 @@ static void sweep_homes(struct sv state, int run, const char *name)
 	static const char prefix[] = "own-";
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/%s", SV_ARG(state), name);
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -316,23 +311,19 @@ static void sweep_homes(struct sv state, int run, const char *name)
 		remove_tree(dirfd(d), e->d_name);
 		(void)unlinkat(run, id.p, AT_REMOVEDIR);
 	}
-	if (d)
-		closedir(d);
 }
 
 void session_sweep(struct sv state)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/run", SV_ARG(state));
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
-	/* Return if another process is sweeping. */
-	if (d && flock(dirfd(d), LOCK_EX | LOCK_NB) < 0) {
-		closedir(d);
+	/* Return if there is no such directory, or if another process is sweeping. */
+	if (!d || flock(dirfd(d), LOCK_EX | LOCK_NB) < 0)
 		return;
-	}
-	while (d && (e = readdir(d))) {
+	while ((e = readdir(d))) {
 		scoped_fd fd = -1;
 
 		if (strlen(e->d_name) != SESSION_ID)
@@ -343,11 +334,8 @@ void session_sweep(struct sv state)
 		remove_below(fd);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
-	if (d) {
-		sweep_homes(state, dirfd(d), "homes");
-		sweep_homes(state, dirfd(d), "homes-b");
-		closedir(d);
-	}
+	sweep_homes(state, dirfd(d), "homes");
+	sweep_homes(state, dirfd(d), "homes-b");
 }
 
 /* Removes leftovers of sessions that were killed, their cgroup directories included. */

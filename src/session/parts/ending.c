@@ -54,12 +54,6 @@ static void record_failure(struct session *s)
 		record_what(s, "failed", t->ended_by);
 }
 
-static void put_member(struct buf *b, const char *key, struct sv value)
-{
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
-}
-
 struct session_report ending_report(const struct session *s)
 {
 	const struct session_status *t = session_status(s);
@@ -83,10 +77,10 @@ static void report_status(const struct session *s)
 	buf_fmt(&b, "{\"session\":\"%s\",\"exit\":%d,\"started\":%s,\"denials\":%zu", s->id,
 		t->exit_code, t->failed ? "false" : "true", denials_count(s));
 	if (t->ended_by)
-		put_member(&b, "ended_by", sv_from(t->ended_by));
+		json_put_member(&b, "ended_by", sv_from(t->ended_by));
 	if (t->failed) {
-		put_member(&b, "step", sv_from(t->failed_step));
-		put_member(&b, "error", sv_from(t->err.what));
+		json_put_member(&b, "step", sv_from(t->failed_step));
+		json_put_member(&b, "error", sv_from(t->err.what));
 	}
 	buf_str(&b, "}\n");
 	(void)!fd_write_all(s->opt->status_fd, buf_view(&b), &err);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 #include "gitnet/git.h"
 #include "parts/denials.h"
 #include "parts/directories.h"
@@ -122,22 +123,11 @@ int git_transport_start_handed(struct session *s, struct writ_err *err)
  */
 void git_transport_hand(struct session *s, int fd)
 {
-	char byte = 0;
-	struct iovec iov = { &byte, 1 };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	const struct msghdr m = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
+	struct writ_err err = { 0 };
+	size_t n;
 
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (git_of(s)->git_hand >= 0 && git_of(s)->git_listener >= 0)
-		(void)!sendmsg(git_of(s)->git_hand, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!packet_send_some(git_of(s)->git_hand, SV("\0"), &fd, 1, &n, &err);
 }
 
 /* --- messages of the git helper --- */

@@ -53,12 +53,12 @@ static struct look *look_of(const struct session *s)
 const struct session_initial look_initial =
 	SESSION_INITIAL(PART_LOOK, struct look, .inside = -1, .look = -1);
 
-static bool tell(int socket, const struct mediate_event *e)
+static bool tell(int socket, const struct mediate_event *e, int flags)
 {
 	char bytes[sizeof(*e)];
 	const size_t n = event_encode(e, bytes);
 
-	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+	return send(socket, bytes, n, MSG_NOSIGNAL | flags) == (ssize_t)n;
 }
 
 /*
@@ -195,7 +195,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	memcpy(d.comm, path,
 	       sv_from(path).n < sizeof(d.comm) ? sv_from(path).n : sizeof(d.comm) - 1);
 	if (d.object[0])
-		(void)tell(socket, &d);
+		(void)tell(socket, &d, 0);
 }
 
 static void look_at_arguments(struct session *s, const struct mediate_event *e, int socket)
@@ -243,7 +243,7 @@ _Noreturn static void look_main(struct session *s, int socket)
 			_exit(0);
 		see_inside(s, e.pid);
 		look_at_arguments(s, &e, 0);
-		if (!tell(0, &done))
+		if (!tell(0, &done, 0))
 			_exit(0);
 	}
 }
@@ -261,39 +261,18 @@ static void look_end(struct session *s)
 
 static bool ask(struct session *s, const struct mediate_event *e)
 {
-	char bytes[sizeof(*e)];
-	const size_t n = event_encode(e, bytes);
 	struct writ_err err = { 0 };
 
 	if (look_of(s)->look < 0 &&
 	    helper_start(s, look_main, "a look at its arguments", &look_of(s)->look_pid,
 			 &look_of(s)->look, &err) < 0)
 		return true;
-	if (send(look_of(s)->look, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n) {
+	if (tell(look_of(s)->look, e, MSG_DONTWAIT)) {
 		if (look_of(s)->looks++ == 0)
 			look_of(s)->look_ms = clock_boot_ms();
 		return true;
 	}
 	return errno == EAGAIN;
-}
-
-static void look_event(struct session *s);
-
-void look_at(struct session *s, const struct mediate_event *e)
-{
-	/* The script of `sh -c` names files that the shell does not open itself. */
-	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
-	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
-	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||
-	    look_of(s)->looks == LOOKS_MAX)
-		return;
-	see_inside(s, e->pid);
-	/* Restart a helper that has exited, once. */
-	if (!ask(s, e)) {
-		look_event(s);
-		look_end(s);
-		(void)ask(s, e);
-	}
 }
 
 static void look_event(struct session *s)
@@ -314,6 +293,23 @@ static void look_event(struct session *s)
 			hints_note(s, &e);
 		else if (look_of(s)->looks)
 			look_of(s)->looks--;
+	}
+}
+
+void look_at(struct session *s, const struct mediate_event *e)
+{
+	/* The script of `sh -c` names files that the shell does not open itself. */
+	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
+	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
+	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||
+	    look_of(s)->looks == LOOKS_MAX)
+		return;
+	see_inside(s, e->pid);
+	/* Restart a helper that has exited, once. */
+	if (!ask(s, e)) {
+		look_event(s);
+		look_end(s);
+		(void)ask(s, e);
 	}
 }
 

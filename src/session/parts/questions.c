@@ -66,16 +66,6 @@ static bool in_front(const struct session *s)
 	       tcgetpgrp(questions_of(s)->asking_tty) == getpgrp();
 }
 
-static void put(const struct session *s, const char *text)
-{
-	scoped_buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
-	struct writ_err err = { 0 };
-
-	buf_str(&b, text);
-	diag_put_safe(&safe, buf_view(&b));
-	(void)!fd_write_all(questions_of(s)->asking_tty, buf_view(&safe), &err);
-}
-
 static void show_next(struct session *s);
 
 static void answer(struct session *s, uint32_t answer, const char *how)
@@ -112,6 +102,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 static void show_next(struct session *s)
 {
 	char text[MEDIATE_TEXT + 128];
+	scoped_buf safe = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 
 	if (questions_of(s)->questions_n == 0 || questions_of(s)->question_ms)
@@ -135,7 +126,8 @@ static void show_next(struct session *s)
 			    &err);
 	/* Drop keys from before the question: they do not answer it. */
 	(void)tcflush(questions_of(s)->asking_tty, TCIFLUSH);
-	put(s, text);
+	diag_put_safe(&safe, sv_from(text));
+	(void)!fd_write_all(questions_of(s)->asking_tty, buf_view(&safe), &err);
 }
 
 void questions_add(struct session *s, uint32_t id, bool reader, const char *object)
