@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
-#include "parts/early.h"
 
 #include "base/banned.h"
 

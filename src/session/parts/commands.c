@@ -15,12 +15,13 @@
 
 enum { NOBODY = CLIENTS_MAX };
 
+const struct session_initial commands_initial = { sizeof(struct commands), NULL };
+
 int commands_init(struct session *s, struct writ_err *err)
 {
-	struct commands c = { .commands = 0 };
-
-	screen_init(&c);
-	return session_state_new(s, PART_COMMANDS, &c, sizeof(c), err);
+	(void)err;
+	screen_init(commands_of(s));
+	return 0;
 }
 
 /* Sends a notification to one client. Takes @params. */

@@ -14,7 +14,6 @@
 #include "parts/directories.h"
 #include "parts/ending.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -29,14 +28,16 @@ struct control {
 
 static struct control *control_of(const struct session *s)
 {
-	return session_state(s, PART_CONTROL);
+	return session_state(s, &control_initial);
 }
+
+const struct session_initial control_initial = SESSION_INITIAL(struct control, .control = -1);
 
 int control_init(struct session *s, struct writ_err *err)
 {
-	struct control c = { .control = -1, .clients = { s->opt->owner } };
-
-	return session_state_new(s, PART_CONTROL, &c, sizeof(c), err);
+	(void)err;
+	control_of(s)->clients[0] = s->opt->owner;
+	return 0;
 }
 
 struct rpc_conn *control_conn(const struct session *s, size_t client)

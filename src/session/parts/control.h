@@ -34,6 +34,7 @@ struct caller {
 	size_t client; /* index of the client, below CLIENTS_MAX */
 };
 
+extern const struct session_initial control_initial;
 must_check int control_init(struct session *s, struct writ_err *err);
 must_check int control_start(struct session *s, struct writ_err *err);
 void control_poll(struct session *s, struct session_poll *set);

@@ -1,4 +1,4 @@
-#include "parts/delegate.h"
+#include "parts/agents.h"
 
 #include <string.h>
 

@@ -6,9 +6,7 @@
 #include "parts/control.h"
 #include "parts/engine.h"
 #include "parts/hints.h"
-#include "parts/look.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 
@@ -22,11 +20,11 @@ struct denials {
 
 static struct denials *denials_of(const struct session *s)
 {
-	return session_state(s, PART_DENIALS);
+	return session_state(s, &denials_initial);
 }
 
 const struct session_initial denials_initial =
-	SESSION_INITIAL(PART_DENIALS, struct denials, .feed = -1);
+	SESSION_INITIAL(struct denials, .feed = -1);
 
 void denials_clear(struct session *s)
 {

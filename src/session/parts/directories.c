@@ -12,18 +12,17 @@
 #include "base/remove.h"
 #include "crypto/crypto.h"
 #include "parts/denials.h"
-#include "parts/part_id.h"
 #include "parts/records.h"
 
 #include "base/banned.h"
 
 static struct directories *directories_of(const struct session *s)
 {
-	return session_state(s, PART_DIRECTORIES);
+	return session_state(s, &directories_initial);
 }
 
 const struct session_initial directories_initial =
-	SESSION_INITIAL(PART_DIRECTORIES, struct directories, .run_fd = -1);
+	SESSION_INITIAL(struct directories, .run_fd = -1);
 
 const struct directories *directories_get(const struct session *s)
 {

@@ -9,12 +9,12 @@
 #include "parts/agents.h"
 #include "parts/commands.h"
 #include "parts/directories.h"
-#include "parts/early.h"
 #include "parts/grants.h"
 #include "parts/inspection.h"
 #include "parts/network.h"
 #include "parts/probe.h"
 #include "parts/record.h"
+#include "parts/session.h"
 
 #include "base/banned.h"
 
@@ -23,16 +23,16 @@ static const struct engine *ops(const struct session *s)
 	return s->opt->plan->engine;
 }
 
+const struct session_initial engine_initial = SESSION_INITIAL(struct engine_state, .mounts = -1);
+
 int engine_init(struct session *s, struct writ_err *err)
 {
-	struct engine_state e = { .mounts = -1 };
-	int r;
+	struct engine_state *e = engine_of(s);
 
 	if (ops(s)->absent)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "%s", ops(s)->absent);
-	e.run = s->opt->run;
-	r = e.run ? 0 : ops(s)->open(s->a, &e.run, err);
-	return r < 0 ? r : session_state_new(s, PART_ENGINE, &e, sizeof(e), err);
+	e->run = s->opt->run;
+	return e->run ? 0 : ops(s)->open(s->a, &e->run, err);
 }
 
 int engine_limit(struct session *s, struct writ_err *err)

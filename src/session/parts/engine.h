@@ -20,6 +20,7 @@
 #include "plan/engine.h"
 #include "vcs/repo.h"
 
+extern const struct session_initial engine_initial;
 must_check int engine_init(struct session *s, struct writ_err *err);
 /* Sets the limits of the whole session. */
 must_check int engine_limit(struct session *s, struct writ_err *err);

@@ -18,7 +18,6 @@
 #include "parts/helper.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 #include "parts/tokens.h"
@@ -43,11 +42,11 @@ struct git_transport {
 
 static struct git_transport *git_of(const struct session *s)
 {
-	return session_state(s, PART_GIT);
+	return session_state(s, &git_transport_initial);
 }
 
 const struct session_initial git_transport_initial =
-	SESSION_INITIAL(PART_GIT, struct git_transport, .git = -1, .git_listener = -1,
+	SESSION_INITIAL(struct git_transport, .git = -1, .git_listener = -1,
 			.git_hand = -1);
 
 bool git_transport_owns(const struct session *s, pid_t pid)

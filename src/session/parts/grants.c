@@ -7,7 +7,6 @@
 #include "parts/engine.h"
 #include "parts/mediation.h"
 #include "parts/network.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -18,11 +17,11 @@ struct grants {
 
 static struct grants *grants_of(const struct session *s)
 {
-	return session_state(s, PART_GRANTS);
+	return session_state(s, &grants_initial);
 }
 
 const struct session_initial grants_initial =
-	SESSION_INITIAL(PART_GRANTS, struct grants, .grants = { .n = 0 });
+	SESSION_INITIAL(struct grants, .grants = { .n = 0 });
 
 /*
  * SECURITY: computes the scope of a grant once, when it is granted: at the time of revocation the

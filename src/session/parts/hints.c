@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 #include "parts/control.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 
@@ -18,11 +17,11 @@ struct hints {
 
 static struct hints *hints_of(const struct session *s)
 {
-	return session_state(s, PART_HINTS);
+	return session_state(s, &hints_initial);
 }
 
 const struct session_initial hints_initial =
-	SESSION_INITIAL(PART_HINTS, struct hints, .file = -1);
+	SESSION_INITIAL(struct hints, .file = -1);
 
 void hints_clear(struct session *s)
 {

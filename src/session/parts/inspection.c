@@ -38,7 +38,7 @@ static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
 				       NULL };
 
 const struct session_initial inspection_initial =
-	SESSION_INITIAL(PART_INSPECTION, struct inspection, .reads = false);
+	SESSION_INITIAL(struct inspection, .reads = false);
 
 bool inspection_reads(const struct session *s)
 {

@@ -1,4 +1,4 @@
-#include "parts/look.h"
+#include "parts/hints.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include "parts/directories.h"
 #include "parts/engine.h"
 #include "parts/helper.h"
-#include "parts/hints.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -47,11 +45,11 @@ struct look {
 
 static struct look *look_of(const struct session *s)
 {
-	return session_state(s, PART_LOOK);
+	return session_state(s, &look_initial);
 }
 
 const struct session_initial look_initial =
-	SESSION_INITIAL(PART_LOOK, struct look, .inside = -1, .look = -1);
+	SESSION_INITIAL(struct look, .inside = -1, .look = -1);
 
 static bool tell(int socket, const struct mediate_event *e, int flags)
 {

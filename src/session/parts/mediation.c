@@ -16,7 +16,6 @@
 #include "parts/helper.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -46,11 +45,11 @@ struct mediation {
 
 static struct mediation *mediation_of(const struct session *s)
 {
-	return session_state(s, PART_MEDIATION);
+	return session_state(s, &mediation_initial);
 }
 
 const struct session_initial mediation_initial =
-	SESSION_INITIAL(PART_MEDIATION, struct mediation, .mediator = -1, .listener = -1);
+	SESSION_INITIAL(struct mediation, .mediator = -1, .listener = -1);
 
 pid_t mediation_pid(const struct session *s)
 {

@@ -40,9 +40,18 @@ enum {
 	REST_MS = 3,
 };
 
-const struct session_initial network_initial =
-	SESSION_INITIAL(PART_NETWORK, struct network, .egress = -1, .reader = -1, .totals_fd = -1,
-			.early = { -1, -1, -1 });
+const struct session_initial network_initial = { sizeof(struct network), NULL };
+
+int network_init(struct session *s, struct writ_err *err)
+{
+	struct network *n = network_of(s);
+
+	(void)err;
+	n->egress = n->reader = n->totals_fd = -1;
+	for (size_t i = 0; i < EARLY_MAX; i++)
+		n->early[i] = -1;
+	return 0;
+}
 
 bool network_owns(const struct session *s, pid_t pid)
 {

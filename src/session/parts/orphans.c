@@ -16,7 +16,6 @@
 #include "parts/mediation.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -34,11 +33,11 @@ struct orphans {
 
 static struct orphans *orphans_of(const struct session *s)
 {
-	return session_state(s, PART_ORPHANS);
+	return session_state(s, &orphans_initial);
 }
 
 const struct session_initial orphans_initial =
-	SESSION_INITIAL(PART_ORPHANS, struct orphans, .left = 0);
+	SESSION_INITIAL(struct orphans, .left = 0);
 
 int64_t orphans_left(const struct session *s)
 {

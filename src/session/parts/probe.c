@@ -110,7 +110,7 @@ static int bait_listener(struct session *s)
 }
 
 const struct session_initial probes_initial =
-	SESSION_INITIAL(PART_PROBE, struct probing, .listener = -1);
+	SESSION_INITIAL(struct probing, .listener = -1);
 
 const struct engine_bait *probes_bait(const struct session *s)
 {

@@ -9,7 +9,6 @@
 
 #include "base/fd.h"
 #include "parts/network.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 
@@ -42,11 +41,17 @@ struct questions {
 
 static struct questions *questions_of(const struct session *s)
 {
-	return session_state(s, PART_QUESTIONS);
+	return session_state(s, &questions_initial);
 }
 
-const struct session_initial questions_initial =
-	SESSION_INITIAL(PART_QUESTIONS, struct questions, .asking_tty = -1);
+const struct session_initial questions_initial = { sizeof(struct questions), NULL };
+
+int questions_init(struct session *s, struct writ_err *err)
+{
+	(void)err;
+	questions_of(s)->asking_tty = -1;
+	return 0;
+}
 
 /* Opens the terminal at which a person could answer; -1: none. */
 static int open_terminal(const struct session *s)

@@ -18,7 +18,7 @@
 enum { RECORD_MAX = 64 << 20, COMMAND_KEPT = 64 << 10 };
 
 const struct session_initial record_initial =
-	SESSION_INITIAL(PART_RECORD, struct record, .log = SLOG_INIT, .signer = -1);
+	SESSION_INITIAL(struct record, .log = SLOG_INIT, .signer = -1);
 
 /* Members with names of files, hosts, people and programs, which are private to the user. */
 static const char *const private_keys[] = {

@@ -2,7 +2,6 @@
 
 #include "parts/engine.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -14,11 +13,11 @@ struct limits {
 
 static struct limits *limits_of(const struct session *s)
 {
-	return session_state(s, PART_LIMITS);
+	return session_state(s, &limits_initial);
 }
 
 const struct session_initial limits_initial =
-	SESSION_INITIAL(PART_LIMITS, struct limits, .idle_ms = 0);
+	SESSION_INITIAL(struct limits, .idle_ms = 0);
 
 bool limits_out_of_memory(const struct session *s)
 {

@@ -6,7 +6,6 @@
 
 #include "base/fd.h"
 #include "parts/engine.h"
-#include "parts/part_id.h"
 #include "parts/terminal.h"
 
 #include "base/banned.h"
@@ -26,11 +25,11 @@ struct signals {
 
 static struct signals *signals_of(const struct session *s)
 {
-	return session_state(s, PART_SIGNALS);
+	return session_state(s, &signals_initial);
 }
 
 const struct session_initial signals_initial =
-	SESSION_INITIAL(PART_SIGNALS, struct signals, .signals = -1);
+	SESSION_INITIAL(struct signals, .signals = -1);
 
 void signals_clear(struct session *s)
 {

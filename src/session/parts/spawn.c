@@ -14,12 +14,10 @@
 #include "base/fd.h"
 #include "parts/agents.h"
 #include "parts/control.h"
-#include "parts/delegate.h"
 #include "parts/directories.h"
 #include "parts/engine.h"
 #include "parts/helper.h"
 #include "parts/mediation.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/session.h"
 #include "parts/tokens.h"
@@ -55,16 +53,17 @@ struct agents {
 
 static struct agents *spawn_of(const struct session *s)
 {
-	return session_state(s, PART_AGENTS);
+	return session_state(s, &spawn_initial);
 }
+
+const struct session_initial spawn_initial = SESSION_INITIAL(struct agents, .spawn = -1);
 
 int spawn_init(struct session *s, struct writ_err *err)
 {
-	struct agents a = { .spawn = -1 };
-
+	(void)err;
 	for (size_t i = 0; i < SUBS_MAX; i++)
-		a.subs[i] = (struct sub){ .fd = -1, .pidfd = -1 };
-	return session_state_new(s, PART_AGENTS, &a, sizeof(a), err);
+		spawn_of(s)->subs[i] = (struct sub){ .fd = -1, .pidfd = -1 };
+	return 0;
 }
 
 struct sv spawn_path(const struct session *s)

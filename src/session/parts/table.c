@@ -7,7 +7,6 @@
 #include "parts/grants.h"
 #include "parts/hints.h"
 #include "parts/inspection.h"
-#include "parts/look.h"
 #include "parts/mediation.h"
 #include "parts/network.h"
 #include "parts/orphans.h"
@@ -31,7 +30,7 @@ static const struct session_part parts[] = {
 	/* The terminal's bytes are moved before a signal can make writ give the terminal back. */
 	{ "terminal", .initial = &terminal_initial, .poll = terminal_poll, .on_event = terminal_on_event,
 	  .deadline = terminal_deadline, .clear = terminal_clear },
-	{ "commands", .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,
+	{ "commands", .initial = &commands_initial, .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,
 	  .deadline = commands_deadline, .clear = commands_clear },
 	{ "signals", .initial = &signals_initial, .start = signals_start, .poll = signals_poll, .on_event = signals_on_event,
 	  .late = true, .deadline = signals_deadline, .clear = signals_clear },
@@ -53,7 +52,7 @@ static const struct session_part parts[] = {
 	{ "limits", .initial = &limits_initial, .start = engine_limit, .deadline = limits_deadline, .clear = engine_release },
 	{ "directories", .initial = &directories_initial, .start = directories_start, .clear = directories_clear },
 	{ "meter", .start = meter_start, .clear = tokens_clear },
-	{ "agents", .init = spawn_init, .start = spawn_start, .poll = spawn_poll, .on_event = spawn_on_event },
+	{ "agents", .initial = &spawn_initial, .init = spawn_init, .start = spawn_start, .poll = spawn_poll, .on_event = spawn_on_event },
 	{ "probes", .initial = &probes_initial, .start = probes_start, .clear = probes_clear },
 	{ "trust", .start = inspection_prepare },
 
@@ -69,15 +68,15 @@ static const struct session_part parts[] = {
 	 * The jail is compiled and started first; egress must run before the jail's listeners
 	 * exist.
 	 */
-	{ "program", .init = engine_init, .start = engine_compile },
+	{ "program", .initial = &engine_initial, .init = engine_init, .start = engine_compile },
 	{ "jail", .start = engine_start, .recover = engine_recover, .kill = engine_kill, .clear = engine_clear },
-	{ "network", .initial = &network_initial, .start = network_start, .poll = network_poll, .on_event = network_on_event,
+	{ "network", .initial = &network_initial, .init = network_init, .start = network_start, .poll = network_poll, .on_event = network_on_event,
 	  .late = true, .deadline = network_deadline, .clear = network_clear },
 	{ "git", .initial = &git_transport_initial, .start = git_transport_start_handed, .poll = git_transport_poll,
 	  .on_event = git_transport_on_event, .clear = git_transport_clear },
 	{ "secrets", .start = secrets_fetch, .clear = secrets_clear },
 	{ "reader", .start = inspection_start },
-	{ "questions", .initial = &questions_initial, .poll = questions_poll, .on_event = questions_on_event,
+	{ "questions", .initial = &questions_initial, .init = questions_init, .poll = questions_poll, .on_event = questions_on_event,
 	  .deadline = questions_deadline },
 	{ "build", .start = engine_build, .poll = engine_poll, .on_event = engine_on_event },
 
@@ -96,7 +95,7 @@ static const struct session_part parts[] = {
 	{ "orphans", .initial = &orphans_initial, .start = orphans_start, .finish = orphans_finish },
 	{ "authority", .start = inspection_wait },
 	{ "first command", .start = commands_start },
-	{ "control", .init = control_init, .start = control_start, .poll = control_poll, .on_event = control_on_event,
+	{ "control", .initial = &control_initial, .init = control_init, .start = control_start, .poll = control_poll, .on_event = control_on_event,
 	  .late = true, .deadline = control_deadline, .clear = control_clear },
 
 	/* The end of a command is handled after all events that preceded it. */

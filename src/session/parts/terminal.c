@@ -5,7 +5,6 @@
 #include "parts/commands.h"
 #include "parts/engine.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/signals.h"
 #include "parts/std_fds.h"
@@ -26,11 +25,11 @@ struct terminal {
 
 static struct terminal *terminal_of(const struct session *s)
 {
-	return session_state(s, PART_TERMINAL);
+	return session_state(s, &terminal_initial);
 }
 
 const struct session_initial terminal_initial =
-	SESSION_INITIAL(PART_TERMINAL, struct terminal, .fds = STD_FDS_INIT);
+	SESSION_INITIAL(struct terminal, .fds = STD_FDS_INIT);
 
 int terminal_open(struct session *s, struct command_ask *ask, struct writ_err *err)
 {
