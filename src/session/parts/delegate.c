@@ -201,9 +201,7 @@ static int derive(struct session *s, const struct cap_set *block, const struct t
 	why->hop = (int)from->chain->n;
 	r = token_derive(s->a, leaf, &child, &holder, &text, why);
 	crypto_wipe(&holder, sizeof(holder));
-	if (r == 0)
-		r = append(to->wallet, from, &child, buf_view(&text), to, why);
-	return r;
+	return r < 0 ? r : append(to->wallet, from, &child, buf_view(&text), to, why);
 }
 
 int delegate_token(struct session *s, const struct policy_agent *agent, const struct token_id *sid,

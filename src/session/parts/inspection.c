@@ -118,7 +118,7 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 				  .session = sv_from(s->id),
 				  .id = sv_from(inspection_of(s)->placeholder),
 				  .set = s->opt->policy->set };
-	struct buf b = BUF_INIT(L7_SETTINGS_MAX);
+	scoped_buf b = BUF_INIT(L7_SETTINGS_MAX);
 	scoped_fd fd = memfd_create("writ-l7", MFD_CLOEXEC);
 	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create") : 0;
 
@@ -136,7 +136,6 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
 	if (b.p)
 		explicit_bzero(b.p, b.n);
-	buf_clear(&b);
 	if (r == 0)
 		*ret_fd = fd_take(&fd);
 	return r;
@@ -271,14 +270,12 @@ static int write_stores(struct session *s, struct sv ours, struct sv all, struct
 		r = write_trust(s, "cacerts", buf_view(&java), err);
 	if (r == 0)
 		r = store_browser(ours, &browser, err);
-	if (r == 0)
-		r = write_trust(s, "browser.json", buf_view(&browser), err);
-	return r;
+	return r < 0 ? r : write_trust(s, "browser.json", buf_view(&browser), err);
 }
 
 int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(TRUST_MAX);
+	scoped_buf b = BUF_INIT(TRUST_MAX);
 	scoped_fd roots = -1;
 	int r = open_roots(s, &roots, err);
 
@@ -286,10 +283,8 @@ int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = fd_read_all(roots, &b, err);
 
 	/* A session that began without inspection has no directory for certificates. */
-	if (inspection_of(s)->trust.n == 0) {
-		buf_clear(&b);
+	if (inspection_of(s)->trust.n == 0)
 		return r;
-	}
 	if (r == 0) {
 		buf_ch(&b, '\n');
 		buf_sv(&b, pem);
@@ -299,10 +294,7 @@ int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = write_trust(s, "ca.pem", pem, err);
 	if (r == 0)
 		r = write_trust(s, "ca-bundle.pem", buf_view(&b), err);
-	if (r == 0)
-		r = write_stores(s, pem, buf_view(&b), err);
-	buf_clear(&b);
-	return r;
+	return r < 0 ? r : write_stores(s, pem, buf_view(&b), err);
 }
 
 /*

@@ -164,14 +164,13 @@ void record_put_durability(const struct session *s, struct entry *e)
 int record_guarantees(struct session *s, struct writ_err *err)
 {
 	struct record *r = record_of(s);
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	int code;
 
 	plan_json(s->opt->plan, &b);
 	code = buf_check(&b, err);
 	if (code == 0 && !arena_sv(s->a, buf_view(&b), &r->guarantees))
 		code = writ_nomem(err);
-	buf_clear(&b);
 	r->plan = crypto_sha256(r->guarantees);
 	return code < 0 ? code : cap_set_digest(&s->opt->policy->set, &r->policy, err);
 }

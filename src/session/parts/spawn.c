@@ -138,7 +138,7 @@ static bool is_inside(const struct session *s, int fd)
 static void answer(struct sub *sub, const char *fmt, ...) printf_like(2, 3);
 static void answer(struct sub *sub, const char *fmt, ...)
 {
-	struct buf b = BUF_INIT(512);
+	scoped_buf b = BUF_INIT(512);
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -146,7 +146,6 @@ static void answer(struct sub *sub, const char *fmt, ...)
 	va_end(ap);
 	if (sub->fd >= 0)
 		(void)!send(sub->fd, b.p ? b.p : "", b.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	buf_clear(&b);
 	fd_close(&sub->fd);
 }
 

@@ -115,9 +115,7 @@ static int ask(int fd, struct sv name, char *const *argv, struct sv cwd, const i
 		buf_ch(&b, 0);
 	}
 	r = buf_check(&b, err);
-	if (r == 0)
-		r = packet_send(fd, buf_view(&b), stdio, 3, err);
-	return r;
+	return r < 0 ? r : packet_send(fd, buf_view(&b), stdio, 3, err);
 }
 
 static int ask_between(int fd, struct sv name, char *const *argv, struct sv cwd,

@@ -24,7 +24,7 @@ enum { NONCE = 24 };
 /* Computes the digest that names the session in the proof: policy and plan. */
 static int manifest(const struct session *s, struct digest *ret, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	struct digest parts[2];
 	int r = cap_set_digest(&s->opt->policy->set, &parts[0], err);
 
@@ -32,7 +32,6 @@ static int manifest(const struct session *s, struct digest *ret, struct writ_err
 	if (r == 0)
 		r = buf_check(&b, err);
 	parts[1] = crypto_sha256(buf_view(&b));
-	buf_clear(&b);
 	*ret = crypto_sha256((struct sv){ (const char *)parts, sizeof(parts) });
 	return r;
 }
