@@ -23,8 +23,7 @@ static struct denials *denials_of(const struct session *s)
 	return session_state(s, &denials_initial);
 }
 
-const struct session_initial denials_initial =
-	SESSION_INITIAL(struct denials, .feed = -1);
+const struct session_initial denials_initial = SESSION_INITIAL(struct denials, .feed = -1);
 
 void denials_clear(struct session *s)
 {

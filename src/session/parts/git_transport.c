@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -46,8 +45,7 @@ static struct git_transport *git_of(const struct session *s)
 }
 
 const struct session_initial git_transport_initial =
-	SESSION_INITIAL(struct git_transport, .git = -1, .git_listener = -1,
-			.git_hand = -1);
+	SESSION_INITIAL(struct git_transport, .git = -1, .git_listener = -1, .git_hand = -1);
 
 bool git_transport_owns(const struct session *s, pid_t pid)
 {

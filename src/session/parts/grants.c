@@ -20,8 +20,7 @@ static struct grants *grants_of(const struct session *s)
 	return session_state(s, &grants_initial);
 }
 
-const struct session_initial grants_initial =
-	SESSION_INITIAL(struct grants, .grants = { .n = 0 });
+const struct session_initial grants_initial = SESSION_INITIAL(struct grants, .grants = { .n = 0 });
 
 /*
  * SECURITY: computes the scope of a grant once, when it is granted: at the time of revocation the

@@ -20,8 +20,7 @@ static struct hints *hints_of(const struct session *s)
 	return session_state(s, &hints_initial);
 }
 
-const struct session_initial hints_initial =
-	SESSION_INITIAL(struct hints, .file = -1);
+const struct session_initial hints_initial = SESSION_INITIAL(struct hints, .file = -1);
 
 void hints_clear(struct session *s)
 {

@@ -48,8 +48,7 @@ static struct look *look_of(const struct session *s)
 	return session_state(s, &look_initial);
 }
 
-const struct session_initial look_initial =
-	SESSION_INITIAL(struct look, .inside = -1, .look = -1);
+const struct session_initial look_initial = SESSION_INITIAL(struct look, .inside = -1, .look = -1);
 
 static bool tell(int socket, const struct mediate_event *e, int flags)
 {

@@ -36,8 +36,7 @@ static struct orphans *orphans_of(const struct session *s)
 	return session_state(s, &orphans_initial);
 }
 
-const struct session_initial orphans_initial =
-	SESSION_INITIAL(struct orphans, .left = 0);
+const struct session_initial orphans_initial = SESSION_INITIAL(struct orphans, .left = 0);
 
 int64_t orphans_left(const struct session *s)
 {

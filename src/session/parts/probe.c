@@ -109,8 +109,7 @@ static int bait_listener(struct session *s)
 	return fd_take(&fd);
 }
 
-const struct session_initial probes_initial =
-	SESSION_INITIAL(struct probing, .listener = -1);
+const struct session_initial probes_initial = SESSION_INITIAL(struct probing, .listener = -1);
 
 const struct engine_bait *probes_bait(const struct session *s)
 {

@@ -16,8 +16,7 @@ static struct limits *limits_of(const struct session *s)
 	return session_state(s, &limits_initial);
 }
 
-const struct session_initial limits_initial =
-	SESSION_INITIAL(struct limits, .idle_ms = 0);
+const struct session_initial limits_initial = SESSION_INITIAL(struct limits, .idle_ms = 0);
 
 bool limits_out_of_memory(const struct session *s)
 {
@@ -88,8 +87,7 @@ void limits_finish(struct session *s)
 	struct engine_hits hits = { 0 };
 	struct writ_err err = { 0 };
 
-	if (!engine_run(s)->limited ||
-	    s->opt->plan->engine->hits(engine_run(s), &hits, &err) < 0)
+	if (!engine_run(s)->limited || s->opt->plan->engine->hits(engine_run(s), &hits, &err) < 0)
 		return;
 	limits_of(s)->out_of_memory = hits.oom > 0;
 	if (hits.oom) {

@@ -28,8 +28,7 @@ static struct signals *signals_of(const struct session *s)
 	return session_state(s, &signals_initial);
 }
 
-const struct session_initial signals_initial =
-	SESSION_INITIAL(struct signals, .signals = -1);
+const struct session_initial signals_initial = SESSION_INITIAL(struct signals, .signals = -1);
 
 void signals_clear(struct session *s)
 {

@@ -15,8 +15,7 @@
 
 enum { LOOK_MS = 400 };
 
-const struct session_initial tokens_initial =
-	SESSION_INITIAL(struct tokens, .shared_fd = -1);
+const struct session_initial tokens_initial = SESSION_INITIAL(struct tokens, .shared_fd = -1);
 
 void tokens_clear(struct session *s)
 {
