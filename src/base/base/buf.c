@@ -98,12 +98,10 @@ void buf_u64(struct buf *b, uint64_t v)
 
 void buf_fill(struct buf *b, char c, size_t count)
 {
-	if (!buf_reserve(b, count))
-		return;
-	if (count)
-		memset(b->p + b->n, c, count);
-	b->n += count;
-	b->p[b->n] = 0;
+	char *to = buf_grow(b, count);
+
+	if (to)
+		memset(to, c, count);
 }
 
 void buf_vfmt(struct buf *b, const char *fmt, va_list ap)

@@ -32,6 +32,12 @@ void fd_scope_close(const int *fd)
 	errno = keep;
 }
 
+void fd_close(int *fd)
+{
+	fd_scope_close(fd);
+	*fd = -1;
+}
+
 int fd_take(int *fd)
 {
 	const int out = *fd;

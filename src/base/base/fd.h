@@ -13,6 +13,7 @@
 #include "base/buf.h"
 
 void fd_scope_close(const int *fd);
+void fd_close(int *fd); /* closes *@fd, if it is open, and sets it to -1 */
 int fd_take(int *fd);
 #define scoped_fd __attribute__((cleanup(fd_scope_close))) int
 

@@ -225,9 +225,9 @@ bool sv_is_graph(struct sv s)
 	return true;
 }
 
-/* Returns the length of the well-formed UTF-8 sequence at @p, or 0 if the sequence is malformed. */
-static size_t utf8_len(const unsigned char *p, size_t n)
+size_t sv_utf8_len(struct sv s)
 {
+	const unsigned char *p = (const unsigned char *)s.p;
 	uint32_t v, low;
 	size_t len;
 
@@ -242,7 +242,7 @@ static size_t utf8_len(const unsigned char *p, size_t n)
 	} else {
 		return 0;
 	}
-	if (len > n)
+	if (len > s.n)
 		return 0;
 	for (size_t i = 1; i < len; i++) {
 		if ((p[i] & 0xc0) != 0x80)
@@ -256,13 +256,12 @@ static size_t utf8_len(const unsigned char *p, size_t n)
 
 bool sv_is_utf8(struct sv s)
 {
-	for (size_t i = 0; i < s.n;) {
-		const size_t len = utf8_len((const unsigned char *)s.p + i,
-					    s.n - i);
+	while (s.n) {
+		const size_t len = sv_utf8_len(s);
 
 		if (len == 0)
 			return false;
-		i += len;
+		s = sv_skip(s, len);
 	}
 	return true;
 }

@@ -84,6 +84,8 @@ char sv_lower(char c);
 /* Is every byte of @s printable ASCII other than a blank (0x21..0x7e)? */
 bool sv_is_graph(struct sv s);
 
+/* Returns the length of the UTF-8 sequence at the start of @s (not empty); 0: it is malformed. */
+size_t sv_utf8_len(struct sv s);
 /* Is @s strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF? */
 bool sv_is_utf8(struct sv s);
 

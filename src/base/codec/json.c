@@ -50,17 +50,6 @@ int json_decode_within(struct sv bytes, size_t max, size_t depth, json_t **ret_v
 	return 0;
 }
 
-/*
- * Returns the length of the UTF-8 sequence at the start of @s, or 0 if the sequence is malformed.
- */
-static size_t utf8_at(struct sv s)
-{
-	for (size_t n = 1; n <= 4 && n <= s.n; n++)
-		if (sv_is_utf8(sv_sub(s, 0, n)))
-			return n;
-	return 0;
-}
-
 static void put_control(struct buf *b, unsigned char c)
 {
 	static const char letters[] = "btn?fr"; /* escape letters for 0x08 to 0x0d; 0x0b has none */
@@ -95,7 +84,7 @@ void json_put_str(struct buf *b, struct sv s)
 		s = sv_skip(s, plain);
 		if (s.n == 0)
 			break;
-		n = utf8_at(s);
+		n = sv_utf8_len(s);
 		c = (unsigned char)s.p[0];
 		if (n == 0)
 			buf_str(b, "\xef\xbf\xbd");

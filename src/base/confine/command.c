@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -7,9 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/landlock.h"
-#include "confine/confine.h"
 #include "confine/confine_priv.h"
 
 #include "base/banned.h"
@@ -18,62 +14,6 @@
  * Confinement for programs that are not part of writ but parse bytes of the agent, such as git:
  * these programs get named file trees, no network and no access to other processes.
  */
-
-static uint64_t access_of(enum confine_access a, uint64_t handled)
-{
-	switch (a) {
-	case CONFINE_READ:
-		return LL_READ_FILE | LL_READ_DIR;
-	case CONFINE_RUN:
-		return LL_EXECUTE | LL_READ_FILE | LL_READ_DIR;
-	case CONFINE_WRITE:
-		return handled & ~(uint64_t)(LL_MAKE_CHAR | LL_MAKE_BLOCK | LL_EXECUTE);
-	}
-	return 0;
-}
-
-static int add_tree(int set, const struct confine_tree *t, uint64_t handled, struct writ_err *err)
-{
-	struct ll_beneath rule = { access_of(t->access, handled), -1 };
-	scoped_fd fd = t->path ? open(t->path, O_PATH | O_CLOEXEC) : -1;
-
-	/* Skip a missing path, which grants nothing. */
-	if (fd < 0)
-		return 0;
-	rule.fd = fd;
-	if (syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
-		return 0;
-	/*
-	 * Retry with the rights of a file: Landlock refuses directory rights on a path that is not
-	 * a directory.
-	 */
-	rule.access &= LL_FILE;
-	if (errno == EINVAL && syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
-		return 0;
-	return writ_fail(err, WRIT_E_SYS, errno, "Landlock: %s", t->path);
-}
-
-static int restrict_to_trees(const struct confine_tree *v, size_t n, struct writ_err *err)
-{
-	struct ll_ruleset handled = { 0 };
-	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
-	scoped_fd set = -1;
-	int r = 0;
-
-	if (abi < 1)
-		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "this kernel has no Landlock");
-	handled.fs = ll_known((uint64_t)abi);
-	handled.net = abi >= 4 ? 3 : 0;
-	handled.scope = abi >= 6 ? 3 : 0;
-	set = (int)syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
-	if (set < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "Landlock");
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add_tree(set, &v[i], handled.fs, err);
-	if (r == 0 && syscall(SYS_landlock_restrict_self, set, 0) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "Landlock");
-	return r;
-}
 
 /*
  * System calls that a program working on files does not need. The list has no clone3(): the flags
@@ -159,7 +99,7 @@ int confine_command(const struct confine_tree *trees, size_t n, struct writ_err 
 	int r = confine_privileges(err);
 
 	if (r == 0)
-		r = restrict_to_trees(trees, n, err);
+		r = confine_trees(trees, n, CONFINE_BIND | CONFINE_CONNECT, err);
 	return r < 0 ? r : filter_command(err);
 }
 
@@ -169,6 +109,6 @@ int confine_within(const struct confine_tree *trees, size_t trees_n, const int *
 	int r = confine_privileges(err);
 
 	if (r == 0)
-		r = restrict_to_trees(trees, trees_n, err);
+		r = confine_trees(trees, trees_n, CONFINE_BIND | CONFINE_CONNECT, err);
 	return r == 0 || r == WRIT_E_UNENFORCEABLE ? confine_filter(calls, n, 0, err) : r;
 }

@@ -1,6 +1,7 @@
 #include "confine/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -88,30 +89,60 @@ int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err
 	return 0;
 }
 
-/*
- * Denies every file system right that the running kernel knows, by a Landlock ruleset without
- * rules.
- */
-static int deny_files(struct writ_err *err)
+static uint64_t access_of(enum confine_access a, uint64_t handled)
+{
+	switch (a) {
+	case CONFINE_READ:
+		return LL_READ_FILE | LL_READ_DIR;
+	case CONFINE_RUN:
+		return LL_EXECUTE | LL_READ_FILE | LL_READ_DIR;
+	case CONFINE_WRITE:
+		return handled & ~(uint64_t)(LL_MAKE_CHAR | LL_MAKE_BLOCK | LL_EXECUTE);
+	}
+	return 0;
+}
+
+static int add_tree(int set, const struct confine_tree *t, uint64_t handled, struct writ_err *err)
+{
+	struct ll_beneath rule = { access_of(t->access, handled), -1 };
+	scoped_fd fd = t->path ? open(t->path, O_PATH | O_CLOEXEC) : -1;
+
+	/* Skip a missing path, which grants nothing. */
+	if (fd < 0)
+		return 0;
+	rule.fd = fd;
+	if (syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
+		return 0;
+	/*
+	 * Retry with the rights of a file: Landlock refuses directory rights on a path that is not
+	 * a directory.
+	 */
+	rule.access &= LL_FILE;
+	if (errno == EINVAL && syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
+		return 0;
+	return writ_fail(err, WRIT_E_SYS, errno, "Landlock: %s", t->path);
+}
+
+int confine_trees(const struct confine_tree *v, size_t n, uint64_t net, struct writ_err *err)
 {
 	struct ll_ruleset handled = { 0 };
 	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_VERSION);
 	scoped_fd set = -1;
+	int r = 0;
 
-	/* Accept a kernel without Landlock: the allowed system calls do not include open(). */
 	if (abi < 1)
-		return 0;
+		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "this kernel has no Landlock");
 	handled.fs = ll_known((uint64_t)abi);
-	/*
-	 * Deny bind() only. Helpers that may create sockets connect to addresses which the helpers
-	 * decide on.
-	 */
-	handled.net = abi >= 4 ? 1 : 0;
+	handled.net = abi >= 4 ? net : 0;
 	handled.scope = abi >= 6 ? 3 : 0;
 	set = (int)syscall(SYS_landlock_create_ruleset, &handled, ll_size((uint64_t)abi), 0);
-	if (set < 0 || syscall(SYS_landlock_restrict_self, set, 0) < 0)
+	if (set < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "Landlock");
-	return 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_tree(set, &v[i], handled.fs, err);
+	if (r == 0 && syscall(SYS_landlock_restrict_self, set, 0) < 0)
+		r = writ_fail(err, WRIT_E_SYS, errno, "Landlock");
+	return r;
 }
 
 int confine_privileges(struct writ_err *err)
@@ -136,7 +167,12 @@ int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *
 {
 	int r = confine_privileges(err);
 
+	/*
+	 * Deny every file system right, but bind() only: helpers that may create sockets connect to
+	 * addresses which the helpers decide on. Accept a kernel without Landlock: the allowed
+	 * system calls do not include open().
+	 */
 	if (r == 0)
-		r = deny_files(err);
-	return r < 0 ? r : confine_filter(calls, n, sockets, err);
+		r = confine_trees(NULL, 0, CONFINE_BIND, err);
+	return r == 0 || r == WRIT_E_UNENFORCEABLE ? confine_filter(calls, n, sockets, err) : r;
 }

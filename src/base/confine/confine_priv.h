@@ -8,9 +8,7 @@
 #ifndef WRIT_CONFINE_CONFINE_PRIV_H
 #define WRIT_CONFINE_CONFINE_PRIV_H
 
-#include <stddef.h>
-
-#include "base/err.h"
+#include "confine/confine.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -26,6 +24,14 @@ enum { X32 = 0x40000000 };
 
 /* Sets no_new_privs, drops capabilities, forbids core dumps and makes the process non-dumpable. */
 must_check int confine_privileges(struct writ_err *err);
+
+/*
+ * Restricts access to files to @trees, and the operations @net on TCP sockets to none, as far as
+ * Landlock can. Fails with WRIT_E_UNENFORCEABLE if the kernel has no Landlock.
+ */
+enum { CONFINE_BIND = 1, CONFINE_CONNECT = 2 };
+must_check int confine_trees(const struct confine_tree *trees, size_t n, uint64_t net,
+			     struct writ_err *err);
 
 /* Installs a seccomp filter that allows only @calls; any other system call kills the process. */
 must_check int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err);

@@ -45,14 +45,9 @@ bool digest_eq(const struct digest *a, const struct digest *b)
 
 void digest_hex(const struct digest *d, struct buf *b)
 {
-	static const char digits[] = "0123456789abcdef";
-	char hex[2 * sizeof(d->b)];
+	char hex[2 * sizeof(d->b) + 1];
 
-	for (size_t i = 0; i < sizeof(d->b); i++) {
-		hex[2 * i] = digits[d->b[i] >> 4];
-		hex[2 * i + 1] = digits[d->b[i] & 15];
-	}
-	buf_add(b, hex, sizeof(hex));
+	buf_str(b, sodium_bin2hex(hex, sizeof(hex), d->b, sizeof(d->b)));
 }
 
 bool digest_parse(struct sv hex, struct digest *ret_d)
@@ -62,12 +57,11 @@ bool digest_parse(struct sv hex, struct digest *ret_d)
 	if (hex.n != 2 * sizeof(d.b))
 		return false;
 	for (size_t i = 0; i < sizeof(d.b); i++) {
-		const int hi = sv_hex_lower(hex.p[2 * i]);
-		const int lo = sv_hex_lower(hex.p[2 * i + 1]);
+		uint64_t byte;
 
-		if (hi < 0 || lo < 0)
+		if (!sv_hex_to_u64(sv_sub(hex, 2 * i, 2), 2, &byte))
 			return false;
-		d.b[i] = (uint8_t)(hi << 4 | lo);
+		d.b[i] = (uint8_t)byte;
 	}
 	*ret_d = d;
 	return true;

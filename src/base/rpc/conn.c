@@ -75,16 +75,16 @@ void rpc_lose(struct rpc_conn *c, const char *why)
 
 /* --- reading --- */
 
-static void compact(struct rpc_conn *c)
+/* Removes the first *@at bytes of @b, which were used; descriptors stay with their bytes. */
+static void drop_used(struct buf *b, size_t *at, struct rpc_fds *list, size_t n)
 {
-	if (c->in_at == 0)
+	if (*at == 0)
 		return;
-	memmove(c->in.p, c->in.p + c->in_at, c->in.n - c->in_at);
-	c->in.n -= c->in_at;
-	c->in_seen -= c->in_at;
-	for (size_t i = 0; i < c->got_n; i++)
-		c->got[i].at -= c->in_at;
-	c->in_at = 0;
+	memmove(b->p, b->p + *at, b->n - *at);
+	b->n -= *at;
+	for (size_t i = 0; i < n; i++)
+		list[i].at -= *at;
+	*at = 0;
 }
 
 int rpc_receive(struct rpc_conn *c, struct writ_err *err)
@@ -94,7 +94,8 @@ int rpc_receive(struct rpc_conn *c, struct writ_err *err)
 	char *room;
 	int r;
 
-	compact(c);
+	c->in_seen -= c->in_at;
+	drop_used(&c->in, &c->in_at, c->got, c->got_n);
 	room = c->lost ? NULL : buf_grow(&c->in, CHUNK);
 	if (!room)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "%s", c->lost ? c->lost : "no memory");
@@ -320,21 +321,6 @@ bool rpc_wants_write(const struct rpc_conn *c)
 	return !c->lost && c->out_at < c->out.n;
 }
 
-/*
- * Removes sent bytes from the output buffer to make room for more; queued descriptors stay with
- * their bytes.
- */
-static void make_room(struct rpc_conn *c)
-{
-	if (c->out_at == 0)
-		return;
-	memmove(c->out.p, c->out.p + c->out_at, c->out.n - c->out_at);
-	c->out.n -= c->out_at;
-	for (size_t i = 0; i < c->sent_n; i++)
-		c->sent[i].at -= c->out_at;
-	c->out_at = 0;
-}
-
 static bool queue_fds(struct rpc_conn *c, const int *fds, size_t fds_n)
 {
 	struct rpc_fds *s = c->sent_n < RPC_SENT_MAX ? &c->sent[c->sent_n] : NULL;
@@ -358,7 +344,7 @@ void rpc_send(struct rpc_conn *c, json_t *message, const int *fds, size_t fds_n)
 							     json_integer((json_int_t)fds_n)) == 0);
 
 	if (!c->lost) {
-		make_room(c);
+		drop_used(&c->out, &c->out_at, c->sent, c->sent_n);
 		if (!fine || (fds_n && !queue_fds(c, fds, fds_n)) ||
 		    !json_put(&c->out, message, JSON_COMPACT))
 			rpc_lose(c, "a message could not be queued");

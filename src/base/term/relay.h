@@ -64,7 +64,6 @@ enum { RELAY_ESCAPE = 0x1d }; /* Ctrl-]; typing Ctrl-] twice sends it once */
 
 enum relay_event {
 	RELAY_NOTHING = 0,
-	RELAY_RESIZED,	   /* terminal size changed; for the record, no action required */
 	RELAY_OUTPUT_FULL, /* output_max was reached and the marker has been written */
 	RELAY_CLOSED,	   /* all output streams have ended */
 	RELAY_DETACH,	   /* the user typed the detach sequence; later keys are not sent */

@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
-#include "parts/early.h"
 
 #include "base/banned.h"
 

@@ -4,7 +4,6 @@
 
 #include "crypto/crypto.h"
 #include "engines/engines.h"
-#include "facts/advisory.h"
 #include "launch/launch_priv.h"
 
 #include "base/banned.h"

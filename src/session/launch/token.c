@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "launch/launch_priv.h"
 #include "launch/token.h"
 
@@ -37,7 +36,7 @@ static int read_text(struct arena *a, const char *path, struct launch_token *t,
 		     struct launch_result *ret, struct writ_err *err)
 {
 	const bool std = strcmp(path, "-") == 0;
-	struct buf b = BUF_INIT(TEXT_MAX);
+	scoped_buf b = BUF_INIT(TEXT_MAX);
 	struct sv text;
 	int r = std ? fd_read_all(STDIN_FILENO, &b, err) : fd_read_file(path, &b, err);
 
@@ -50,7 +49,6 @@ static int read_text(struct arena *a, const char *path, struct launch_token *t,
 	t->text_n = text.n;
 	if (b.n)
 		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
 	if (r == WRIT_E_LIMIT) {
 		(void)!token_refuse(&ret->why, TOKEN_E_SIZE, "more than %d bytes", TEXT_MAX);
 		return refuse(ret, err);

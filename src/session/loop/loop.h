@@ -11,7 +11,7 @@
  * knows nothing about jails, networks or records: it runs a const table of parts. Each row of the
  * table is a struct session_part, and every callback of a row may be NULL.
  *
- *   init      every row, top to bottom: the part allocates its state
+ *   init      every row, top to bottom: the part completes its state, a copy of .initial
  *   start     every row, top to bottom, until one fails or marks the session as failed
  *   poll      before each wait: the descriptors that the part waits for now
  *   on_event  after each wait, top to bottom: the part acts on its own descriptors
@@ -44,7 +44,6 @@
 
 #include <poll.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "loop/session.h"
 
@@ -93,8 +92,19 @@ struct session_poll {
 	size_t n;
 };
 
+/*
+ * The state with which a part begins every session: a copy of the @size bytes at @value, or zeros
+ * if @value is NULL. The address of this struct names the part in session_state().
+ */
+struct session_initial {
+	size_t size;
+	const void *value;
+};
+#define SESSION_INITIAL(type, ...) { sizeof(type), &(const type){ __VA_ARGS__ } }
+
 struct session_part {
 	const char *name;
+	const struct session_initial *initial; /* NULL: this row has no state */
 	must_check int (*init)(struct session *s, struct writ_err *err);
 	must_check int (*start)(struct session *s, struct writ_err *err);
 	/*
@@ -125,12 +135,8 @@ must_check int session_loop(struct arena *a, const struct session_options *opt,
 			    const struct session_part *parts, size_t n, int *ret_exit,
 			    struct writ_err *err);
 
-/* --- state of parts --- */
-
-/* Allocates the state of part @id (below SESSION_PARTS_MAX) as a copy of @initial. */
-must_check int session_state_new(struct session *s, unsigned id, const void *initial, size_t size,
-				 struct writ_err *err);
-void *session_state(const struct session *s, unsigned id);
+/* Returns the state of the part whose row in the table has this @initial. */
+void *session_state(const struct session *s, const struct session_initial *initial);
 
 /*
  * Adds a descriptor to wait for; a negative descriptor keeps its place in the slice and is not

@@ -12,7 +12,11 @@ struct session_core {
 	const struct session_part *parts;
 	size_t parts_n;
 	bool stirred; /* an event has come since the loop last gave memory back */
-	void *states[SESSION_PARTS_MAX];
+	struct {
+		const struct session_initial *initial;
+		void *state;
+	} states[SESSION_PARTS_MAX];
+	size_t states_n;
 };
 
 /* loop.c: waits once for the descriptors and deadlines of the parts, and calls their handlers. */

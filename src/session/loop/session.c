@@ -9,21 +9,28 @@
 
 /* --- state of parts --- */
 
-int session_state_new(struct session *s, unsigned id, const void *initial, size_t size,
-		      struct writ_err *err)
+static int new_state(struct session *s, const struct session_initial *initial, struct writ_err *err)
 {
-	void *state = arena_alloc(s->a, 1, size);
+	struct session_core *c = s->core;
+	void *state = arena_alloc(s->a, 1, initial->size);
 
 	if (!state)
 		return writ_nomem(err);
-	memcpy(state, initial, size);
-	s->core->states[id] = state;
+	if (initial->value)
+		memcpy(state, initial->value, initial->size);
+	c->states[c->states_n].initial = initial;
+	c->states[c->states_n++].state = state;
 	return 0;
 }
 
-void *session_state(const struct session *s, unsigned id)
+void *session_state(const struct session *s, const struct session_initial *initial)
 {
-	return s->core->states[id];
+	const struct session_core *c = s->core;
+
+	for (size_t i = 0; i < c->states_n; i++)
+		if (c->states[i].initial == initial)
+			return c->states[i].state;
+	return NULL;
 }
 
 /* --- state of the session --- */
@@ -168,9 +175,12 @@ static int init_parts(struct session *s, struct writ_err *err)
 	const struct session_core *c = s->core;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < c->parts_n; i++)
-		if (c->parts[i].init)
+	for (size_t i = 0; r == 0 && i < c->parts_n; i++) {
+		if (c->parts[i].initial)
+			r = new_state(s, c->parts[i].initial, err);
+		if (r == 0 && c->parts[i].init)
 			r = c->parts[i].init(s, err);
+	}
 	return r;
 }
 

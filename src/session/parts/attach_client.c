@@ -12,7 +12,6 @@
 #include "parts/client.h"
 #include "parts/std_fds.h"
 #include "rpc/rpc.h"
-#include "term/relay.h"
 
 #include "base/banned.h"
 

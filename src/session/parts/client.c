@@ -99,14 +99,12 @@ static int ask(int run, const char *id, const char *method, json_t *params, time
  */
 static int find(int run, struct sv id, char ret[SESSION_ID + 1], struct writ_err *err)
 {
-	const int copy = fcntl(run, F_DUPFD_CLOEXEC, 3);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	scoped_list *d = fd_open_list(run, ".");
 	struct dirent *e;
 	size_t found = 0;
 
 	if (!d)
 		return writ_fail(err, WRIT_E_SYS, errno, "list the sessions");
-	rewinddir(d);
 	while ((e = readdir(d))) {
 		const struct sv name = sv_from(e->d_name);
 
@@ -115,7 +113,6 @@ static int find(int run, struct sv id, char ret[SESSION_ID + 1], struct writ_err
 		memcpy(ret, name.p, SESSION_ID + 1);
 		found++;
 	}
-	closedir(d);
 	if (found == 1)
 		return 0;
 	return writ_fail(err, WRIT_E_SYNTAX, 0,
@@ -207,17 +204,14 @@ int session_list(struct sv state, struct arena *a,
 {
 	const char *path = arena_fmt(a, SV_FMT "/run", SV_ARG(state));
 	scoped_fd run = path ? open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC) : -1;
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = run < 0 ? NULL : fd_open_list(run, ".");
 	struct dirent *e;
 	bool more = true;
 
 	if (!path)
 		return writ_nomem(err);
-	if (!d || run < 0) {
-		if (d)
-			closedir(d);
+	if (!d)
 		return errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	}
 	while (more && (e = readdir(d))) {
 		struct session_info info = { 0 };
 		struct writ_err gone = { 0 };
@@ -233,6 +227,5 @@ int session_list(struct sv state, struct arena *a,
 			    : gone.sys == ETIMEDOUT && tell_silent(&info))
 			more = each(ctx, &info);
 	}
-	closedir(d);
 	return 0;
 }

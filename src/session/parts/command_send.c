@@ -20,22 +20,30 @@ static const char default_path[] = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin
 /* --- the environment, built from nothing --- */
 
 struct env_list {
+	struct session *s;
 	VEC(struct engine_env) v;
+	bool failed; /* a variable did not fit into memory */
 };
 
 /* Adds a variable unless the list has its name: the first value of a name counts. */
-static bool put_env(struct session *s, struct env_list *env, struct sv name, struct sv value)
+static void put_env(struct env_list *env, struct sv name, struct sv value)
 {
 	struct engine_env *e;
 
 	for (size_t i = 0; i < env->v.n; i++)
 		if (sv_eq(env->v.v[i].name, name))
-			return true;
-	e = vec_push(s->a, &env->v);
-	if (!e)
-		return false;
-	*e = (struct engine_env){ name, value };
-	return true;
+			return;
+	e = vec_push(env->s->a, &env->v);
+	if (e)
+		*e = (struct engine_env){ name, value };
+	env->failed |= !e;
+}
+
+/* Adds a variable with a value from arena_fmt(). */
+static void put_text(struct env_list *env, struct sv name, const char *value)
+{
+	env->failed |= !value;
+	put_env(env, name, sv_from(value));
 }
 
 static bool name_matches(struct sv pattern, struct sv name)
@@ -48,71 +56,62 @@ static bool name_matches(struct sv pattern, struct sv name)
 	       sv_ends(name, sv_skip(pattern, star + 1));
 }
 
-static bool put_passed(struct session *s, struct env_list *env, char *const *envp,
-		       struct sv pattern)
+static void put_passed(struct env_list *env, char *const *envp, struct sv pattern)
 {
 	for (char *const *e = envp; *e; e++) {
 		struct sv rest = sv_from(*e);
 		const struct sv name = sv_cut(&rest, '=');
 
-		if (name_matches(pattern, name) && !put_env(s, env, name, rest))
-			return false;
+		if (name_matches(pattern, name))
+			put_env(env, name, rest);
 	}
-	return true;
 }
 
 /* Profiles name state directories by their paths in tier A: tier B replaces the path. */
-static bool put_set(struct session *s, struct env_list *env, struct sv name, struct sv value)
+static void put_set(struct env_list *env, struct sv name, struct sv value)
 {
+	const struct engine_view *view = engine_view(env->s);
 	const struct sv usual = SV("/var/agent/state");
-	const char *here;
 
-	if (engine_view(s)->own_mounts || !sv_starts(value, usual))
-		return put_env(s, env, name, value);
-	here = arena_fmt(s->a, SV_FMT SV_FMT, SV_ARG(engine_view(s)->state),
-			 SV_ARG(sv_skip(value, usual.n)));
-	return here && put_env(s, env, name, sv_from(here));
+	if (view->own_mounts || !sv_starts(value, usual))
+		put_env(env, name, value);
+	else
+		put_text(env, name,
+			 arena_fmt(env->s->a, SV_FMT SV_FMT, SV_ARG(view->state),
+				   SV_ARG(sv_skip(value, usual.n))));
 }
 
-/*
- * Sets the variables that tell programs which certificate authorities to trust; different programs
- * read different variables.
- */
-static bool put_trust(struct session *s, struct env_list *env)
+/* Adds the variables that @get has, up to the first number without one. */
+static void put_all(struct env_list *env,
+		    bool (*get)(struct session *s, size_t i, struct sv *ret_name,
+				struct sv *ret_value))
 {
 	struct sv name, value;
-	bool ok = true;
 
-	for (size_t i = 0; ok && inspection_trust_name(s, i, &name, &value); i++)
-		ok = put_env(s, env, name, value);
-	return ok;
-}
-
-static bool put_git(struct session *s, struct env_list *env)
-{
-	struct sv name, value;
-	bool ok = true;
-
-	for (size_t i = 0; ok && git_transport_name(s, i, &name, &value); i++)
-		ok = put_env(s, env, name, value);
-	return ok;
+	for (size_t i = 0; get(env->s, i, &name, &value); i++)
+		put_env(env, name, value);
 }
 
 /* Names the author of commits where git reads no system configuration. */
-static bool put_identity(struct session *s, struct env_list *env)
+static void put_identity(struct env_list *env)
 {
-	const struct sv name = engine_git_name(s), email = engine_git_email(s);
+	const struct sv name = sv_from(engine_identity(env->s)->name);
+	const struct sv email = sv_from(engine_identity(env->s)->email);
 
-	return (name.n == 0 || (put_env(s, env, SV("GIT_AUTHOR_NAME"), name) &&
-				put_env(s, env, SV("GIT_COMMITTER_NAME"), name))) &&
-	       (email.n == 0 || (put_env(s, env, SV("GIT_AUTHOR_EMAIL"), email) &&
-				 put_env(s, env, SV("GIT_COMMITTER_EMAIL"), email)));
+	if (name.n) {
+		put_env(env, SV("GIT_AUTHOR_NAME"), name);
+		put_env(env, SV("GIT_COMMITTER_NAME"), name);
+	}
+	if (email.n) {
+		put_env(env, SV("GIT_AUTHOR_EMAIL"), email);
+		put_env(env, SV("GIT_COMMITTER_EMAIL"), email);
+	}
 }
 
 /* Keeps a digest of the names of the environment's variables for the record, not their values. */
-static void note_names(struct session *s, const struct env_list *env)
+static void note_names(const struct env_list *env)
 {
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	struct digest names;
 
 	for (size_t i = 0; i < env->v.n; i++) {
@@ -120,55 +119,57 @@ static void note_names(struct session *s, const struct env_list *env)
 		buf_ch(&b, '\n');
 	}
 	names = crypto_sha256(buf_view(&b));
-	probes_set_names(s, &names);
-	buf_clear(&b);
+	probes_set_names(env->s, &names);
 }
 
 /*
  * Adds variables of the session first, then those of the user's policy, then those of shipped
  * profiles.
  */
-static bool put_environment(struct session *s, struct env_list *env, char *const *envp)
+static void put_environment(struct env_list *env, char *const *envp)
 {
+	struct session *s = env->s;
 	const struct policy *p = s->opt->policy;
-	const struct sv info = engine_view(s)->info;
-	const char *policy = arena_fmt(s->a, SV_FMT "/policy", SV_ARG(info));
-	const char *runtime = arena_fmt(s->a, "/run/user/%u", (unsigned)geteuid());
-	bool ok = policy && runtime && put_env(s, env, SV("HOME"), engine_view(s)->home) &&
-		  put_env(s, env, SV("TMPDIR"), engine_view(s)->tmp) &&
-		  put_env(s, env, SV("WRIT_SESSION"), sv_from(s->id)) &&
-		  put_env(s, env, SV("WRIT_POLICY"), sv_from(policy)) &&
-		  put_env(s, env, SV("GIT_TEMPLATE_DIR"), SV(""));
+	const struct engine_view *view = engine_view(s);
 
-	for (size_t i = 0; ok && i < p->secrets.n; i++) {
-		struct sv value;
+	put_env(env, SV("HOME"), view->home);
+	put_env(env, SV("TMPDIR"), view->tmp);
+	put_env(env, SV("WRIT_SESSION"), sv_from(s->id));
+	put_text(env, SV("WRIT_POLICY"), arena_fmt(s->a, SV_FMT "/policy", SV_ARG(view->info)));
+	put_env(env, SV("GIT_TEMPLATE_DIR"), SV(""));
+	for (size_t i = 0; i < p->secrets.n; i++) {
+		struct sv value = SV("");
 
-		ok = secrets_shown(s, i, &value) && put_env(s, env, p->secrets.v[i].name, value);
+		env->failed |= !secrets_shown(s, i, &value);
+		put_env(env, p->secrets.v[i].name, value);
 	}
-	if (ok && inspection_reads(s))
-		ok = put_trust(s, env);
-	if (ok && engine_view(s)->git)
-		ok = put_git(s, env);
-	if (ok && engine_view(s)->own_mounts)
-		ok = put_env(s, env, SV("XDG_RUNTIME_DIR"), sv_from(runtime));
+	/* Programs read different variables to learn which certificate authorities to trust. */
+	if (inspection_reads(s))
+		put_all(env, inspection_trust_name);
+	if (view->git)
+		put_all(env, git_transport_name);
+	if (view->own_mounts)
+		put_text(env, SV("XDG_RUNTIME_DIR"),
+			 arena_fmt(s->a, "/run/user/%u", (unsigned)geteuid()));
 	/* git fails if its system configuration exists and cannot be read. */
-	if (ok && !engine_view(s)->own_mounts)
-		ok = put_env(s, env, SV("GIT_CONFIG_NOSYSTEM"), SV("1"));
-	for (int shipped = 0; ok && shipped < 2; shipped++)
-		for (size_t i = 0; ok && i < p->envs.n; i++) {
+	else
+		put_env(env, SV("GIT_CONFIG_NOSYSTEM"), SV("1"));
+	for (int shipped = 0; shipped < 2; shipped++)
+		for (size_t i = 0; i < p->envs.n; i++) {
 			const struct policy_setenv *e = &p->envs.v[i];
 
 			if (e->shipped != (bool)shipped)
 				continue;
-			ok = e->pass ? put_passed(s, env, envp, e->name)
-				     : put_set(s, env, e->name, e->value);
+			if (e->pass)
+				put_passed(env, envp, e->name);
+			else
+				put_set(env, e->name, e->value);
 		}
-	if (ok && !engine_view(s)->own_mounts)
-		ok = put_identity(s, env);
-	ok = ok && put_env(s, env, SV("PATH"), sv_from(default_path));
-	if (ok && !probes_released(s))
-		note_names(s, env);
-	return ok;
+	if (!view->own_mounts)
+		put_identity(env);
+	put_env(env, SV("PATH"), sv_from(default_path));
+	if (!env->failed && !probes_released(s))
+		note_names(env);
 }
 
 /* --- the working directory of a command --- */
@@ -237,17 +238,19 @@ int command_send(struct session *s, const struct command_ask *ask, struct writ_e
 				    .fds = ask->fds,
 				    .rows = ask->rows,
 				    .cols = ask->cols };
-	struct env_list env = { 0 };
+	struct env_list env = { .s = s };
 	scoped_fd gate = -1;
 	int r = probes_gate(s, ask->id, &gate, err);
 
 	c.gate = gate;
-	if (r == 0 && !put_environment(s, &env, ask->environ))
+	if (r == 0)
+		put_environment(&env, ask->environ);
+	if (env.failed)
 		r = writ_nomem(err);
 	c.env = env.v.v;
 	c.env_n = env.v.n;
 	if (r == 0)
-		r = engine_exec(s, &c, err);
+		r = s->opt->plan->engine->exec(engine_run(s), s->a, &c, err);
 	if (r < 0)
 		probes_shut(s, ask->id);
 	return r;

@@ -1,15 +1,11 @@
-
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "loop/loop.h"
 #include "parts/control.h"
 #include "parts/engine.h"
-#include "parts/notice.h"
 #include "parts/record.h"
 #include "parts/screen.h"
 #include "parts/std_fds.h"
@@ -19,12 +15,13 @@
 
 enum { NOBODY = CLIENTS_MAX };
 
+const struct session_initial commands_initial = { sizeof(struct commands), NULL };
+
 int commands_init(struct session *s, struct writ_err *err)
 {
-	struct commands c = { .commands = 0 };
-
-	screen_init(&c);
-	return session_state_new(s, PART_COMMANDS, &c, sizeof(c), err);
+	(void)err;
+	screen_init(commands_of(s));
+	return 0;
 }
 
 /* Sends a notification to one client. Takes @params. */
@@ -70,12 +67,8 @@ static void kill_command(struct session *s, uint32_t id)
 static void too_late(struct session *s, struct running *r)
 {
 	struct screen *c = screen_get(s, r->id);
-	struct entry entry = { 0 };
 
-	record_begin(s, &entry, "limit");
-	record_str(&entry, "limit", SV("command"));
-	record_num(&entry, "command", r->id);
-	record_end(s, &entry);
+	record_limit(s, "command", "command", r->id);
 	r->late = true;
 	if (c)
 		screen_say(c, "the command limit is reached");
@@ -391,7 +384,7 @@ static struct screen *choose(struct session *s, struct buf *why)
 
 void commands_attach(struct session *s, const struct caller *who, uint32_t number)
 {
-	struct buf why = BUF_INIT(4096);
+	scoped_buf why = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	struct screen *c = number ? screen_get(s, number) : choose(s, &why);
 
@@ -407,7 +400,6 @@ void commands_attach(struct session *s, const struct caller *who, uint32_t numbe
 	} else { /* the command may have stopped without a client: continue it */
 		engine_signal(s, c->command, SIGCONT);
 	}
-	buf_clear(&why);
 }
 
 void commands_detach(struct session *s, const struct caller *who, uint32_t id)

@@ -26,6 +26,7 @@ struct command_ask {
 	uint16_t rows, cols;
 };
 
+extern const struct session_initial commands_initial;
 must_check int commands_init(struct session *s, struct writ_err *err);
 /* Starts the command that the session was made for; a kept session may have no such command. */
 must_check int commands_start(struct session *s, struct writ_err *err);

@@ -1,24 +1,19 @@
 #include "parts/control.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
-#include "loop/loop.h"
 #include "parts/client.h"
 #include "parts/commands.h"
 #include "parts/directories.h"
 #include "parts/ending.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -33,14 +28,16 @@ struct control {
 
 static struct control *control_of(const struct session *s)
 {
-	return session_state(s, PART_CONTROL);
+	return session_state(s, &control_initial);
 }
+
+const struct session_initial control_initial = SESSION_INITIAL(struct control, .control = -1);
 
 int control_init(struct session *s, struct writ_err *err)
 {
-	struct control c = { .control = -1, .clients = { s->opt->owner } };
-
-	return session_state_new(s, PART_CONTROL, &c, sizeof(c), err);
+	(void)err;
+	control_of(s)->clients[0] = s->opt->owner;
+	return 0;
 }
 
 struct rpc_conn *control_conn(const struct session *s, size_t client)
@@ -153,18 +150,6 @@ static void control_accept(struct session *s)
 			return;
 		}
 	(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
-}
-
-void control_refuse(const struct caller *who, enum rpc_code code, const char *fmt, ...)
-{
-	struct buf b = BUF_INIT(8192);
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vfmt(&b, fmt, ap);
-	va_end(ap);
-	rpc_refuse(who->conn, who->call, code, "%s", b.p ? b.p : "");
-	buf_clear(&b);
 }
 
 bool control_find_call(struct session *s, uint32_t kind, uint32_t number, struct caller *ret)

@@ -34,6 +34,7 @@ struct caller {
 	size_t client; /* index of the client, below CLIENTS_MAX */
 };
 
+extern const struct session_initial control_initial;
 must_check int control_init(struct session *s, struct writ_err *err);
 must_check int control_start(struct session *s, struct writ_err *err);
 void control_poll(struct session *s, struct session_poll *set);
@@ -45,8 +46,7 @@ void control_clear(struct session *s);
 void control_reach(struct session *s);
 /* Returns the connection of a client, or NULL. */
 struct rpc_conn *control_conn(const struct session *s, size_t client);
-void control_refuse(const struct caller *who, enum rpc_code code, const char *fmt, ...)
-	printf_like(3, 4);
+#define control_refuse(who, code, ...) rpc_refuse((who)->conn, (who)->call, code, __VA_ARGS__)
 /* Finds the first pending request of kind @kind with number @number, of any client. */
 must_check bool control_find_call(struct session *s, uint32_t kind, uint32_t number,
 				  struct caller *ret);

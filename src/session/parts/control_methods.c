@@ -2,16 +2,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "loop/loop.h"
 #include "parts/client.h"
 #include "parts/commands.h"
-#include "parts/control.h"
-#include "parts/denials.h"
 #include "parts/grants.h"
 #include "parts/hints.h"
-#include "plan/event.h"
-#include "rpc/rpc.h"
 
 #include "base/banned.h"
 
@@ -167,7 +161,7 @@ static bool read_grant(struct arena *a, const json_t *params, struct grant_reque
 	static const char *const names[] = { "read", "write", "net" };
 	const char *action = json_string_value(json_object_get(params, "action"));
 	const json_t *caps = json_object_get(params, "caps");
-	struct buf b = BUF_INIT(ENGINE_PATH);
+	scoped_buf b = BUF_INIT(ENGINE_PATH);
 	size_t i = 0, at;
 	const json_t *v;
 	struct sv text;
@@ -189,7 +183,6 @@ static bool read_grant(struct arena *a, const json_t *params, struct grant_reque
 	/* SECURITY: a rule is one line of the record, so a rule must not contain a newline. */
 	fine = !b.failed && arena_sv(a, buf_view(&b), &ret->caps) &&
 	       (ret->action != GRANT_NET || sv_find(ret->object, '\n') == SIZE_MAX);
-	buf_clear(&b);
 	return fine;
 }
 

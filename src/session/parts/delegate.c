@@ -1,4 +1,4 @@
-#include "parts/delegate.h"
+#include "parts/agents.h"
 
 #include <string.h>
 
@@ -161,7 +161,7 @@ static int append(const struct wallet *w, const struct session_token *from, cons
 					   .sid = token_id_sv(&t->sid),
 					   .hops = from->chain->n + 1,
 					   .exp = t->exp };
-	struct buf b = BUF_INIT(TOKEN_PRESENTATION_MAX);
+	scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX);
 	int r;
 
 	buf_sv(&b, (struct sv){ from->text, from->text_n });
@@ -174,7 +174,6 @@ static int append(const struct wallet *w, const struct session_token *from, cons
 	ret->text = r < 0 ? NULL : arena_str(w->a, buf_view(&b));
 	if (b.n)
 		crypto_wipe(b.p, b.n);
-	buf_clear(&b);
 	return r < 0 ? r : ret->text ? 0 : token_nomem(why);
 }
 
@@ -184,7 +183,7 @@ static int derive(struct session *s, const struct cap_set *block, const struct t
 	const struct session_token *from = s->opt->token;
 	const struct token *leaf = chain_leaf(from->chain);
 	struct token_why *why = to->why;
-	struct buf text = BUF_INIT(TOKEN_MAX);
+	scoped_buf text = BUF_INIT(TOKEN_MAX);
 	struct token child = { .sid = *sid };
 	struct key_pair holder;
 	int r;
@@ -202,10 +201,7 @@ static int derive(struct session *s, const struct cap_set *block, const struct t
 	why->hop = (int)from->chain->n;
 	r = token_derive(s->a, leaf, &child, &holder, &text, why);
 	crypto_wipe(&holder, sizeof(holder));
-	if (r == 0)
-		r = append(to->wallet, from, &child, buf_view(&text), to, why);
-	buf_clear(&text);
-	return r;
+	return r < 0 ? r : append(to->wallet, from, &child, buf_view(&text), to, why);
 }
 
 int delegate_token(struct session *s, const struct policy_agent *agent, const struct token_id *sid,

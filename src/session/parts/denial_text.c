@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "codec/json.h"
-#include "lang/diag.h"
-#include "lang/protect.h"
 #include "parts/session.h"
 
 #include "base/banned.h"
@@ -98,14 +96,7 @@ static struct advice advise(const struct session_denial *d)
 
 static bool is_plain(struct sv s)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr("/._+@=,-", c))))
-			return false;
-	}
-	return s.n > 0;
+	return s.n > 0 && sv_is_alnum(s, "/._+@=,-");
 }
 
 /* Appends a word of a policy that stands for exactly the bytes of @s. */
@@ -224,7 +215,7 @@ void session_denial_line(const struct session_denial *d, struct buf *b)
 void session_denial_text(const struct session_denial *d, struct buf *b)
 {
 	const struct advice a = advise(d);
-	struct buf line = BUF_INIT(32768);
+	scoped_buf line = BUF_INIT(32768);
 
 	if (!d->number)
 		buf_str(b, "-  ");
@@ -274,21 +265,18 @@ void session_denial_text(const struct session_denial *d, struct buf *b)
 				       : "",
 			SV_ARG(d->profile), d->profile.n ? "\n              " : "",
 			SV_ARG(buf_view(&line)));
-	buf_clear(&line);
 }
 
 static void member(struct buf *b, const char *key, struct sv value)
 {
-	if (value.n == 0)
-		return;
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
+	if (value.n)
+		json_put_member(b, key, value);
 }
 
 void session_denial_json(const struct session_denial *d, struct buf *b)
 {
 	const struct advice a = advise(d);
-	struct buf line = BUF_INIT(32768);
+	scoped_buf line = BUF_INIT(32768);
 
 	if (d->guessed)
 		buf_fmt(b, "{\"number\":\"h%u\",\"op\":", d->number);
@@ -321,5 +309,4 @@ void session_denial_json(const struct session_denial *d, struct buf *b)
 		json_put_str(b, buf_view(&line));
 	}
 	buf_ch(b, '}');
-	buf_clear(&line);
 }

@@ -1,27 +1,12 @@
-#include "parts/denials.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/fd.h"
-#include "codec/json.h"
-#include "lang/diag.h"
 #include "parts/control.h"
-#include "parts/denial_text.h"
 #include "parts/engine.h"
 #include "parts/hints.h"
-#include "parts/look.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 
@@ -35,15 +20,10 @@ struct denials {
 
 static struct denials *denials_of(const struct session *s)
 {
-	return session_state(s, PART_DENIALS);
+	return session_state(s, &denials_initial);
 }
 
-int denials_init(struct session *s, struct writ_err *err)
-{
-	const struct denials d = { .feed = -1 };
-
-	return session_state_new(s, PART_DENIALS, &d, sizeof(d), err);
-}
+const struct session_initial denials_initial = SESSION_INITIAL(struct denials, .feed = -1);
 
 void denials_clear(struct session *s)
 {
@@ -225,7 +205,7 @@ struct session_denial denials_describe(const struct session *s, const struct den
 static void explain_all(const struct session *s)
 {
 	const size_t n = denials_of(s)->denials.n;
-	struct buf b = BUF_INIT(4 << 20);
+	scoped_buf b = BUF_INIT(4 << 20);
 
 	buf_fmt(&b, "writ: %zu %s refused%s\n", n, n == 1 ? "thing was" : "things were",
 		engine_view(s)->traps ? "" : "; nothing is mediated here, so none could be seen");
@@ -241,40 +221,34 @@ static void explain_all(const struct session *s)
 	if (n == DENIALS_MAX)
 		buf_fmt(&b, "writ: there were more, in " SV_FMT "\n", SV_ARG(record_path(s)));
 	notice_last(s, buf_view(&b));
-	buf_clear(&b);
 }
 
 static void write_feed(struct session *s, const struct denial *d, size_t number)
 {
+	const char *hint = "this is protected: work without it, or ask the person to do it";
 	const bool no_rule = d->reason == CAP_REASON_NO_RULE;
-	struct buf b = BUF_INIT(16384);
+	scoped_buf b = BUF_INIT(16384);
 	struct writ_err err = { 0 };
 	char why[DENIAL_WHY];
 
 	if (denials_of(s)->feed < 0)
 		return;
-	buf_fmt(&b, "{\"number\":%zu,\"op\":\"%s\",\"object\":", number, verb(d->op));
-	json_put_str(&b, sv_from(d->object));
-	buf_str(&b, ",\"program\":");
-	json_put_str(&b, sv_from(d->comm));
-	buf_str(&b, ",\"why\":");
-	json_put_str(&b, session_denial_why(d->cause, d->detail, d->protect, why));
-	buf_str(&b, ",\"hint\":");
-	if (s->opt->agent && !s->opt->token && !no_rule)
-		json_put_str(&b, SV("an agent cannot be widened: work without it, or ask for "
-				    "another block in the policy"));
-	else if (s->opt->token && !no_rule)
-		json_put_str(&b, SV("a token cannot be widened: work without it, or ask for a "
-				    "session with another one"));
-	else if (!no_rule)
-		json_put_str(&b,
-			     SV("this is protected: work without it, or ask the person to do it"));
-	else
-		json_put_str(&b, SV("a person outside can allow it; ask, and say what for"));
+	buf_fmt(&b, "{\"number\":%zu,\"op\":\"%s\"", number, verb(d->op));
+	json_put_member(&b, "object", sv_from(d->object));
+	json_put_member(&b, "program", sv_from(d->comm));
+	json_put_member(&b, "why", session_denial_why(d->cause, d->detail, d->protect, why));
+	if (no_rule)
+		hint = "a person outside can allow it; ask, and say what for";
+	else if (s->opt->token)
+		hint = "a token cannot be widened: work without it, or ask for a "
+		       "session with another one";
+	else if (s->opt->agent)
+		hint = "an agent cannot be widened: work without it, or ask for "
+		       "another block in the policy";
+	json_put_member(&b, "hint", sv_from(hint));
 	buf_str(&b, "}\n");
 	if (!b.failed)
 		(void)!fd_write_all(denials_of(s)->feed, buf_view(&b), &err);
-	buf_clear(&b);
 }
 
 void denials_put(struct entry *entry, const struct session_denial *d)
@@ -308,18 +282,16 @@ static void record_denial(struct session *s, const struct denial *d)
 	struct denial_texts room;
 	const struct session_denial e =
 		denials_describe(s, d, n < DENIALS_MAX ? (uint32_t)n + 1 : 0, &room);
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("denied");
 
-	record_begin(s, &entry, "denied");
 	denials_put(&entry, &e);
 	record_end(s, &entry);
 }
 
 static void record_exec(struct session *s, const struct mediate_event *e)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("exec");
 
-	record_begin(s, &entry, "exec");
 	record_str(&entry, "op", sv_from(verb(e->op)));
 	record_str(&entry, "object", sv_from(e->object));
 	record_str(&entry, "program", sv_from(e->comm));

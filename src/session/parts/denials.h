@@ -9,10 +9,8 @@
 #define WRIT_PARTS_DENIALS_H
 
 #include "audit/entry.h"
-#include "lang/protect.h"
 #include "loop/loop.h"
 #include "parts/denial_text.h"
-#include "plan/event.h"
 
 enum { DENIALS_MAX = 512 };
 
@@ -35,7 +33,7 @@ struct denial {
 	char detail[MEDIATE_TEXT]; /* detail of @cause */
 };
 
-must_check int denials_init(struct session *s, struct writ_err *err);
+extern const struct session_initial denials_initial;
 void denials_finish(struct session *s);
 void denials_clear(struct session *s);
 void denials_report(struct session *s);

@@ -3,13 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <link.h>
-#include <malloc.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,23 +12,17 @@
 #include "base/remove.h"
 #include "crypto/crypto.h"
 #include "parts/denials.h"
-#include "parts/part_id.h"
-#include "parts/record.h"
 #include "parts/records.h"
 
 #include "base/banned.h"
 
 static struct directories *directories_of(const struct session *s)
 {
-	return session_state(s, PART_DIRECTORIES);
+	return session_state(s, &directories_initial);
 }
 
-int directories_init(struct session *s, struct writ_err *err)
-{
-	const struct directories d = { .run_fd = -1 };
-
-	return session_state_new(s, PART_DIRECTORIES, &d, sizeof(d), err);
-}
+const struct session_initial directories_initial =
+	SESSION_INITIAL(struct directories, .run_fd = -1);
 
 const struct directories *directories_get(const struct session *s)
 {
@@ -92,23 +81,20 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 {
 	const struct digest d = crypto_sha256(s->opt->workspace);
-	struct buf b = BUF_INIT(128);
-	int r = 0;
+	scoped_buf b = BUF_INIT(128);
 
 	digest_hex(&d, &b);
-	if (s->opt->workspace.n == 0)
-		*ret = SV("none");
-	else if (!arena_sv(s->a, sv_sub(buf_view(&b), 0, 16), ret))
-		r = writ_nomem(err);
-	buf_clear(&b);
-	return r;
+	return arena_sv(s->a,
+			s->opt->workspace.n ? sv_sub(buf_view(&b), 0, 16) : SV("none"), ret)
+		       ? 0
+		       : writ_nomem(err);
 }
 
 /* Writes the rules of the session for the agent to read, one per line. */
 static int write_rules(struct session *s, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	int r;
 
 	buf_str(&b, "# What this session may do. Denials are in denials.jsonl beside this file.\n"
@@ -119,7 +105,6 @@ static int write_rules(struct session *s, struct writ_err *err)
 	r = buf_check(&b, err);
 	if (r == 0 && !arena_sv(s->a, buf_view(&b), &directories_of(s)->rules))
 		r = writ_nomem(err);
-	buf_clear(&b);
 	return r;
 }
 
@@ -266,14 +251,11 @@ int directories_run(struct session *s, struct writ_err *err)
  */
 static int make_shown(struct session *s, struct writ_err *err)
 {
-	int r = directories_run(s, err);
-	const char *info =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/info", SV_ARG(directories_of(s)->run));
-	const char *tmp =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(directories_of(s)->run));
-	int feed = -1;
-	const char *shm =
-		r < 0 ? "" : arena_fmt(s->a, SV_FMT "/shm", SV_ARG(directories_of(s)->run));
+	int feed = -1, r = directories_run(s, err);
+	const struct sv run = directories_of(s)->run;
+	const char *info = arena_fmt(s->a, SV_FMT "/info", SV_ARG(run));
+	const char *tmp = arena_fmt(s->a, SV_FMT "/tmp", SV_ARG(run));
+	const char *shm = arena_fmt(s->a, SV_FMT "/shm", SV_ARG(run));
 
 	if (r < 0)
 		return r;
@@ -316,7 +298,7 @@ static void sweep_homes(struct sv state, int run, const char *name)
 	static const char prefix[] = "own-";
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/%s", SV_ARG(state), name);
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -328,23 +310,19 @@ static void sweep_homes(struct sv state, int run, const char *name)
 		remove_tree(dirfd(d), e->d_name);
 		(void)unlinkat(run, id.p, AT_REMOVEDIR);
 	}
-	if (d)
-		closedir(d);
 }
 
 void session_sweep(struct sv state)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/run", SV_ARG(state));
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 
-	/* Return if another process is sweeping. */
-	if (d && flock(dirfd(d), LOCK_EX | LOCK_NB) < 0) {
-		closedir(d);
+	/* Return if there is no such directory, or if another process is sweeping. */
+	if (!d || flock(dirfd(d), LOCK_EX | LOCK_NB) < 0)
 		return;
-	}
-	while (d && (e = readdir(d))) {
+	while ((e = readdir(d))) {
 		scoped_fd fd = -1;
 
 		if (strlen(e->d_name) != SESSION_ID)
@@ -355,11 +333,8 @@ void session_sweep(struct sv state)
 		remove_below(fd);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
-	if (d) {
-		sweep_homes(state, dirfd(d), "homes");
-		sweep_homes(state, dirfd(d), "homes-b");
-		closedir(d);
-	}
+	sweep_homes(state, dirfd(d), "homes");
+	sweep_homes(state, dirfd(d), "homes-b");
 }
 
 /* Removes leftovers of sessions that were killed, their cgroup directories included. */
@@ -383,6 +358,5 @@ void directories_clear(struct session *s)
 		if (rmdir(directories_of(s)->run.p) == 0)
 			break;
 	}
-	fd_scope_close(&directories_of(s)->run_fd);
-	directories_of(s)->run_fd = -1;
+	fd_close(&directories_of(s)->run_fd);
 }

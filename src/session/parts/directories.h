@@ -22,7 +22,7 @@ struct directories {
 	int run_fd;	  /* descriptor of the run directory; -1 until directories_run() */
 };
 
-must_check int directories_init(struct session *s, struct writ_err *err);
+extern const struct session_initial directories_initial;
 must_check int directories_start(struct session *s, struct writ_err *err);
 /* Removes leftovers of sessions that were killed, and old records. */
 must_check int directories_sweep(struct session *s, struct writ_err *err);

@@ -49,19 +49,9 @@ static void end_unreported(struct session *s)
 static void record_failure(struct session *s)
 {
 	const struct session_status *t = session_status(s);
-	struct entry entry = { 0 };
 
-	if (!t->ended_by || t->exit_code != SESSION_FAILED)
-		return;
-	record_begin(s, &entry, "failed");
-	record_str(&entry, "what", sv_from(t->ended_by));
-	record_end(s, &entry);
-}
-
-static void put_member(struct buf *b, const char *key, struct sv value)
-{
-	buf_fmt(b, ",\"%s\":", key);
-	json_put_str(b, value);
+	if (t->ended_by && t->exit_code == SESSION_FAILED)
+		record_what(s, "failed", t->ended_by);
 }
 
 struct session_report ending_report(const struct session *s)
@@ -79,7 +69,7 @@ struct session_report ending_report(const struct session *s)
 static void report_status(const struct session *s)
 {
 	const struct session_status *t = session_status(s);
-	struct buf b = BUF_INIT(4096);
+	scoped_buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 
 	if (s->opt->status_fd < 0)
@@ -87,24 +77,23 @@ static void report_status(const struct session *s)
 	buf_fmt(&b, "{\"session\":\"%s\",\"exit\":%d,\"started\":%s,\"denials\":%zu", s->id,
 		t->exit_code, t->failed ? "false" : "true", denials_count(s));
 	if (t->ended_by)
-		put_member(&b, "ended_by", sv_from(t->ended_by));
+		json_put_member(&b, "ended_by", sv_from(t->ended_by));
 	if (t->failed) {
-		put_member(&b, "step", sv_from(t->failed_step));
-		put_member(&b, "error", sv_from(t->err.what));
+		json_put_member(&b, "step", sv_from(t->failed_step));
+		json_put_member(&b, "error", sv_from(t->err.what));
 	}
 	buf_str(&b, "}\n");
 	(void)!fd_write_all(s->opt->status_fd, buf_view(&b), &err);
-	buf_clear(&b);
 }
 
 void ending_finish(struct session *s)
 {
 	const int64_t left = orphans_left(s);
-	struct entry entry = { 0 };
+	struct entry entry;
 
 	end_unreported(s);
 	record_failure(s);
-	record_begin(s, &entry, "end");
+	entry = record_begin("end");
 	record_num(&entry, "exit", session_status(s)->exit_code);
 	record_num(&entry, "denials", (int64_t)denials_count(s));
 	record_put_totals(s, &entry);

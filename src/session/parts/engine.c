@@ -9,14 +9,12 @@
 #include "parts/agents.h"
 #include "parts/commands.h"
 #include "parts/directories.h"
-#include "parts/early.h"
 #include "parts/grants.h"
 #include "parts/inspection.h"
 #include "parts/network.h"
 #include "parts/probe.h"
 #include "parts/record.h"
 #include "parts/session.h"
-#include "vcs/repo.h"
 
 #include "base/banned.h"
 
@@ -25,16 +23,16 @@ static const struct engine *ops(const struct session *s)
 	return s->opt->plan->engine;
 }
 
+const struct session_initial engine_initial = SESSION_INITIAL(struct engine_state, .mounts = -1);
+
 int engine_init(struct session *s, struct writ_err *err)
 {
-	struct engine_state e = { .mounts = -1 };
-	int r;
+	struct engine_state *e = engine_of(s);
 
 	if (ops(s)->absent)
 		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0, "%s", ops(s)->absent);
-	e.run = s->opt->run;
-	r = e.run ? 0 : ops(s)->open(s->a, &e.run, err);
-	return r < 0 ? r : session_state_new(s, PART_ENGINE, &e, sizeof(e), err);
+	e->run = s->opt->run;
+	return e->run ? 0 : ops(s)->open(s->a, &e->run, err);
 }
 
 int engine_limit(struct session *s, struct writ_err *err)
@@ -44,6 +42,16 @@ int engine_limit(struct session *s, struct writ_err *err)
 }
 
 /* --- functions for other parts --- */
+
+struct engine_run *engine_run(const struct session *s)
+{
+	return engine_of(s)->run;
+}
+
+const struct repo_identity *engine_identity(const struct session *s)
+{
+	return &engine_of(s)->identity;
+}
 
 const struct engine_view *engine_view(const struct session *s)
 {
@@ -60,11 +68,6 @@ bool engine_attaches(const struct session *s)
 	return engine_of(s)->run->helper_fd >= 0;
 }
 
-int engine_exec(struct session *s, const struct engine_command *c, struct writ_err *err)
-{
-	return ops(s)->exec(engine_of(s)->run, s->a, c, err);
-}
-
 void engine_signal(struct session *s, uint32_t id, int number)
 {
 	struct writ_err err = { 0 };
@@ -72,60 +75,11 @@ void engine_signal(struct session *s, uint32_t id, int number)
 	(void)!ops(s)->signal(engine_of(s)->run, id, number, &err);
 }
 
-int engine_attach(struct session *s, uint32_t id, const char *path, bool write,
-		  struct writ_err *err)
-{
-	return ops(s)->attach(engine_of(s)->run, id, path, write, err);
-}
-
-int engine_detach(struct session *s, uint32_t id, const char *path, struct writ_err *err)
-{
-	return ops(s)->detach(engine_of(s)->run, id, path, err);
-}
-
-int engine_listen(struct session *s, const struct engine_listen *l, struct writ_err *err)
-{
-	return ops(s)->listen(engine_of(s)->run, l, err);
-}
-
-void engine_readback(struct session *s, pid_t pid, const struct engine_probed *probed,
-		     struct engine_readback *ret)
-{
-	ops(s)->readback(engine_of(s)->run, pid, probed, ret);
-}
-
-int engine_mediate(const struct session *s, const struct engine_mediate *how)
-{
-	return ops(s)->mediate(engine_of(s)->run, s->a, how);
-}
-
-bool engine_hits(const struct session *s, struct engine_hits *ret)
-{
-	struct writ_err err = { 0 };
-
-	return engine_of(s)->run->limited && ops(s)->hits(engine_of(s)->run, ret, &err) == 0;
-}
-
-struct sv engine_git_name(const struct session *s)
-{
-	return sv_from(engine_of(s)->identity.name);
-}
-
-struct sv engine_git_email(const struct session *s)
-{
-	return sv_from(engine_of(s)->identity.email);
-}
-
 int engine_kill(struct session *s)
 {
 	struct writ_err err = { 0 };
 
 	return ops(s)->end(engine_of(s)->run, &err);
-}
-
-void engine_kill_init(struct session *s)
-{
-	ops(s)->kill(engine_of(s)->run);
 }
 
 /* --- starting early --- */
@@ -183,8 +137,8 @@ int engine_compile(struct session *s, struct writ_err *err)
 				       .realm = opt->realm,
 				       .trust = inspection_trust_dir(s),
 				       .java = real_java(s),
-				       .git_name = engine_git_name(s),
-				       .git_email = engine_git_email(s),
+				       .git_name = sv_from(e->identity.name),
+				       .git_email = sv_from(e->identity.email),
 				       .own = { opt->state, opt->config },
 				       .bait = probes_bait(s) };
 	return ops(s)->compile(e->run, s->a, opt->plan, opt->policy, &place, opt->fail_at, err);
@@ -309,8 +263,7 @@ void engine_close_inside(struct session *s)
 {
 	struct engine_state *e = engine_of(s);
 
-	fd_scope_close(&e->mounts);
-	e->mounts = -1;
+	fd_close(&e->mounts);
 	if (!engine_may_leave(s))
 		ops(s)->close(e->run);
 }

@@ -18,7 +18,9 @@
 
 #include "loop/loop.h"
 #include "plan/engine.h"
+#include "vcs/repo.h"
 
+extern const struct session_initial engine_initial;
 must_check int engine_init(struct session *s, struct writ_err *err);
 /* Sets the limits of the whole session. */
 must_check int engine_limit(struct session *s, struct writ_err *err);
@@ -41,33 +43,18 @@ void engine_release(struct session *s);
  * left in the jail, and the supervisor's process exits with the session.
  */
 bool engine_may_leave(const struct session *s);
-/* Kills all processes in the jail that the engine can reach, and reaps writ-init. */
-void engine_kill_init(struct session *s);
 
 /* Returns what other parts may know of the jail. */
 const struct engine_view *engine_view(const struct session *s);
 pid_t engine_init_pid(const struct session *s);
 /* Returns whether live grants can be attached. */
 bool engine_attaches(const struct session *s);
-must_check int engine_exec(struct session *s, const struct engine_command *c, struct writ_err *err);
+/* Returns the jail as the functions of the engine take it (plan/engine.h). */
+struct engine_run *engine_run(const struct session *s);
 /* Sends a signal to a command. A command that has ended gets no signal; that is no error. */
 void engine_signal(struct session *s, uint32_t id, int number);
-must_check int engine_attach(struct session *s, uint32_t id, const char *path, bool write,
-			     struct writ_err *err);
-must_check int engine_detach(struct session *s, uint32_t id, const char *path,
-			     struct writ_err *err);
-must_check int engine_listen(struct session *s, const struct engine_listen *l,
-			     struct writ_err *err);
-/* Adds the state of the jail, as in engine.readback, to *@ret. */
-void engine_readback(struct session *s, pid_t pid, const struct engine_probed *probed,
-		     struct engine_readback *ret);
-/* Answers trapped calls, in the process of the mediator. Returns its exit code. */
-int engine_mediate(const struct session *s, const struct engine_mediate *how);
-/* False: there are no limits, or their counters cannot be read. */
-bool engine_hits(const struct session *s, struct engine_hits *ret);
 /* Name and address of the author of commits, from the person's git configuration. */
-struct sv engine_git_name(const struct session *s);
-struct sv engine_git_email(const struct session *s);
+const struct repo_identity *engine_identity(const struct session *s);
 /* Reads pending changes of the jail's mounts, before the keeper's answer is handled. */
 void engine_check_mounts(struct session *s);
 

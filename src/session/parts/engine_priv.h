@@ -5,8 +5,6 @@
 #define WRIT_PARTS_ENGINE_PRIV_H
 
 #include "parts/engine.h"
-#include "parts/part_id.h"
-#include "vcs/repo.h"
 
 struct engine_state {
 	struct engine_run *run;
@@ -16,7 +14,7 @@ struct engine_state {
 
 static inline struct engine_state *engine_of(const struct session *s)
 {
-	return session_state(s, PART_ENGINE);
+	return session_state(s, &engine_initial);
 }
 
 /* Implemented in init_messages.c. */

@@ -1,8 +1,6 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,7 +74,7 @@ static bool is_kept(struct sv kept, struct sv key, struct digest *ret)
 
 static void keep(const char *path, const struct buf *key, const struct digest *d, bool anew)
 {
-	struct buf line = BUF_INIT(512);
+	scoped_buf line = BUF_INIT(512);
 	struct writ_err err = { 0 };
 	scoped_fd fd = open(
 		path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (anew ? O_TRUNC : 0),
@@ -88,7 +86,6 @@ static void keep(const char *path, const struct buf *key, const struct digest *d
 	/* A digest that cannot be cached is computed again by the next session. */
 	if (fd >= 0)
 		(void)!fd_write_all(fd, buf_view(&line), &err);
-	buf_clear(&line);
 }
 
 /*
@@ -114,7 +111,7 @@ static bool is_steady(int fd, const struct stat *st)
 static bool digest_of(const struct session *s, int fd, const struct stat *st, bool steady,
 		      struct digest *ret)
 {
-	struct buf key = BUF_INIT(256), kept = BUF_INIT(2 * KEPT_MAX),
+	scoped_buf key = BUF_INIT(256), kept = BUF_INIT(2 * KEPT_MAX),
 		   bytes = BUF_INIT(HASHED_MAX + 1);
 	const char *path = arena_fmt(s->a, SV_FMT "/programs", SV_ARG(s->opt->state));
 	struct writ_err err = { 0 };
@@ -136,9 +133,6 @@ static bool digest_of(const struct session *s, int fd, const struct stat *st, bo
 		if (steady && st->st_ctim.tv_sec + FRESH_S < time(NULL))
 			keep(path, &key, ret, kept.n > KEPT_MAX);
 	}
-	buf_clear(&key);
-	buf_clear(&kept);
-	buf_clear(&bytes);
 	return known;
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/packet.h"
 #include "gitnet/git.h"
 #include "parts/denials.h"
 #include "parts/directories.h"
@@ -17,7 +17,6 @@
 #include "parts/helper.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 #include "parts/tokens.h"
@@ -42,15 +41,11 @@ struct git_transport {
 
 static struct git_transport *git_of(const struct session *s)
 {
-	return session_state(s, PART_GIT);
+	return session_state(s, &git_transport_initial);
 }
 
-int git_transport_init(struct session *s, struct writ_err *err)
-{
-	const struct git_transport g = { .git = -1, .git_listener = -1, .git_hand = -1 };
-
-	return session_state_new(s, PART_GIT, &g, sizeof(g), err);
-}
+const struct session_initial git_transport_initial =
+	SESSION_INITIAL(struct git_transport, .git = -1, .git_listener = -1, .git_hand = -1);
 
 bool git_transport_owns(const struct session *s, pid_t pid)
 {
@@ -125,31 +120,19 @@ int git_transport_start_handed(struct session *s, struct writ_err *err)
  */
 void git_transport_hand(struct session *s, int fd)
 {
-	char byte = 0;
-	struct iovec iov = { &byte, 1 };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	const struct msghdr m = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
+	struct writ_err err = { 0 };
+	size_t n;
 
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (git_of(s)->git_hand >= 0 && git_of(s)->git_listener >= 0)
-		(void)!sendmsg(git_of(s)->git_hand, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!packet_send_some(git_of(s)->git_hand, SV("\0"), &fd, 1, &n, &err);
 }
 
 /* --- messages of the git helper --- */
 
 static void record_git(struct session *s, const struct git_event *e)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("git");
 
-	record_begin(s, &entry, "git");
 	record_str(&entry, "what", e->push ? SV("push") : SV("fetch"));
 	record_str(&entry, "answer", e->answer == CAP_ALLOW ? SV("allow") : SV("deny"));
 	record_str(&entry, "repository", sv_from(e->repo));
@@ -207,19 +190,15 @@ static void end_texts(struct git_event *e)
 static void restart(struct session *s)
 {
 	struct writ_err err = { 0 };
-	struct entry entry = { 0 };
 	int status = 0;
 
-	fd_scope_close(&git_of(s)->git);
-	git_of(s)->git = -1;
+	fd_close(&git_of(s)->git);
 	if (git_of(s)->git_pid > 0)
 		(void)waitpid(git_of(s)->git_pid, &status, 0);
 	git_of(s)->git_pid = 0;
 	if (session_phase(s) >= SESSION_ENDING)
 		return;
-	record_begin(s, &entry, "git");
-	record_str(&entry, "what", SV("the process that fetches and pushes ended"));
-	record_end(s, &entry);
+	record_what(s, "git", "the process that fetches and pushes ended");
 	if ((!WIFEXITED(status) || WEXITSTATUS(status) != GIT_HOPELESS) &&
 	    ++git_of(s)->git_deaths <= GIT_DEATHS && start_helper(s, &err) == 0)
 		return;
@@ -228,8 +207,7 @@ static void restart(struct session *s)
 	 * The git helper cannot be started again: close its listener, so that connections fail at
 	 * once.
 	 */
-	fd_scope_close(&git_of(s)->git_listener);
-	git_of(s)->git_listener = -1;
+	fd_close(&git_of(s)->git_listener);
 }
 
 static void recv_event(struct session *s)
@@ -307,16 +285,10 @@ bool git_transport_name(struct session *s, size_t i, struct sv *ret_name, struct
 
 void git_transport_clear(struct session *s)
 {
-	fd_scope_close(&git_of(s)->git);
-	fd_scope_close(&git_of(s)->git_listener);
-	fd_scope_close(&git_of(s)->git_hand);
-	git_of(s)->git = git_of(s)->git_listener = git_of(s)->git_hand = -1;
-	if (git_of(s)->git_pid <= 0)
-		return;
-	kill(git_of(s)->git_pid, SIGKILL);
-	while (waitpid(git_of(s)->git_pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	git_of(s)->git_pid = 0;
+	fd_close(&git_of(s)->git);
+	fd_close(&git_of(s)->git_listener);
+	fd_close(&git_of(s)->git_hand);
+	helper_kill(&git_of(s)->git_pid);
 }
 
 void git_transport_poll(struct session *s, struct session_poll *set)

@@ -10,7 +10,7 @@
 
 #include "loop/loop.h"
 
-must_check int git_transport_init(struct session *s, struct writ_err *err);
+extern const struct session_initial git_transport_initial;
 /*
  * Starts the git helper in a session without a network namespace, where egress accepts its
  * connections and hands them over.

@@ -2,16 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
-#include <linux/mount.h>
-
-#include "parts/control.h"
 #include "parts/engine.h"
 #include "parts/mediation.h"
 #include "parts/network.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -22,15 +17,10 @@ struct grants {
 
 static struct grants *grants_of(const struct session *s)
 {
-	return session_state(s, PART_GRANTS);
+	return session_state(s, &grants_initial);
 }
 
-int grants_init(struct session *s, struct writ_err *err)
-{
-	const struct grants g = { .grants = { .n = 0 } };
-
-	return session_state_new(s, PART_GRANTS, &g, sizeof(g), err);
-}
+const struct session_initial grants_initial = SESSION_INITIAL(struct grants, .grants = { .n = 0 });
 
 /*
  * SECURITY: computes the scope of a grant once, when it is granted: at the time of revocation the
@@ -39,7 +29,7 @@ int grants_init(struct session *s, struct writ_err *err)
 static int scope_of(struct session *s, struct grant *g, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct cap cap;
 	struct stat st;
 	size_t n;
@@ -57,7 +47,6 @@ static int scope_of(struct session *s, struct grant *g, struct writ_err *err)
 		r = cap_parse(&a, CAP_GRANT, buf_view(&b), &cap, err);
 	if (r == 0)
 		memcpy(g->scope, b.p + n, b.n - n + 1);
-	buf_clear(&b);
 	return r;
 }
 
@@ -76,9 +65,8 @@ static int tell_mediator(struct session *s, const struct grant *g, bool on, stru
 
 static void record_grant(struct session *s, const struct grant *g, const char *event)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin(event);
 
-	record_begin(s, &entry, event);
 	record_num(&entry, "number", g->number);
 	record_str(&entry, "rule", sv_from(g->rule));
 	record_end(s, &entry);
@@ -192,7 +180,7 @@ static void grant_mounted(struct session *s, const struct caller *who, const str
 
 	if (!g)
 		return;
-	if (engine_attach(s, g->number, g->path, g->write, &err) < 0) {
+	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, g->write, &err) < 0) {
 		grants_of(s)->grants.n--;
 		control_refuse(who, RPC_E_DENIED, "%s", err.what);
 		return;
@@ -327,7 +315,7 @@ static void detach(struct session *s, struct grant *g)
 	struct writ_err err = { 0 };
 
 	g->state = GRANT_DETACHING;
-	if (engine_detach(s, g->number, g->path, &err) < 0)
+	if (s->opt->plan->engine->detach(engine_run(s), g->number, g->path, &err) < 0)
 		cannot_revoke(s, g, &err);
 }
 

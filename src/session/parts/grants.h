@@ -12,8 +12,6 @@
 #ifndef WRIT_PARTS_GRANTS_H
 #define WRIT_PARTS_GRANTS_H
 
-#include "cap/cap.h"
-#include "loop/loop.h"
 #include "parts/control.h"
 
 enum { GRANTS_MAX = 256 };
@@ -36,7 +34,7 @@ struct grant {
 	char rule[ENGINE_PATH + 16];
 };
 
-must_check int grants_init(struct session *s, struct writ_err *err);
+extern const struct session_initial grants_initial;
 
 enum grant_action { GRANT_READ = 0, GRANT_WRITE, GRANT_NET };
 struct grant_request {

@@ -35,6 +35,16 @@ void helper_end(pid_t pid, int ms)
 	(void)waitpid(pid, NULL, WNOHANG);
 }
 
+void helper_kill(pid_t *pid)
+{
+	if (*pid <= 0)
+		return;
+	(void)kill(*pid, SIGKILL);
+	while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
+}
+
 int helper_pair(int ret_ends[static 2], struct writ_err *err)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_ends) < 0)

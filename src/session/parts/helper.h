@@ -22,6 +22,8 @@ must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
  * Prepares the child process: the child dies with @parent, has no terminal, and blocks no signal.
  */
 void helper_begin(pid_t parent);
+/* Kills and reaps the helper *@pid, unless *@pid is 0, and sets *@pid to 0. */
+void helper_kill(pid_t *pid);
 /*
  * Kills a helper, and waits at most @ms for its end: a dead file system may keep the helper from
  * ending.

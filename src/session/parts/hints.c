@@ -1,11 +1,9 @@
 #include "parts/hints.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "parts/control.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
 
@@ -19,15 +17,10 @@ struct hints {
 
 static struct hints *hints_of(const struct session *s)
 {
-	return session_state(s, PART_HINTS);
+	return session_state(s, &hints_initial);
 }
 
-int hints_init(struct session *s, struct writ_err *err)
-{
-	const struct hints h = { .file = -1 };
-
-	return session_state_new(s, PART_HINTS, &h, sizeof(h), err);
-}
+const struct session_initial hints_initial = SESSION_INITIAL(struct hints, .file = -1);
 
 void hints_clear(struct session *s)
 {

@@ -1,7 +1,7 @@
 /*
  * hints.h - guesses about files that a command could not read
  *
- * Reads:  names that look.c found in arguments
+ * Reads:  execs
  * Writes: sessions/ID.hints beside the record, the terminal
  * Next:   look.c finds them; denials.h has operations that were observed to fail
  *
@@ -21,7 +21,7 @@ enum { HINTS_MAX = 256 };
 /* Suffix of the file in sessions/; not that of a record, so that no reader takes it for one. */
 #define HINTS_SUFFIX ".hints"
 
-must_check int hints_init(struct session *s, struct writ_err *err);
+extern const struct session_initial hints_initial;
 void hints_clear(struct session *s);
 
 /* @e names a file that is readable outside and not visible inside. */
@@ -30,5 +30,19 @@ size_t hints_count(const struct session *s);
 const struct denial *hints_get(const struct session *s, size_t number); /* NULL: none */
 struct session_denial hints_describe(const struct session *s, size_t number,
 				     struct denial_texts *room);
+
+/*
+ * look.c: a helper process checks the arguments of each exec, and reports names that exist on the
+ * host and not in the jail.
+ */
+extern const struct session_initial look_initial;
+void look_poll(struct session *s, struct session_poll *set);
+void look_on_event(struct session *s, const struct pollfd *p, size_t n);
+int look_deadline(struct session *s, int least);
+void look_finish(struct session *s);
+void look_clear(struct session *s);
+
+/* Checks the arguments of an exec. */
+void look_at(struct session *s, const struct mediate_event *e);
 
 #endif

@@ -1,13 +1,10 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "parts/commands.h"
-#include "parts/control.h"
 #include "parts/denials.h"
 #include "parts/engine_priv.h"
 #include "parts/grants.h"
@@ -62,7 +59,6 @@ static void watch_mounts(struct session *s)
 
 void engine_mounts_changed(struct session *s)
 {
-	struct entry entry = { 0 };
 	char drop[4096];
 
 	/* Read mountinfo to its end, or poll() would report the change again at once. */
@@ -70,20 +66,16 @@ void engine_mounts_changed(struct session *s)
 		return;
 	while (read(engine_of(s)->mounts, drop, sizeof(drop)) > 0)
 		;
-	if (grants_are_moving(s))
-		return;
-	record_begin(s, &entry, "mounts");
-	record_str(&entry, "what", SV("a mount of the session changed from outside"));
-	record_end(s, &entry);
+	if (!grants_are_moving(s))
+		record_what(s, "mounts", "a mount of the session changed from outside");
 }
 
 static void on_sealed(struct session *s, struct engine_event *h)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("sealed");
 
 	session_running(s);
 	denials_feed(s, take_fd(h));
-	record_begin(s, &entry, "sealed");
 	record_num(&entry, "steps", h->value);
 	record_end(s, &entry);
 	watch_mounts(s);
@@ -141,10 +133,9 @@ static void on_listener(struct session *s, struct engine_event *h)
 
 static void on_failed(struct session *s, struct engine_event *h)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("failed");
 	struct writ_err why;
 
-	record_begin(s, &entry, "failed");
 	record_str(&entry, "step", sv_from(h->step));
 	record_str(&entry, "what", sv_from(h->err.what));
 	record_num(&entry, "errno", h->err.sys);
@@ -163,12 +154,12 @@ static void on_exited(struct session *s, struct engine_event *h)
 {
 	const bool more = h->id != 1 || s->opt->detach;
 	int status = exit_of((int)h->value);
-	struct entry entry = { 0 };
+	struct entry entry;
 
 	probes_shut(s, h->id);
 	if (more)
 		status = commands_exited(s, h->id, status);
-	record_begin(s, &entry, "exited");
+	entry = record_begin("exited");
 	record_num(&entry, "command", h->id);
 	record_num(&entry, "status", status);
 	record_end(s, &entry);
@@ -190,11 +181,6 @@ static void on_empty(struct session *s, struct engine_event *h)
 	session_emptied(s);
 }
 
-static void on_probed(struct session *s, struct engine_event *h)
-{
-	probes_result(s, h);
-}
-
 static void on_nothing(struct session *s, struct engine_event *h)
 {
 	(void)s, (void)h;
@@ -214,8 +200,8 @@ enum { EVENT_FIRST = ENGINE_HELLO, EVENT_COUNT = ENGINE_EMPTY - ENGINE_HELLO + 1
  */
 static void (*const table[][EVENT_COUNT])(struct session *s, struct engine_event *h) = {
 	[SESSION_STARTING] = { on_hello,   on_sockets, on_sealed,  NULL,        NULL,       on_failed,  NULL,       NULL,       NULL,       NULL },
-	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, on_probed,  on_empty },
-	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, on_probed,  on_empty },
+	[SESSION_RUNNING]  = { NULL,       NULL,       NULL,       on_listener, on_started, on_failed,  on_exited,  on_stopped, probes_result, on_empty },
+	[SESSION_ENDING]   = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_failed,  on_exited,  on_nothing, probes_result, on_empty },
 	[SESSION_ENDED]    = { on_nothing, on_nothing, on_nothing, on_nothing,  on_nothing, on_nothing, on_nothing, on_nothing, on_nothing, on_nothing },
 };
 /* clang-format on */

@@ -37,12 +37,8 @@ static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt",
 				       "/etc/ssl/cert.pem",
 				       NULL };
 
-int inspection_init(struct session *s, struct writ_err *err)
-{
-	const struct inspection i = { .reads = false };
-
-	return session_state_new(s, PART_INSPECTION, &i, sizeof(i), err);
-}
+const struct session_initial inspection_initial =
+	SESSION_INITIAL(struct inspection, .reads = false);
 
 bool inspection_reads(const struct session *s)
 {
@@ -122,7 +118,7 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 				  .session = sv_from(s->id),
 				  .id = sv_from(inspection_of(s)->placeholder),
 				  .set = s->opt->policy->set };
-	struct buf b = BUF_INIT(L7_SETTINGS_MAX);
+	scoped_buf b = BUF_INIT(L7_SETTINGS_MAX);
 	scoped_fd fd = memfd_create("writ-l7", MFD_CLOEXEC);
 	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create") : 0;
 
@@ -140,7 +136,6 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
 	if (b.p)
 		explicit_bzero(b.p, b.n);
-	buf_clear(&b);
 	if (r == 0)
 		*ret_fd = fd_take(&fd);
 	return r;
@@ -268,23 +263,19 @@ int inspection_prepare(struct session *s, struct writ_err *err)
 /* Writes the certificate authorities for programs that do not read PEM files: Java and browsers. */
 static int write_stores(struct session *s, struct sv ours, struct sv all, struct writ_err *err)
 {
-	struct buf java = BUF_INIT(TRUST_MAX), browser = BUF_INIT(64 << 10);
+	scoped_buf java = BUF_INIT(TRUST_MAX), browser = BUF_INIT(64 << 10);
 	int r = store_java(all, &java, err);
 
 	if (r == 0)
 		r = write_trust(s, "cacerts", buf_view(&java), err);
 	if (r == 0)
 		r = store_browser(ours, &browser, err);
-	if (r == 0)
-		r = write_trust(s, "browser.json", buf_view(&browser), err);
-	buf_clear(&java);
-	buf_clear(&browser);
-	return r;
+	return r < 0 ? r : write_trust(s, "browser.json", buf_view(&browser), err);
 }
 
 int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(TRUST_MAX);
+	scoped_buf b = BUF_INIT(TRUST_MAX);
 	scoped_fd roots = -1;
 	int r = open_roots(s, &roots, err);
 
@@ -292,10 +283,8 @@ int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = fd_read_all(roots, &b, err);
 
 	/* A session that began without inspection has no directory for certificates. */
-	if (inspection_of(s)->trust.n == 0) {
-		buf_clear(&b);
+	if (inspection_of(s)->trust.n == 0)
 		return r;
-	}
 	if (r == 0) {
 		buf_ch(&b, '\n');
 		buf_sv(&b, pem);
@@ -305,10 +294,7 @@ int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 		r = write_trust(s, "ca.pem", pem, err);
 	if (r == 0)
 		r = write_trust(s, "ca-bundle.pem", buf_view(&b), err);
-	if (r == 0)
-		r = write_stores(s, pem, buf_view(&b), err);
-	buf_clear(&b);
-	return r;
+	return r < 0 ? r : write_stores(s, pem, buf_view(&b), err);
 }
 
 /*
@@ -368,8 +354,7 @@ static const struct {
 	{ "JAVA_TOOL_OPTIONS", TRUST_JAVA },
 };
 
-bool inspection_trust_name(const struct session *s, size_t i, struct sv *ret_name,
-			   struct sv *ret_value)
+bool inspection_trust_name(struct session *s, size_t i, struct sv *ret_name, struct sv *ret_value)
 {
 	const struct sv info = engine_view(s)->info;
 	const char *value = NULL;

@@ -15,7 +15,7 @@
 
 #include "loop/loop.h"
 
-must_check int inspection_init(struct session *s, struct writ_err *err);
+extern const struct session_initial inspection_initial;
 /* Makes the files for the session's certificate authority, so that the jail can mount them. */
 must_check int inspection_prepare(struct session *s, struct writ_err *err);
 must_check int inspection_start(struct session *s, struct writ_err *err);
@@ -33,7 +33,7 @@ must_check int inspection_trust(struct session *s, struct sv pem, struct writ_er
  * Returns the @i-th variable that tells programs which certificate authorities to trust. False:
  * there are no more.
  */
-must_check bool inspection_trust_name(const struct session *s, size_t i, struct sv *ret_name,
+must_check bool inspection_trust_name(struct session *s, size_t i, struct sv *ret_name,
 				      struct sv *ret_value);
 
 /* Implemented in secrets.c. */

@@ -5,7 +5,6 @@
 #define WRIT_PARTS_INSPECTION_PRIV_H
 
 #include "parts/inspection.h"
-#include "parts/part_id.h"
 
 struct inspection {
 	bool reads;
@@ -19,7 +18,7 @@ struct inspection {
 
 static inline struct inspection *inspection_of(const struct session *s)
 {
-	return session_state(s, PART_INSPECTION);
+	return session_state(s, &inspection_initial);
 }
 
 /*

@@ -1,4 +1,4 @@
-#include "parts/look.h"
+#include "parts/hints.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include "parts/directories.h"
 #include "parts/engine.h"
 #include "parts/helper.h"
-#include "parts/hints.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -47,22 +45,17 @@ struct look {
 
 static struct look *look_of(const struct session *s)
 {
-	return session_state(s, PART_LOOK);
+	return session_state(s, &look_initial);
 }
 
-int look_init(struct session *s, struct writ_err *err)
-{
-	const struct look l = { .inside = -1, .look = -1 };
+const struct session_initial look_initial = SESSION_INITIAL(struct look, .inside = -1, .look = -1);
 
-	return session_state_new(s, PART_LOOK, &l, sizeof(l), err);
-}
-
-static bool tell(int socket, const struct mediate_event *e)
+static bool tell(int socket, const struct mediate_event *e, int flags)
 {
 	char bytes[sizeof(*e)];
 	const size_t n = event_encode(e, bytes);
 
-	return send(socket, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+	return send(socket, bytes, n, MSG_NOSIGNAL | flags) == (ssize_t)n;
 }
 
 /*
@@ -86,7 +79,7 @@ static bool is_unreadable(struct session *s, struct sv path, struct mediate_even
 {
 	const struct cap_set *set = &s->opt->policy->set;
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
 	bool denied = false;
@@ -102,7 +95,6 @@ static bool is_unreadable(struct session *s, struct sv path, struct mediate_even
 		(void)snprintf(e->extra, sizeof(e->extra), "%s", hop ? hop : "");
 		e->reason = hop ? CAP_REASON_TOKEN : CAP_REASON_NO_RULE;
 	}
-	buf_clear(&b);
 	return denied;
 }
 
@@ -200,7 +192,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	memcpy(d.comm, path,
 	       sv_from(path).n < sizeof(d.comm) ? sv_from(path).n : sizeof(d.comm) - 1);
 	if (d.object[0])
-		(void)tell(socket, &d);
+		(void)tell(socket, &d, 0);
 }
 
 static void look_at_arguments(struct session *s, const struct mediate_event *e, int socket)
@@ -248,7 +240,7 @@ _Noreturn static void look_main(struct session *s, int socket)
 			_exit(0);
 		see_inside(s, e.pid);
 		look_at_arguments(s, &e, 0);
-		if (!tell(0, &done))
+		if (!tell(0, &done, 0))
 			_exit(0);
 	}
 }
@@ -259,47 +251,25 @@ static void look_end(struct session *s)
 {
 	if (look_of(s)->look < 0)
 		return;
-	fd_scope_close(&look_of(s)->look);
-	look_of(s)->look = -1;
+	fd_close(&look_of(s)->look);
 	helper_end(look_of(s)->look_pid, look_of(s)->looks ? 0 : SESSION_GRACE_MS);
 	look_of(s)->looks = 0;
 }
 
 static bool ask(struct session *s, const struct mediate_event *e)
 {
-	char bytes[sizeof(*e)];
-	const size_t n = event_encode(e, bytes);
 	struct writ_err err = { 0 };
 
 	if (look_of(s)->look < 0 &&
 	    helper_start(s, look_main, "a look at its arguments", &look_of(s)->look_pid,
 			 &look_of(s)->look, &err) < 0)
 		return true;
-	if (send(look_of(s)->look, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n) {
+	if (tell(look_of(s)->look, e, MSG_DONTWAIT)) {
 		if (look_of(s)->looks++ == 0)
 			look_of(s)->look_ms = clock_boot_ms();
 		return true;
 	}
 	return errno == EAGAIN;
-}
-
-static void look_event(struct session *s);
-
-void look_at(struct session *s, const struct mediate_event *e)
-{
-	/* The script of `sh -c` names files that the shell does not open itself. */
-	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
-	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
-	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||
-	    look_of(s)->looks == LOOKS_MAX)
-		return;
-	see_inside(s, e->pid);
-	/* Restart a helper that has exited, once. */
-	if (!ask(s, e)) {
-		look_event(s);
-		look_end(s);
-		(void)ask(s, e);
-	}
 }
 
 static void look_event(struct session *s)
@@ -320,6 +290,23 @@ static void look_event(struct session *s)
 			hints_note(s, &e);
 		else if (look_of(s)->looks)
 			look_of(s)->looks--;
+	}
+}
+
+void look_at(struct session *s, const struct mediate_event *e)
+{
+	/* The script of `sh -c` names files that the shell does not open itself. */
+	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
+	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
+	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||
+	    look_of(s)->looks == LOOKS_MAX)
+		return;
+	see_inside(s, e->pid);
+	/* Restart a helper that has exited, once. */
+	if (!ask(s, e)) {
+		look_event(s);
+		look_end(s);
+		(void)ask(s, e);
 	}
 }
 

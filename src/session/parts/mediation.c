@@ -16,7 +16,6 @@
 #include "parts/helper.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -46,15 +45,11 @@ struct mediation {
 
 static struct mediation *mediation_of(const struct session *s)
 {
-	return session_state(s, PART_MEDIATION);
+	return session_state(s, &mediation_initial);
 }
 
-int mediation_init(struct session *s, struct writ_err *err)
-{
-	const struct mediation m = { .mediator = -1, .listener = -1 };
-
-	return session_state_new(s, PART_MEDIATION, &m, sizeof(m), err);
-}
+const struct session_initial mediation_initial =
+	SESSION_INITIAL(struct mediation, .mediator = -1, .listener = -1);
 
 pid_t mediation_pid(const struct session *s)
 {
@@ -91,7 +86,7 @@ _Noreturn static void mediator_child(struct session *s, int socket)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	_exit(engine_mediate(s, &how));
+	_exit(s->opt->plan->engine->mediate(engine_run(s), s->a, &how));
 }
 
 static int tell(struct session *s, const struct engine_mediate_message *m, int fd,
@@ -171,8 +166,7 @@ static void on_call(struct session *s, short revents)
 
 	/* All processes whose calls the listener receives have ended. */
 	if (!(revents & POLLIN)) {
-		fd_scope_close(&m->listener);
-		m->listener = -1;
+		fd_close(&m->listener);
 		/* Prepare the end of the record while pid 1 checks which processes are left. */
 		seal_ready(s);
 		return;
@@ -221,8 +215,7 @@ static bool hear_one(struct session *s, bool *ret_exec)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0 || !event_decode(bytes, (size_t)n, &e)) {
-		fd_scope_close(&mediation_of(s)->mediator);
-		mediation_of(s)->mediator = -1;
+		fd_close(&mediation_of(s)->mediator);
 		if (session_phase(s) < SESSION_ENDING)
 			session_end(s, "the mediator is gone", SESSION_FAILED);
 		return false;

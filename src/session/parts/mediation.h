@@ -14,7 +14,7 @@
 
 #include "loop/loop.h"
 
-must_check int mediation_init(struct session *s, struct writ_err *err);
+extern const struct session_initial mediation_initial;
 void mediation_poll(struct session *s, struct session_poll *set);
 void mediation_on_event(struct session *s, const struct pollfd *p, size_t n);
 int mediation_deadline(struct session *s, int least);

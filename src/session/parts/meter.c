@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "crypto/crypto.h"
@@ -85,6 +83,5 @@ void meter_close(struct session *s)
 		(void)munmap(tokens_of(s)->shared.v,
 			     tokens_of(s)->shared.n * sizeof(*tokens_of(s)->shared.v));
 	tokens_of(s)->shared = (struct quota_shared){ 0 };
-	fd_scope_close(&tokens_of(s)->shared_fd);
-	tokens_of(s)->shared_fd = -1;
+	fd_close(&tokens_of(s)->shared_fd);
 }

@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -23,7 +21,6 @@
 #include "parts/questions.h"
 #include "parts/record.h"
 #include "parts/tokens.h"
-#include "resolve/resolve.h"
 
 #include "base/banned.h"
 
@@ -43,13 +40,17 @@ enum {
 	REST_MS = 3,
 };
 
+const struct session_initial network_initial = { sizeof(struct network), NULL };
+
 int network_init(struct session *s, struct writ_err *err)
 {
-	const struct network n = {
-		.egress = -1, .reader = -1, .totals_fd = -1, .early = { -1, -1, -1 }
-	};
+	struct network *n = network_of(s);
 
-	return session_state_new(s, PART_NETWORK, &n, sizeof(n), err);
+	(void)err;
+	n->egress = n->reader = n->totals_fd = -1;
+	for (size_t i = 0; i < EARLY_MAX; i++)
+		n->early[i] = -1;
+	return 0;
 }
 
 bool network_owns(const struct session *s, pid_t pid)
@@ -287,8 +288,7 @@ static void start_late(struct session *s)
 	for (size_t i = 0; i < EARLY_MAX; i++) {
 		if (network_of(s)->early[i] >= 0)
 			network_listeners(s, (uint32_t)i, &network_of(s)->early[i], 1);
-		fd_scope_close(&network_of(s)->early[i]);
-		network_of(s)->early[i] = -1;
+		fd_close(&network_of(s)->early[i]);
 	}
 }
 
@@ -313,7 +313,7 @@ static void bind_more(struct session *s, const struct egress_message *from)
 	l.port = b.port;
 	l.v6 = b.v6 != 0;
 	l.dial = b.dial;
-	if (!engine_attaches(s) || engine_listen(s, &l, &err) < 0)
+	if (!engine_attaches(s) || s->opt->plan->engine->listen(engine_run(s), &l, &err) < 0)
 		network_bound(s, from->id, -1);
 }
 
@@ -336,11 +336,7 @@ static void start_resolver(struct session *s)
 	struct writ_err err = { 0 };
 	int fd;
 
-	if (network_of(s)->resolver_pid > 0) {
-		kill(network_of(s)->resolver_pid, SIGKILL);
-		(void)waitpid(network_of(s)->resolver_pid, NULL, 0);
-		network_of(s)->resolver_pid = 0;
-	}
+	helper_kill(&network_of(s)->resolver_pid);
 	if (helper_start(s, resolve_child, "the resolver", &network_of(s)->resolver_pid, &fd,
 			 &err) < 0)
 		return;
@@ -356,9 +352,8 @@ static const char *const way_names[] = { "closed", "raw", "tls", "read" };
 
 void network_record(struct session *s, const struct egress_event *e, uint64_t count)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("net");
 
-	record_begin(s, &entry, "net");
 	record_str(&entry, "what", sv_from(what_names[e->what]));
 	record_str(&entry, "answer", sv_from(answer_names[e->answer]));
 	record_str(&entry, "host", sv_from(e->host));
@@ -577,8 +572,7 @@ static void recv_egress(struct session *s)
 	 * SECURITY: the listeners of egress have ended with it, so no connection can leave the
 	 * jail.
 	 */
-	fd_scope_close(&network_of(s)->egress);
-	network_of(s)->egress = -1;
+	fd_close(&network_of(s)->egress);
 	if (session_phase(s) < SESSION_ENDING)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
@@ -669,24 +663,15 @@ static void grant_reader(void *ctx, const struct grant *g)
 static void recv_reader(struct session *s)
 {
 	struct writ_err err = { 0 };
-	struct entry entry = { 0 };
 
 	if (network_hear(s, &network_of(s)->reader))
 		return;
-	fd_scope_close(&network_of(s)->reader);
-	network_of(s)->reader = -1;
+	fd_close(&network_of(s)->reader);
 	/* Kill a reader that has only closed its socket. */
-	if (network_of(s)->reader_pid > 0) {
-		kill(network_of(s)->reader_pid, SIGKILL);
-		(void)waitpid(network_of(s)->reader_pid, NULL, 0);
-	}
-	network_of(s)->reader_pid = 0;
+	helper_kill(&network_of(s)->reader_pid);
 	if (session_phase(s) >= SESSION_ENDING)
 		return;
-	record_begin(s, &entry, "reader");
-	record_str(&entry, "what",
-		   SV("the process that reads requests ended, and is started again"));
-	record_end(s, &entry);
+	record_what(s, "reader", "the process that reads requests ended, and is started again");
 	if (++network_of(s)->reader_deaths > READER_DEATHS || inspection_launch(s, &err) < 0) {
 		session_end(s, "nobody can read requests any more", SESSION_FAILED);
 		return;
@@ -727,25 +712,15 @@ void network_on_event(struct session *s, const struct pollfd *p, size_t n)
 
 void network_clear(struct session *s)
 {
-	pid_t *const pids[] = { &network_of(s)->egress_pid, &network_of(s)->resolver_pid,
-				&network_of(s)->reader_pid };
-
-	fd_scope_close(&network_of(s)->egress);
-	fd_scope_close(&network_of(s)->reader);
-	network_of(s)->egress = network_of(s)->reader = -1;
+	fd_close(&network_of(s)->egress);
+	fd_close(&network_of(s)->reader);
 	if (network_of(s)->totals)
 		(void)munmap(network_of(s)->totals, sizeof(*network_of(s)->totals));
 	network_of(s)->totals = NULL;
-	fd_scope_close(&network_of(s)->totals_fd);
-	network_of(s)->totals_fd = -1;
+	fd_close(&network_of(s)->totals_fd);
 	for (size_t i = 0; i < EARLY_MAX; i++)
 		fd_scope_close(&network_of(s)->early[i]);
-	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
-		if (*pids[i] <= 0)
-			continue;
-		kill(*pids[i], SIGKILL);
-		while (waitpid(*pids[i], NULL, 0) < 0 && errno == EINTR)
-			;
-		*pids[i] = 0;
-	}
+	helper_kill(&network_of(s)->egress_pid);
+	helper_kill(&network_of(s)->resolver_pid);
+	helper_kill(&network_of(s)->reader_pid);
 }

@@ -19,6 +19,7 @@
 
 struct grant;
 
+extern const struct session_initial network_initial;
 must_check int network_init(struct session *s, struct writ_err *err);
 must_check int network_start(struct session *s, struct writ_err *err);
 void network_poll(struct session *s, struct session_poll *set);

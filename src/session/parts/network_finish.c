@@ -1,4 +1,3 @@
-
 #include "parts/network_priv.h"
 #include "parts/signals.h"
 #include "parts/tokens.h"

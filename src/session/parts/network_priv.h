@@ -5,7 +5,6 @@
 #define WRIT_PARTS_NETWORK_PRIV_H
 
 #include "parts/network.h"
-#include "parts/part_id.h"
 
 /* EARLY_MAX: two listeners for names, one for the proxy. */
 enum { EARLY_MAX = 3, PORTS_MAX = 64, BURSTS_MAX = 64 };
@@ -40,7 +39,7 @@ struct network {
 
 static inline struct network *network_of(const struct session *s)
 {
-	return session_state(s, PART_NETWORK);
+	return session_state(s, &network_initial);
 }
 
 /* Records an event. @count: number of times, or 0 for a single event. */

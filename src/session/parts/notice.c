@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
-
-#include "base/buf.h"
-#include "lang/diag.h"
 
 #include "base/banned.h"
 
@@ -91,7 +87,7 @@ void notice_last(const struct session *s, struct sv text)
 
 void notice_print(const struct session *s, const char *fmt, ...)
 {
-	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
+	scoped_buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
 	struct termios mode;
 	va_list ap;
 
@@ -106,6 +102,4 @@ void notice_print(const struct session *s, const char *fmt, ...)
 	buf_str(&safe,
 		tcgetattr(STDERR_FILENO, &mode) == 0 && !(mode.c_oflag & OPOST) ? "\r\n" : "\n");
 	write_now(buf_view(&safe));
-	buf_clear(&b);
-	buf_clear(&safe);
 }

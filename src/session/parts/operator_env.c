@@ -40,7 +40,7 @@ static int read_named(const struct session *s, struct sv name, struct buf *b, st
 static int load_proxy(struct session *s, struct writ_err *err)
 {
 	const struct sv name = SV("WRIT_UPSTREAM_PROXY"), login = SV("WRIT_UPSTREAM_PROXY_LOGIN");
-	struct buf b = BUF_INIT(LOGIN_MAX);
+	scoped_buf b = BUF_INIT(LOGIN_MAX);
 	struct upstream *u;
 	int r;
 
@@ -57,7 +57,6 @@ static int load_proxy(struct session *s, struct writ_err *err)
 	}
 	if (b.p)
 		explicit_bzero(b.p, b.n);
-	buf_clear(&b);
 	if (r == 0)
 		inspection_of(s)->upstream = u;
 	return r;
@@ -67,7 +66,7 @@ static int load_proxy(struct session *s, struct writ_err *err)
 static int load_roots(struct session *s, struct writ_err *err)
 {
 	const struct sv name = SV("WRIT_CA_FILE");
-	struct buf b = BUF_INIT(ROOTS_MAX);
+	scoped_buf b = BUF_INIT(ROOTS_MAX);
 	int r;
 
 	if (setting(s, name).n == 0)
@@ -77,7 +76,6 @@ static int load_roots(struct session *s, struct writ_err *err)
 		r = writ_fail(err, WRIT_E_SYNTAX, 0, "WRIT_CA_FILE: no certificate in PEM");
 	if (r == 0 && !arena_sv(s->a, buf_view(&b), &inspection_of(s)->more_roots))
 		r = writ_nomem(err);
-	buf_clear(&b);
 	return r;
 }
 
@@ -90,7 +88,7 @@ int operator_start(struct session *s, struct writ_err *err)
 
 void operator_record(const struct session *s, struct entry *entry)
 {
-	struct buf at = BUF_INIT(512);
+	scoped_buf at = BUF_INIT(512);
 
 	if (s->opt->resolver.n)
 		record_str(entry, "resolver", s->opt->resolver);
@@ -101,13 +99,12 @@ void operator_record(const struct session *s, struct entry *entry)
 	}
 	if (inspection_of(s)->more_roots.n)
 		record_str(entry, "ca_file", setting(s, SV("WRIT_CA_FILE")));
-	buf_clear(&at);
 }
 
 /* Returns @roots, or a file with the certificate authorities of @roots and of the operator. */
 int operator_roots(const struct session *s, int roots, int *ret_fd, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(16 << 20);
+	scoped_buf b = BUF_INIT(16 << 20);
 	scoped_fd host = roots, fd = -1;
 	int r;
 
@@ -125,7 +122,6 @@ int operator_roots(const struct session *s, int roots, int *ret_fd, struct writ_
 		r = buf_check(&b, err);
 	if (r == 0)
 		r = fd_write_all(fd, buf_view(&b), err);
-	buf_clear(&b);
 	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
 	if (r == 0)

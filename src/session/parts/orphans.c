@@ -16,7 +16,6 @@
 #include "parts/mediation.h"
 #include "parts/network.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 
 #include "base/banned.h"
 
@@ -34,15 +33,10 @@ struct orphans {
 
 static struct orphans *orphans_of(const struct session *s)
 {
-	return session_state(s, PART_ORPHANS);
+	return session_state(s, &orphans_initial);
 }
 
-int orphans_init(struct session *s, struct writ_err *err)
-{
-	const struct orphans o = { .left = 0 };
-
-	return session_state_new(s, PART_ORPHANS, &o, sizeof(o), err);
-}
+const struct session_initial orphans_initial = SESSION_INITIAL(struct orphans, .left = 0);
 
 int64_t orphans_left(const struct session *s)
 {
@@ -152,7 +146,7 @@ void orphans_finish(struct session *s)
 	 * After the death of writ-init, the supervisor is the parent of all processes that are
 	 * left.
 	 */
-	engine_kill_init(s);
+	s->opt->plan->engine->kill(engine_run(s));
 	orphans_of(s)->left = end_orphans(s);
 	if (!orphans_of(s)->left)
 		return;

@@ -13,7 +13,7 @@
 
 #include "loop/loop.h"
 
-must_check int orphans_init(struct session *s, struct writ_err *err);
+extern const struct session_initial orphans_initial;
 /* Call this before any process of the jail runs. */
 must_check int orphans_start(struct session *s, struct writ_err *err);
 void orphans_finish(struct session *s);

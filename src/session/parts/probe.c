@@ -11,7 +11,6 @@
 
 #include "attest/judge.h"
 #include "base/fd.h"
-#include "crypto/crypto.h"
 #include "parts/engine.h"
 #include "parts/notice.h"
 #include "parts/record.h"
@@ -55,12 +54,11 @@ enum { TEXT_MAX = 16384, NONCE = 16 };
 
 static void describe_boot(struct entry *e)
 {
-	struct buf b = BUF_INIT(64);
+	scoped_buf b = BUF_INIT(64);
 	struct writ_err err = { 0 };
 
 	if (fd_read_file("/proc/sys/kernel/random/boot_id", &b, &err) == 0 && b.n)
 		record_str(e, "boot", sv_sub(buf_view(&b), 0, b.n - 1));
-	buf_clear(&b);
 }
 
 void probes_describe(const struct session *s, struct entry *e)
@@ -111,12 +109,7 @@ static int bait_listener(struct session *s)
 	return fd_take(&fd);
 }
 
-int probes_init(struct session *s, struct writ_err *err)
-{
-	const struct probing p = { .listener = -1 };
-
-	return session_state_new(s, PART_PROBE, &p, sizeof(p), err);
-}
+const struct session_initial probes_initial = SESSION_INITIAL(struct probing, .listener = -1);
 
 const struct engine_bait *probes_bait(const struct session *s)
 {
@@ -135,7 +128,7 @@ void probes_set_names(struct session *s, const struct digest *names)
 
 void probes_sealed(struct session *s)
 {
-	engine_readback(s, 0, NULL, &probing_of(s)->read);
+	s->opt->plan->engine->readback(engine_run(s), 0, NULL, &probing_of(s)->read);
 }
 
 int probes_start(struct session *s, struct writ_err *err)
@@ -157,8 +150,7 @@ int probes_start(struct session *s, struct writ_err *err)
 
 static void bait_away(struct session *s)
 {
-	fd_scope_close(&probing_of(s)->listener);
-	probing_of(s)->listener = -1;
+	fd_close(&probing_of(s)->listener);
 }
 
 /*
@@ -281,7 +273,7 @@ static void record_probed(struct session *s, enum engine_boundary b, bool end,
 			  const struct engine_probed *p, bool taken)
 {
 	struct lines tried = { .n = 0 };
-	struct entry e = { 0 };
+	struct entry e = record_begin("probed");
 
 	for (size_t i = 0; i < engine_view(s)->probes.n && i < p->n; i++) {
 		const struct engine_probe *probe = &engine_view(s)->probes.v[i];
@@ -295,7 +287,6 @@ static void record_probed(struct session *s, enum engine_boundary b, bool end,
 		if (seen.open)
 			note_hole(s, b, probe->name, "worked inside");
 	}
-	record_begin(s, &e, "probed");
 	record_str(&e, "boundary", sv_from(name_of(b)));
 	record_str(&e, "phase", end ? SV("end") : SV("start"));
 	entry_list(&e, "probes", tried.v, TEXT_MAX);
@@ -332,7 +323,7 @@ static void record_applied(struct session *s, enum engine_boundary b,
 			   const struct engine_readback *r)
 {
 	struct lines of[3] = { { .n = 0 } }, read = { .n = 0 }, said = { .n = 0 };
-	struct entry e = { 0 };
+	struct entry e = record_begin("applied");
 	enum level level;
 
 	list_guarantees(s, b, of, &level);
@@ -346,7 +337,6 @@ static void record_applied(struct session *s, enum engine_boundary b,
 		if (strcmp(row->found, "?") != 0 && strcmp(row->found, row->want) != 0)
 			note_hole(s, b, to->v[to->n - 1], "(wanted and found)");
 	}
-	record_begin(s, &e, "applied");
 	record_str(&e, "boundary", sv_from(name_of(b)));
 	record_str(&e, "level", sv_from(level_name(level)));
 	entry_list(&e, "none", of[0].v, TEXT_MAX);
@@ -364,13 +354,12 @@ static void record_applied(struct session *s, enum engine_boundary b,
 static void record_release(struct session *s, uint32_t id, const struct engine_readback *r)
 {
 	char *spaces[ENGINE_SPACES + 1] = { NULL }, *where[ENGINE_PROBES_MAX + 1] = { NULL };
-	struct entry e = { 0 };
+	struct entry e = record_begin("release");
 	size_t n = 0, k = 0;
 
 	for (size_t i = 0; i < ENGINE_SPACES; i++)
 		if (r->spaces[i][0])
 			spaces[n++] = (char *)(uintptr_t)r->spaces[i];
-	record_begin(s, &e, "release");
 	record_num(&e, "command", id);
 	entry_list(&e, "namespaces", spaces, TEXT_MAX);
 	/* Paths that the probes of files tried, in the order of the probes. */
@@ -460,7 +449,7 @@ static void release(struct session *s, struct probes_gate *g)
 		let_go(s, g);
 		return;
 	}
-	engine_readback(s, g->pid, p, r);
+	s->opt->plan->engine->readback(engine_run(s), g->pid, p, r);
 	for (enum engine_boundary b = 0; b < ENGINE_BOUNDARIES; b++)
 		record_applied(s, b, r);
 	if (probing_of(s)->open && probes_refuses()) {
@@ -494,7 +483,7 @@ static void hear_end(struct session *s, const struct engine_probed *p)
 		notice_print(s, "%s (tried at the end)", probing_of(s)->err.what);
 }
 
-void probes_result(struct session *s, const struct engine_event *e)
+void probes_result(struct session *s, struct engine_event *e)
 {
 	const struct engine_probed *p = &e->probed;
 	struct probes_gate *g = gate_of(s, e->id);

@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 #include "plan/engine.h"
 
-must_check int probes_init(struct session *s, struct writ_err *err);
+extern const struct session_initial probes_initial;
 must_check int probes_start(struct session *s, struct writ_err *err);
 void probes_clear(struct session *s);
 
@@ -30,7 +30,7 @@ void probes_describe(const struct session *s, struct entry *e);
  */
 must_check int probes_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
 void probes_sealed(struct session *s); /* reads the state of pid 1 once the jail is sealed */
-void probes_result(struct session *s, const struct engine_event *e);
+void probes_result(struct session *s, struct engine_event *e);
 /* Call this before a call of command @id is answered. */
 void probes_listener(struct session *s, uint32_t id);
 void probes_shut(struct session *s, uint32_t id); /* command @id will not run */

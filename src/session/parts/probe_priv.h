@@ -5,7 +5,6 @@
 #define WRIT_PARTS_PROBE_PRIV_H
 
 #include "crypto/crypto.h"
-#include "parts/part_id.h"
 #include "parts/probe.h"
 
 enum { GATES_MAX = 64 };
@@ -30,7 +29,7 @@ struct probing {
 
 static inline struct probing *probing_of(const struct session *s)
 {
-	return session_state(s, PART_PROBE);
+	return session_state(s, &probes_initial);
 }
 
 #endif

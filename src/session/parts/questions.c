@@ -4,17 +4,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "lang/diag.h"
 #include "parts/network.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/terminal.h"
-#include "plan/event.h"
 
 #include "base/banned.h"
 
@@ -45,14 +41,16 @@ struct questions {
 
 static struct questions *questions_of(const struct session *s)
 {
-	return session_state(s, PART_QUESTIONS);
+	return session_state(s, &questions_initial);
 }
+
+const struct session_initial questions_initial = { sizeof(struct questions), NULL };
 
 int questions_init(struct session *s, struct writ_err *err)
 {
-	const struct questions q = { .asking_tty = -1 };
-
-	return session_state_new(s, PART_QUESTIONS, &q, sizeof(q), err);
+	(void)err;
+	questions_of(s)->asking_tty = -1;
+	return 0;
 }
 
 /* Opens the terminal at which a person could answer; -1: none. */
@@ -73,29 +71,16 @@ static bool in_front(const struct session *s)
 	       tcgetpgrp(questions_of(s)->asking_tty) == getpgrp();
 }
 
-static void put(const struct session *s, const char *text)
-{
-	struct buf b = BUF_INIT(16384), safe = BUF_INIT(65536);
-	struct writ_err err = { 0 };
-
-	buf_str(&b, text);
-	diag_put_safe(&safe, buf_view(&b));
-	(void)!fd_write_all(questions_of(s)->asking_tty, buf_view(&safe), &err);
-	buf_clear(&b);
-	buf_clear(&safe);
-}
-
 static void show_next(struct session *s);
 
 static void answer(struct session *s, uint32_t answer, const char *how)
 {
 	const struct question q = questions_of(s)->questions[0];
 	const bool held = record_gathers(s);
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("approval");
 
 	memmove(questions_of(s)->questions, questions_of(s)->questions + 1,
 		--questions_of(s)->questions_n * sizeof(q));
-	record_begin(s, &entry, "approval");
 	record_str(&entry, "object", sv_from(q.object));
 	record_str(&entry, "answer", answer ? SV("allow") : SV("deny"));
 	record_str(&entry, "how", sv_from(how));
@@ -112,8 +97,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 	network_answer(s, q.reader, q.id, answer);
 	questions_of(s)->question_ms = 0;
 	if (questions_of(s)->asking_tty >= 0 && questions_of(s)->questions_n == 0) {
-		close(questions_of(s)->asking_tty);
-		questions_of(s)->asking_tty = -1;
+		fd_close(&questions_of(s)->asking_tty);
 		terminal_hold(s, false);
 	}
 	show_next(s);
@@ -123,6 +107,7 @@ static void answer(struct session *s, uint32_t answer, const char *how)
 static void show_next(struct session *s)
 {
 	char text[MEDIATE_TEXT + 128];
+	scoped_buf safe = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 
 	if (questions_of(s)->questions_n == 0 || questions_of(s)->question_ms)
@@ -146,7 +131,8 @@ static void show_next(struct session *s)
 			    &err);
 	/* Drop keys from before the question: they do not answer it. */
 	(void)tcflush(questions_of(s)->asking_tty, TCIFLUSH);
-	put(s, text);
+	diag_put_safe(&safe, sv_from(text));
+	(void)!fd_write_all(questions_of(s)->asking_tty, buf_view(&safe), &err);
 }
 
 void questions_add(struct session *s, uint32_t id, bool reader, const char *object)

@@ -10,6 +10,7 @@
 
 #include "loop/loop.h"
 
+extern const struct session_initial questions_initial;
 must_check int questions_init(struct session *s, struct writ_err *err);
 void questions_poll(struct session *s, struct session_poll *set);
 void questions_on_event(struct session *s, const struct pollfd *p, size_t n);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -18,12 +17,8 @@
 /* Largest record; most bytes of a recorded command line. */
 enum { RECORD_MAX = 64 << 20, COMMAND_KEPT = 64 << 10 };
 
-int record_init(struct session *s, struct writ_err *err)
-{
-	const struct record r = { .log = SLOG_INIT, .signer = -1 };
-
-	return session_state_new(s, PART_RECORD, &r, sizeof(r), err);
-}
+const struct session_initial record_initial =
+	SESSION_INITIAL(struct record, .log = SLOG_INIT, .signer = -1);
 
 /* Members with names of files, hosts, people and programs, which are private to the user. */
 static const char *const private_keys[] = {
@@ -40,10 +35,12 @@ static bool is_private(const char *key)
 	return false;
 }
 
-void record_begin(struct session *s, struct entry *e, const char *event)
+struct entry record_begin(const char *event)
 {
-	(void)s;
-	entry_begin(e, event);
+	struct entry e = { 0 };
+
+	entry_begin(&e, event);
+	return e;
 }
 
 void record_str(struct entry *e, const char *key, struct sv value)
@@ -112,6 +109,24 @@ void record_end(struct session *s, struct entry *e)
 	entry_clear(e);
 }
 
+void record_what(struct session *s, const char *event, const char *text)
+{
+	struct entry e = record_begin(event);
+
+	record_str(&e, "what", sv_from(text));
+	record_end(s, &e);
+}
+
+void record_limit(struct session *s, const char *limit, const char *key, int64_t value)
+{
+	struct entry e = record_begin("limit");
+
+	record_str(&e, "limit", sv_from(limit));
+	if (key)
+		record_num(&e, key, value);
+	record_end(s, &e);
+}
+
 bool record_gathers(const struct session *s)
 {
 	return record_of(s)->log.holds;
@@ -149,14 +164,13 @@ void record_put_durability(const struct session *s, struct entry *e)
 int record_guarantees(struct session *s, struct writ_err *err)
 {
 	struct record *r = record_of(s);
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	int code;
 
 	plan_json(s->opt->plan, &b);
 	code = buf_check(&b, err);
 	if (code == 0 && !arena_sv(s->a, buf_view(&b), &r->guarantees))
 		code = writ_nomem(err);
-	buf_clear(&b);
 	r->plan = crypto_sha256(r->guarantees);
 	return code < 0 ? code : cap_set_digest(&s->opt->policy->set, &r->policy, err);
 }
@@ -189,10 +203,9 @@ static int open_log(struct session *s, struct writ_err *err)
 
 static void write_start(struct session *s)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin("start");
 	int64_t n = 0;
 
-	record_begin(s, &entry, "start");
 	record_str(&entry, "session", sv_from(s->id));
 	record_num(&entry, "supervisor", getpid());
 	record_str(&entry, "workspace", s->opt->workspace);

@@ -16,7 +16,7 @@
 #include "audit/slog.h"
 #include "loop/loop.h"
 
-must_check int record_init(struct session *s, struct writ_err *err);
+extern const struct session_initial record_initial;
 /*
  * Formats the plan as text, and computes the digests of plan and policy, before a command waits for
  * them.
@@ -30,12 +30,15 @@ void record_poll(struct session *s, struct session_poll *set);
 void record_on_event(struct session *s, const struct pollfd *p, size_t n);
 void record_clear(struct session *s);
 
-void record_begin(struct session *s, struct entry *e, const char *event);
+must_check struct entry record_begin(const char *event);
 void record_str(struct entry *e, const char *key, struct sv value);
 /* Adds the text of a reason as "why"; nothing for CAUSE_NONE. */
 void record_why(struct entry *e, const struct cap_why *why);
 void record_num(struct entry *e, const char *key, int64_t value);
 void record_end(struct session *s, struct entry *e);
+/* Write an entry with one text, and an entry about a limit with a number if @key is not NULL. */
+void record_what(struct session *s, const char *event, const char *text);
+void record_limit(struct session *s, const char *limit, const char *key, int64_t value);
 /* Holds entries back until record_flush() writes them with one call. */
 void record_gather(struct session *s);
 void record_flush(struct session *s);

@@ -4,7 +4,6 @@
 #ifndef WRIT_PARTS_RECORD_PRIV_H
 #define WRIT_PARTS_RECORD_PRIV_H
 
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 struct seal;
@@ -26,7 +25,7 @@ struct record {
 
 static inline struct record *record_of(const struct session *s)
 {
-	return session_state(s, PART_RECORD);
+	return session_state(s, &record_initial);
 }
 
 /* Implemented in seal.c. */

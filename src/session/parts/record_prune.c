@@ -9,13 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/entry.h"
 #include "base/fd.h"
 #include "codec/json.h"
 #include "parts/client.h"
-#include "parts/denials.h"
 #include "parts/hints.h"
-#include "parts/record.h"
 #include "parts/records.h"
 
 #include "base/banned.h"
@@ -51,11 +48,11 @@ static int open_record(struct sv state, struct sv id, bool newest,
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
 	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	const struct dirent *e;
 	struct timespec last = { 0 };
 	size_t found = 0;
-	int fd = -1, sys;
+	int fd = -1;
 
 	while (d && (e = readdir(d)))
 		if (is_record(e->d_name) && sv_starts(sv_from(e->d_name), id) &&
@@ -67,16 +64,13 @@ static int open_record(struct sv state, struct sv id, bool newest,
 	path = found == 1 ? arena_fmt(&a, "%s.jsonl", ret_id) : NULL;
 	if (d && path)
 		fd = openat(dirfd(d), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	sys = errno;
-	if (d)
-		closedir(d);
 	if (found != 1)
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 found	  ? "more than one session begins with \"" SV_FMT "\""
 				 : newest ? "there is no record of a session yet" SV_FMT
 					  : "there is no record of a session \"" SV_FMT "\"",
 				 SV_ARG(id));
-	return fd < 0 ? writ_fail(err, WRIT_E_SYS, sys, "the record of session %s", ret_id) : fd;
+	return fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "the record of session %s", ret_id) : fd;
 }
 
 int session_record(struct sv state, struct sv id, char ret_id[static SESSION_ID + 1],
@@ -101,8 +95,9 @@ struct reading {
 };
 
 /* Passes a denial of the record to the callback. False: the callback wants no more. */
-static bool read_line(const struct reading *r, struct sv line)
+static bool read_line(void *ctx, struct sv line)
 {
+	const struct reading *r = ctx;
 	scoped_arena a = ARENA_INIT(LINE_MAX_BYTES);
 	struct writ_err ignored = { 0 };
 	scoped_json *o = NULL;
@@ -151,14 +146,23 @@ static bool is_held(int fd)
 	return false;
 }
 
-/* Reads lines to the end of the record; with @follow until no more lines will be written. */
-static void read_lines(FILE *f, bool follow, bool (*each)(void *ctx, struct sv line), void *ctx)
+/*
+ * Reads lines to the end of the record @fd, which is closed; with @follow until no more lines will
+ * be written.
+ */
+static int read_lines(int fd, bool follow, bool (*each)(void *ctx, struct sv line), void *ctx,
+		      struct writ_err *err)
 {
+	FILE *f = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
 	bool more = follow;
 
+	if (!f) {
+		close(fd);
+		return writ_nomem(err);
+	}
 	for (;;) {
 		while ((n = getline(&line, &room, f)) > 0)
 			if (n > LINE_MAX_BYTES || !each(ctx, (struct sv){ line, (size_t)n }))
@@ -166,13 +170,15 @@ static void read_lines(FILE *f, bool follow, bool (*each)(void *ctx, struct sv l
 		if (!more)
 			break;
 		/* Check the lock before the last read, so that no line is missed. */
-		more = is_held(fileno(f));
+		more = is_held(fd);
 		if (more)
 			(void)usleep(100000);
 		clearerr(f);
 	}
 out:
 	free(line);
+	(void)fclose(f);
+	return 0;
 }
 
 int session_lines(struct sv state, struct sv id, bool follow,
@@ -180,22 +186,8 @@ int session_lines(struct sv state, struct sv id, bool follow,
 {
 	char name[SESSION_ID + 1];
 	const int fd = open_record(state, id, false, name, err);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (fd < 0)
-		return fd;
-	if (!f) {
-		close(fd);
-		return writ_nomem(err);
-	}
-	read_lines(f, follow, each, ctx);
-	(void)fclose(f);
-	return 0;
-}
-
-static bool each_denial(void *ctx, struct sv line)
-{
-	return read_line(ctx, line);
+	return fd < 0 ? fd : read_lines(fd, follow, each, ctx, err);
 }
 
 /* Hints are in a file beside the record, if there are any. */
@@ -205,7 +197,6 @@ static int read_hints(struct sv state, struct reading *r, struct writ_err *err)
 	const char *path = arena_fmt(&a, SV_FMT "/sessions/" SV_FMT HINTS_SUFFIX, SV_ARG(state),
 				     SV_ARG(r->id));
 	const int fd = path ? open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!path)
 		return writ_nomem(err);
@@ -213,14 +204,8 @@ static int read_hints(struct sv state, struct reading *r, struct writ_err *err)
 		return errno == ENOENT ? 0
 				       : writ_fail(err, WRIT_E_SYS, errno,
 						   "the hints of session " SV_FMT, SV_ARG(r->id));
-	if (!f) {
-		close(fd);
-		return writ_nomem(err);
-	}
 	r->hints = true;
-	read_lines(f, false, each_denial, r);
-	(void)fclose(f);
-	return 0;
+	return read_lines(fd, false, read_line, r, err);
 }
 
 int session_denials(struct sv state, struct sv id,
@@ -237,7 +222,7 @@ int session_denials(struct sv state, struct sv id,
 	close(fd);
 	r.id = sv_from(name);
 	r.running = is_running(state, r.id);
-	result = session_lines(state, r.id, false, each_denial, &r, err);
+	result = session_lines(state, r.id, false, read_line, &r, err);
 	return result < 0 ? result : read_hints(state, &r, err);
 }
 
@@ -322,11 +307,10 @@ int session_prune(struct sv state, uint64_t seconds, size_t keep, size_t *ret_n,
 	const char *path = arena_fmt(&a, SV_FMT "/sessions", SV_ARG(state));
 	const char *run_path = arena_fmt(&a, SV_FMT "/run", SV_ARG(state));
 	struct kept *v = arena_array(&a, struct kept, PRUNE_MAX);
-	DIR *d;
+	scoped_list *d = path ? opendir(path) : NULL;
 
 	if (!path || !run_path || !v)
 		return writ_nomem(err);
-	d = opendir(path);
 	*ret_n = 0;
 	if (!d)
 		return errno == ENOENT ? 0 : writ_fail(err, WRIT_E_SYS, errno, "%s", path);
@@ -335,7 +319,6 @@ int session_prune(struct sv state, uint64_t seconds, size_t keep, size_t *ret_n,
 	const size_t n = list_ended(d, run, v);
 
 	*ret_n = remove_old(dirfd(d), v, n, (int64_t)time(NULL) - (int64_t)seconds, keep);
-	closedir(d);
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 
 #include "parts/engine.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 
 #include "base/banned.h"
@@ -14,15 +13,10 @@ struct limits {
 
 static struct limits *limits_of(const struct session *s)
 {
-	return session_state(s, PART_LIMITS);
+	return session_state(s, &limits_initial);
 }
 
-int limits_init(struct session *s, struct writ_err *err)
-{
-	const struct limits l = { .idle_ms = 0 };
-
-	return session_state_new(s, PART_LIMITS, &l, sizeof(l), err);
-}
+const struct session_initial limits_initial = SESSION_INITIAL(struct limits, .idle_ms = 0);
 
 bool limits_out_of_memory(const struct session *s)
 {
@@ -31,11 +25,7 @@ bool limits_out_of_memory(const struct session *s)
 
 static void time_is_up(struct session *s, const char *limit)
 {
-	struct entry entry = { 0 };
-
-	record_begin(s, &entry, "limit");
-	record_str(&entry, "limit", sv_from(limit));
-	record_end(s, &entry);
+	record_limit(s, limit, NULL, 0);
 	if (!session_status(s)->has_exit)
 		session_end(s, limit, SESSION_TIMEOUT);
 }
@@ -95,24 +85,18 @@ int limits_deadline(struct session *s, int least)
 void limits_finish(struct session *s)
 {
 	struct engine_hits hits = { 0 };
-	struct entry entry = { 0 };
+	struct writ_err err = { 0 };
 
-	if (!engine_hits(s, &hits))
+	if (!engine_run(s)->limited || s->opt->plan->engine->hits(engine_run(s), &hits, &err) < 0)
 		return;
 	limits_of(s)->out_of_memory = hits.oom > 0;
 	if (hits.oom) {
-		record_begin(s, &entry, "limit");
-		record_str(&entry, "limit", SV("memory"));
-		record_num(&entry, "killed", (int64_t)hits.oom);
-		record_end(s, &entry);
+		record_limit(s, "memory", "killed", (int64_t)hits.oom);
 		notice_print(s, "the memory limit was reached, and %llu processes were killed",
 			     (unsigned long long)hits.oom);
 	}
 	if (hits.pids) {
-		record_begin(s, &entry, "limit");
-		record_str(&entry, "limit", SV("pids"));
-		record_num(&entry, "refused", (int64_t)hits.pids);
-		record_end(s, &entry);
+		record_limit(s, "pids", "refused", (int64_t)hits.pids);
 		notice_print(s, "the limit of processes was reached: %llu were not started",
 			     (unsigned long long)hits.pids);
 	}

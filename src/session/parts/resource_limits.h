@@ -10,7 +10,7 @@
 
 #include "loop/loop.h"
 
-must_check int limits_init(struct session *s, struct writ_err *err);
+extern const struct session_initial limits_initial;
 /* Enforces the limits `session`, `command` and `idle`. */
 int limits_deadline(struct session *s, int least);
 /* Reports how often each limit was reached. */

@@ -111,25 +111,19 @@ static void show(struct screen *c, struct sv text)
 
 void screen_say(struct screen *c, const char *text)
 {
-	struct buf b = BUF_INIT(1024);
+	scoped_buf b = BUF_INIT(1024);
 
 	buf_fmt(&b, "\r\nwrit: %s\r\n", text);
 	show(c, buf_view(&b));
-	buf_clear(&b);
 }
 
 static void over_limit(struct session *s, struct screen *c)
 {
-	struct entry entry = { 0 };
-
 	if (c->full)
 		return;
 	c->full = true;
 	screen_say(c, "the output limit is reached; the rest is dropped");
-	record_begin(s, &entry, "limit");
-	record_str(&entry, "limit", SV("output"));
-	record_num(&entry, "command", c->command);
-	record_end(s, &entry);
+	record_limit(s, "output", "command", c->command);
 }
 
 /* Reads output of the terminal. True: some bytes were read. */
@@ -184,8 +178,7 @@ static void recall(struct screen *c)
 
 void screen_leave(struct screen *c)
 {
-	fd_scope_close(&c->link);
-	c->link = -1;
+	fd_close(&c->link);
 	c->in.n = c->in_at = 0;
 	c->out.n = c->out_at = 0;
 }
@@ -302,8 +295,7 @@ void screen_end(struct session *s, struct screen *c, int status)
 {
 	for (size_t i = 0; c->pty >= 0 && i < DRAIN_MAX / CHUNK && read_terminal(s, c); i++)
 		;
-	fd_scope_close(&c->pty);
-	c->pty = -1;
+	fd_close(&c->pty);
 	c->ended = true;
 	c->status = status;
 	if (c->link >= 0)

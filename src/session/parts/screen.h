@@ -12,7 +12,6 @@
 #define WRIT_PARTS_SCREEN_H
 
 #include "parts/commands.h"
-#include "parts/part_id.h"
 
 /* Maximum of terminals per session; bytes of output replayed to a client that attaches. */
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 };
@@ -56,7 +55,7 @@ struct commands {
 
 static inline struct commands *commands_of(const struct session *s)
 {
-	return session_state(s, PART_COMMANDS);
+	return session_state(s, &commands_initial);
 }
 
 void screen_init(struct commands *c);

@@ -204,8 +204,7 @@ void seal_lost(struct session *s)
 	if (signer_receive(record_of(s)->signer, &b, &letter, &err) == 0)
 		(void)!writ_fail(&err, WRIT_E_SYS, 0, "%.110s",
 				 letter == SIGNER_FAIL && b.n ? b.p : "writ-signer is gone");
-	fd_scope_close(&record_of(s)->signer);
-	record_of(s)->signer = -1;
+	fd_close(&record_of(s)->signer);
 	record_of(s)->log.broken = true;
 	record_fail(s, &err);
 }

@@ -213,7 +213,7 @@ int secrets_fetch(struct session *s, struct writ_err *err)
 bool secrets_shown(struct session *s, size_t i, struct sv *ret)
 {
 	const struct policy_secret *p = &s->opt->policy->secrets.v[i];
-	struct buf b = BUF_INIT(PLACEHOLDER_MAX);
+	scoped_buf b = BUF_INIT(PLACEHOLDER_MAX);
 	bool ok;
 
 	if (sv_is(p->form, "env")) {
@@ -222,7 +222,6 @@ bool secrets_shown(struct session *s, size_t i, struct sv *ret)
 	}
 	placeholder_put(&b, p->name, sv_from(inspection_of(s)->placeholder));
 	ok = !b.failed && arena_sv(s->a, buf_view(&b), ret);
-	buf_clear(&b);
 	return ok;
 }
 

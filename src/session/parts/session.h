@@ -20,9 +20,7 @@
 #ifndef WRIT_PARTS_SESSION_H
 #define WRIT_PARTS_SESSION_H
 
-#include "loop/session.h"
 #include "parts/client.h"
-#include "parts/denial_text.h"
 #include "parts/records.h"
 
 /*
@@ -39,6 +37,17 @@ must_check int session_job(int *ret_job, int *ret_exit, struct writ_err *err);
  */
 must_check int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
 			   struct writ_err *err);
+
+/*
+ * Has the engine @e send writ-init, which @e has prepared in @run, the mounts that every session
+ * has. Chooses the id of the session if writ-init is to start within limits. The policy is no
+ * input, so the caller, which passes @run and the id on in session_options, may discard @run before
+ * session_run().
+ */
+must_check int session_early(struct arena *a, const struct engine *e,
+			     const struct host_facts *facts, char *const *envp,
+			     struct engine_run *run, char ret_id[static SESSION_ID + 1],
+			     struct writ_err *err);
 
 /* --- agents of a policy --- */
 

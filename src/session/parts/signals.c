@@ -6,7 +6,6 @@
 
 #include "base/fd.h"
 #include "parts/engine.h"
-#include "parts/part_id.h"
 #include "parts/terminal.h"
 
 #include "base/banned.h"
@@ -26,15 +25,10 @@ struct signals {
 
 static struct signals *signals_of(const struct session *s)
 {
-	return session_state(s, PART_SIGNALS);
+	return session_state(s, &signals_initial);
 }
 
-int signals_init(struct session *s, struct writ_err *err)
-{
-	const struct signals g = { .signals = -1 };
-
-	return session_state_new(s, PART_SIGNALS, &g, sizeof(g), err);
-}
+const struct session_initial signals_initial = SESSION_INITIAL(struct signals, .signals = -1);
 
 void signals_clear(struct session *s)
 {

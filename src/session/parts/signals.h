@@ -11,7 +11,7 @@
 #include "loop/loop.h"
 #include <signal.h>
 
-must_check int signals_init(struct session *s, struct writ_err *err);
+extern const struct session_initial signals_initial;
 must_check int signals_start(struct session *s, struct writ_err *err);
 void signals_poll(struct session *s, struct session_poll *set);
 void signals_on_event(struct session *s, const struct pollfd *p, size_t n);

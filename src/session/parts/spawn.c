@@ -12,15 +12,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/packet.h"
 #include "parts/agents.h"
 #include "parts/control.h"
-#include "parts/delegate.h"
 #include "parts/directories.h"
 #include "parts/engine.h"
 #include "parts/helper.h"
 #include "parts/mediation.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/session.h"
 #include "parts/tokens.h"
@@ -56,16 +53,17 @@ struct agents {
 
 static struct agents *spawn_of(const struct session *s)
 {
-	return session_state(s, PART_AGENTS);
+	return session_state(s, &spawn_initial);
 }
+
+const struct session_initial spawn_initial = SESSION_INITIAL(struct agents, .spawn = -1);
 
 int spawn_init(struct session *s, struct writ_err *err)
 {
-	struct agents a = { .spawn = -1 };
-
+	(void)err;
 	for (size_t i = 0; i < SUBS_MAX; i++)
-		a.subs[i] = (struct sub){ .fd = -1, .pidfd = -1 };
-	return session_state_new(s, PART_AGENTS, &a, sizeof(a), err);
+		spawn_of(s)->subs[i] = (struct sub){ .fd = -1, .pidfd = -1 };
+	return 0;
 }
 
 struct sv spawn_path(const struct session *s)
@@ -140,7 +138,7 @@ static bool is_inside(const struct session *s, int fd)
 static void answer(struct sub *sub, const char *fmt, ...) printf_like(2, 3);
 static void answer(struct sub *sub, const char *fmt, ...)
 {
-	struct buf b = BUF_INIT(512);
+	scoped_buf b = BUF_INIT(512);
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -148,9 +146,7 @@ static void answer(struct sub *sub, const char *fmt, ...)
 	va_end(ap);
 	if (sub->fd >= 0)
 		(void)!send(sub->fd, b.p ? b.p : "", b.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	buf_clear(&b);
-	fd_scope_close(&sub->fd);
-	sub->fd = -1;
+	fd_close(&sub->fd);
 }
 
 /* --- a request for an agent --- */
@@ -165,7 +161,7 @@ static const struct policy_agent *find_agent(const struct session *s, struct sv 
 {
 	const struct policy *p = s->opt->policy;
 	scoped_arena a = ARENA_INIT(1 << 16);
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	const struct policy_agent *found = NULL;
 	struct cap req;
@@ -177,7 +173,6 @@ static const struct policy_agent *find_agent(const struct session *s, struct sv 
 		for (size_t i = 0; i < p->agents.n; i++)
 			if (sv_eq(p->agents.v[i].name, name))
 				found = &p->agents.v[i];
-	buf_clear(&b);
 	return found;
 }
 
@@ -254,9 +249,8 @@ _Noreturn static void become_agent(struct session *s, const struct policy_agent 
 
 static void record(struct session *s, const char *event, struct sv agent, const char *id, int exit)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin(event);
 
-	record_begin(s, &entry, event);
 	/* An unknown name is text from the jail, and private. */
 	record_str(&entry, id ? "agent" : "object", agent);
 	if (id)
@@ -313,10 +307,7 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 	if (sub->pid > 0)
 		sub->pidfd = (int)syscall(SYS_pidfd_open, sub->pid, 0);
 	if (sub->pid <= 0 || sub->pidfd < 0) {
-		if (sub->pid > 0) {
-			(void)kill(sub->pid, SIGKILL);
-			(void)waitpid(sub->pid, NULL, 0);
-		}
+		helper_kill(&sub->pid);
 		sub->pid = 0;
 		record(s, "spawn.end", agent->name, sub->id, SESSION_FAILED);
 		answer(sub, "error it could not be started");
@@ -349,8 +340,7 @@ static void hear_request(struct session *s, struct sub *sub)
 	int odd_at = 0;
 
 	if (!text || packet_receive(sub->fd, text, SPAWN_TEXT_MAX, &n, fds, &fds_n, &err) <= 0) {
-		fd_scope_close(&sub->fd);
-		sub->fd = -1;
+		fd_close(&sub->fd);
 		return;
 	}
 	memcpy(q.fds, fds, sizeof(q.fds));
@@ -406,8 +396,7 @@ static bool is_silent(const struct sub *sub)
 static void hang_up(struct sub *sub)
 {
 	(void)kill(sub->pid, SIGTERM);
-	fd_scope_close(&sub->fd);
-	sub->fd = -1;
+	fd_close(&sub->fd);
 }
 
 static void reap(struct session *s, struct sub *sub)
@@ -486,8 +475,7 @@ static void signal_all(const struct session *s, int number)
  */
 void spawn_finish(struct session *s)
 {
-	fd_scope_close(&spawn_of(s)->spawn);
-	spawn_of(s)->spawn = -1;
+	fd_close(&spawn_of(s)->spawn);
 	for (int i = 0; i < 2; i++) {
 		signal_all(s, SIGTERM);
 		if (wait_all(s, i ? SESSION_GRACE_MS : TERM_MS))
@@ -500,11 +488,11 @@ void spawn_finish(struct session *s)
 /* Records the session that started this agent. */
 void spawn_record(struct session *s)
 {
-	struct entry entry = { 0 };
+	struct entry entry;
 
 	if (!s->opt->agent)
 		return;
-	record_begin(s, &entry, "parent");
+	entry = record_begin("parent");
 	record_str(&entry, "agent", s->opt->agent->name);
 	record_str(&entry, "session", s->opt->agent->parent);
 	record_end(s, &entry);

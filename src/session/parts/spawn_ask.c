@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -69,8 +68,7 @@ static bool pass(int from, int to)
 
 static void stop_between(struct between *b, int i)
 {
-	fd_scope_close(&b->ours[i]);
-	b->ours[i] = -1;
+	fd_close(&b->ours[i]);
 }
 
 /*
@@ -105,7 +103,7 @@ static void stand_between(struct between *b, int fd)
 static int ask(int fd, struct sv name, char *const *argv, struct sv cwd, const int stdio[static 3],
 	       struct writ_err *err)
 {
-	struct buf b = BUF_INIT(SPAWN_TEXT_MAX);
+	scoped_buf b = BUF_INIT(SPAWN_TEXT_MAX);
 	int r;
 
 	buf_sv(&b, name);
@@ -117,10 +115,7 @@ static int ask(int fd, struct sv name, char *const *argv, struct sv cwd, const i
 		buf_ch(&b, 0);
 	}
 	r = buf_check(&b, err);
-	if (r == 0)
-		r = packet_send(fd, buf_view(&b), stdio, 3, err);
-	buf_clear(&b);
-	return r;
+	return r < 0 ? r : packet_send(fd, buf_view(&b), stdio, 3, err);
 }
 
 static int ask_between(int fd, struct sv name, char *const *argv, struct sv cwd,

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "term/relay.h"
 
 #include "base/banned.h"
 
@@ -112,10 +111,8 @@ int std_fds_open(struct std_fds *f, const int *stdio, bool host_ttys, struct wri
 
 void std_fds_sent(struct std_fds *f)
 {
-	for (int i = 0; i < 3; i++) {
-		fd_scope_close(&f->inside[i]);
-		f->inside[i] = -1;
-	}
+	for (int i = 0; i < 3; i++)
+		fd_close(&f->inside[i]);
 }
 
 int std_fds_relay(struct std_fds *f, struct relay **ret_relay, struct writ_err *err)

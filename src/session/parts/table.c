@@ -1,7 +1,5 @@
 #include "parts/agents.h"
 #include "parts/commands.h"
-#include "parts/control.h"
-#include "parts/denials.h"
 #include "parts/directories.h"
 #include "parts/ending.h"
 #include "parts/engine.h"
@@ -9,7 +7,6 @@
 #include "parts/grants.h"
 #include "parts/hints.h"
 #include "parts/inspection.h"
-#include "parts/look.h"
 #include "parts/mediation.h"
 #include "parts/network.h"
 #include "parts/orphans.h"
@@ -31,55 +28,55 @@
 /* clang-format off */
 static const struct session_part parts[] = {
 	/* The terminal's bytes are moved before a signal can make writ give the terminal back. */
-	{ "terminal", .init = terminal_init, .poll = terminal_poll, .on_event = terminal_on_event,
+	{ "terminal", .initial = &terminal_initial, .poll = terminal_poll, .on_event = terminal_on_event,
 	  .deadline = terminal_deadline, .clear = terminal_clear },
-	{ "commands", .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,
+	{ "commands", .initial = &commands_initial, .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,
 	  .deadline = commands_deadline, .clear = commands_clear },
-	{ "signals", .init = signals_init, .start = signals_start, .poll = signals_poll, .on_event = signals_on_event,
+	{ "signals", .initial = &signals_initial, .start = signals_start, .poll = signals_poll, .on_event = signals_on_event,
 	  .late = true, .deadline = signals_deadline, .clear = signals_clear },
-	{ "denials", .init = denials_init, .report = denials_report },
-	{ "hints", .init = hints_init, .clear = hints_clear },
-	{ "grants", .init = grants_init },
+	{ "denials", .initial = &denials_initial, .report = denials_report },
+	{ "hints", .initial = &hints_initial, .clear = hints_clear },
+	{ "grants", .initial = &grants_initial },
 
 	/*
 	 * The token, which may choose the session's id, comes after the operator's environment and
 	 * before the id.
 	 */
-	{ "inspection", .init = inspection_init, .start = operator_start },
-	{ "tokens", .init = tokens_init, .start = tokens_start, .deadline = tokens_deadline },
+	{ "inspection", .initial = &inspection_initial, .start = operator_start },
+	{ "tokens", .initial = &tokens_initial, .start = tokens_start, .deadline = tokens_deadline },
 	{ "id", .start = session_set_id },
 	/*
 	 * The limits are released after the directories: meanwhile the processes within them can
 	 * end.
 	 */
-	{ "limits", .init = limits_init, .start = engine_limit, .deadline = limits_deadline, .clear = engine_release },
-	{ "directories", .init = directories_init, .start = directories_start, .clear = directories_clear },
+	{ "limits", .initial = &limits_initial, .start = engine_limit, .deadline = limits_deadline, .clear = engine_release },
+	{ "directories", .initial = &directories_initial, .start = directories_start, .clear = directories_clear },
 	{ "meter", .start = meter_start, .clear = tokens_clear },
-	{ "agents", .init = spawn_init, .start = spawn_start, .poll = spawn_poll, .on_event = spawn_on_event },
-	{ "probes", .init = probes_init, .start = probes_start, .clear = probes_clear },
+	{ "agents", .initial = &spawn_initial, .init = spawn_init, .start = spawn_start, .poll = spawn_poll, .on_event = spawn_on_event },
+	{ "probes", .initial = &probes_initial, .start = probes_start, .clear = probes_clear },
 	{ "trust", .start = inspection_prepare },
 
 	/*
 	 * Mediated calls are recorded before the answers of the keeper and of writ-init, which they
 	 * preceded.
 	 */
-	{ "mediation", .init = mediation_init, .poll = mediation_poll, .on_event = mediation_on_event,
+	{ "mediation", .initial = &mediation_initial, .poll = mediation_poll, .on_event = mediation_on_event,
 	  .deadline = mediation_deadline, .clear = mediation_clear },
-	{ "look", .init = look_init, .poll = look_poll, .on_event = look_on_event, .deadline = look_deadline },
+	{ "look", .initial = &look_initial, .poll = look_poll, .on_event = look_on_event, .deadline = look_deadline },
 
 	/*
 	 * The jail is compiled and started first; egress must run before the jail's listeners
 	 * exist.
 	 */
-	{ "program", .init = engine_init, .start = engine_compile },
+	{ "program", .initial = &engine_initial, .init = engine_init, .start = engine_compile },
 	{ "jail", .start = engine_start, .recover = engine_recover, .kill = engine_kill, .clear = engine_clear },
-	{ "network", .init = network_init, .start = network_start, .poll = network_poll, .on_event = network_on_event,
+	{ "network", .initial = &network_initial, .init = network_init, .start = network_start, .poll = network_poll, .on_event = network_on_event,
 	  .late = true, .deadline = network_deadline, .clear = network_clear },
-	{ "git", .init = git_transport_init, .start = git_transport_start_handed, .poll = git_transport_poll,
+	{ "git", .initial = &git_transport_initial, .start = git_transport_start_handed, .poll = git_transport_poll,
 	  .on_event = git_transport_on_event, .clear = git_transport_clear },
 	{ "secrets", .start = secrets_fetch, .clear = secrets_clear },
 	{ "reader", .start = inspection_start },
-	{ "questions", .init = questions_init, .poll = questions_poll, .on_event = questions_on_event,
+	{ "questions", .initial = &questions_initial, .init = questions_init, .poll = questions_poll, .on_event = questions_on_event,
 	  .deadline = questions_deadline },
 	{ "build", .start = engine_build, .poll = engine_poll, .on_event = engine_on_event },
 
@@ -87,7 +84,7 @@ static const struct session_part parts[] = {
 	{ "sweep", .start = directories_sweep },
 	{ "guarantees", .start = record_guarantees },
 	{ "await", .start = engine_await },
-	{ "record", .init = record_init, .start = record_start, .poll = record_poll, .on_event = record_on_event,
+	{ "record", .initial = &record_initial, .start = record_start, .poll = record_poll, .on_event = record_on_event,
 	  .clear = record_clear },
 	/* SECURITY: no command starts before pid 1 of the jail is in the cgroup with its limits. */
 	{ "hello", .start = engine_hello },
@@ -95,10 +92,10 @@ static const struct session_part parts[] = {
 	 * The supervisor becomes a subreaper after the record is open: writ-signer or another
 	 * keeper of the log runs by then, and does not become a child of the supervisor.
 	 */
-	{ "orphans", .init = orphans_init, .start = orphans_start, .finish = orphans_finish },
+	{ "orphans", .initial = &orphans_initial, .start = orphans_start, .finish = orphans_finish },
 	{ "authority", .start = inspection_wait },
 	{ "first command", .start = commands_start },
-	{ "control", .init = control_init, .start = control_start, .poll = control_poll, .on_event = control_on_event,
+	{ "control", .initial = &control_initial, .init = control_init, .start = control_start, .poll = control_poll, .on_event = control_on_event,
 	  .late = true, .deadline = control_deadline, .clear = control_clear },
 
 	/* The end of a command is handled after all events that preceded it. */

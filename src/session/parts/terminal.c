@@ -5,12 +5,10 @@
 #include "parts/commands.h"
 #include "parts/engine.h"
 #include "parts/notice.h"
-#include "parts/part_id.h"
 #include "parts/record.h"
 #include "parts/signals.h"
 #include "parts/std_fds.h"
 #include "parts/tokens.h"
-#include "term/relay.h"
 
 #include "base/banned.h"
 
@@ -27,15 +25,11 @@ struct terminal {
 
 static struct terminal *terminal_of(const struct session *s)
 {
-	return session_state(s, PART_TERMINAL);
+	return session_state(s, &terminal_initial);
 }
 
-int terminal_init(struct session *s, struct writ_err *err)
-{
-	const struct terminal t = { .fds = STD_FDS_INIT };
-
-	return session_state_new(s, PART_TERMINAL, &t, sizeof(t), err);
-}
+const struct session_initial terminal_initial =
+	SESSION_INITIAL(struct terminal, .fds = STD_FDS_INIT);
 
 int terminal_open(struct session *s, struct command_ask *ask, struct writ_err *err)
 {
@@ -145,7 +139,6 @@ void terminal_on_event(struct session *s, const struct pollfd *p, size_t n)
 {
 	enum relay_event e = RELAY_NOTHING;
 	struct writ_err err = { 0 };
-	struct entry entry = { 0 };
 
 	if (n == 0)
 		return;
@@ -154,11 +147,8 @@ void terminal_on_event(struct session *s, const struct pollfd *p, size_t n)
 		session_end(s, "input or output failed", SESSION_FAILED);
 		return;
 	}
-	if (e == RELAY_OUTPUT_FULL) {
-		record_begin(s, &entry, "limit");
-		record_str(&entry, "limit", SV("output"));
-		record_end(s, &entry);
-	}
+	if (e == RELAY_OUTPUT_FULL)
+		record_limit(s, "output", NULL, 0);
 }
 
 int terminal_deadline(struct session *s, int least)

@@ -12,7 +12,7 @@
 
 struct command_ask;
 
-must_check int terminal_init(struct session *s, struct writ_err *err);
+extern const struct session_initial terminal_initial;
 void terminal_poll(struct session *s, struct session_poll *set);
 void terminal_on_event(struct session *s, const struct pollfd *p, size_t n);
 int terminal_deadline(struct session *s, int least);

@@ -24,7 +24,7 @@ enum { NONCE = 24 };
 /* Computes the digest that names the session in the proof: policy and plan. */
 static int manifest(const struct session *s, struct digest *ret, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	struct digest parts[2];
 	int r = cap_set_digest(&s->opt->policy->set, &parts[0], err);
 
@@ -32,7 +32,6 @@ static int manifest(const struct session *s, struct digest *ret, struct writ_err
 	if (r == 0)
 		r = buf_check(&b, err);
 	parts[1] = crypto_sha256(buf_view(&b));
-	buf_clear(&b);
 	*ret = crypto_sha256((struct sv){ (const char *)parts, sizeof(parts) });
 	return r;
 }
@@ -86,7 +85,7 @@ static int prove(const struct session_token *t, struct sv action, struct sv nonc
 static int present(struct session *s, const struct digest *man, struct token_why *why)
 {
 	const struct session_token *t = s->opt->token;
-	struct buf nonce = BUF_INIT(64), action = BUF_INIT(ACTION_MAX),
+	scoped_buf nonce = BUF_INIT(64), action = BUF_INIT(ACTION_MAX),
 		   shown = BUF_INIT(TOKEN_PRESENTATION_MAX);
 	uint8_t bytes[NONCE];
 	struct chain proved;
@@ -108,9 +107,6 @@ static int present(struct session *s, const struct digest *man, struct token_why
 		*t->chain = proved;
 	if (shown.n)
 		crypto_wipe(shown.p, shown.n);
-	buf_clear(&nonce);
-	buf_clear(&action);
-	buf_clear(&shown);
 	return r;
 }
 

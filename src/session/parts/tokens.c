@@ -15,12 +15,7 @@
 
 enum { LOOK_MS = 400 };
 
-int tokens_init(struct session *s, struct writ_err *err)
-{
-	const struct tokens t = { .shared_fd = -1 };
-
-	return session_state_new(s, PART_TOKENS, &t, sizeof(t), err);
-}
+const struct session_initial tokens_initial = SESSION_INITIAL(struct tokens, .shared_fd = -1);
 
 void tokens_clear(struct session *s)
 {
@@ -32,11 +27,11 @@ void tokens_clear(struct session *s)
 void tokens_record(struct session *s)
 {
 	const struct session_token *t = s->opt->token;
-	struct entry entry = { 0 };
+	struct entry entry;
 
 	if (!t)
 		return;
-	record_begin(s, &entry, "token");
+	entry = record_begin("token");
 	record_str(&entry, "iss", t->chain->issuer->iss);
 	record_str(&entry, "sid", token_id_sv(&chain_leaf(t->chain)->sid));
 	record_num(&entry, "hops", (int64_t)t->chain->n);
@@ -50,9 +45,8 @@ void tokens_record(struct session *s)
 
 static void end(struct session *s, const char *event, const char *why, int code)
 {
-	struct entry entry = { 0 };
+	struct entry entry = record_begin(event);
 
-	record_begin(s, &entry, event);
 	record_end(s, &entry);
 	session_end(s, why, code);
 }

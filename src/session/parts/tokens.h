@@ -17,7 +17,7 @@
 struct token_id;
 struct wallet_level;
 
-must_check int tokens_init(struct session *s, struct writ_err *err);
+extern const struct session_initial tokens_initial;
 must_check int tokens_start(struct session *s, struct writ_err *err);
 int tokens_deadline(struct session *s, int least);
 void tokens_clear(struct session *s);

@@ -4,7 +4,6 @@
 #ifndef WRIT_PARTS_TOKENS_PRIV_H
 #define WRIT_PARTS_TOKENS_PRIV_H
 
-#include "parts/part_id.h"
 #include "parts/tokens.h"
 
 /*
@@ -24,7 +23,7 @@ struct tokens {
 
 static inline struct tokens *tokens_of(const struct session *s)
 {
-	return session_state(s, PART_TOKENS);
+	return session_state(s, &tokens_initial);
 }
 
 /* token_session.c: gives the session of the token back if no program ran. */
