@@ -1,7 +1,6 @@
-#include "attest/manifest.h"
+#include "attest/statement.h"
 
 #include "codec/json.h"
-#include "crypto/crypto.h"
 
 #include "base/banned.h"
 
@@ -39,24 +38,17 @@ int manifest_parse(struct arena *a, struct sv bytes, struct attest_facts *ret, s
 {
 	scoped_json *o = NULL;
 	struct attest_facts f = { .whole = true, .executable = SV("") };
-	struct fields in;
-	bool program;
-	int r = bytes.n > ATTEST_TEXT_MAX ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
-					  : cj_decode(bytes, &o, err);
+	struct fields in = attest_fields_decode(bytes, ATTEST_TEXT_MAX, &o, a, err);
+	const bool program = json_object_get(o, "executable");
 
-	if (r < 0)
-		return r;
-	program = json_object_get(o, "executable");
-	in = attest_fields_of(o, a, err);
 	if (attest_member_number(&in, "v") != 1 && in.failed == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "it is of another version");
 	attest_get(&in, members, ALWAYS + program, &f);
 	if (program && f.executable.n == 0 && in.failed == 0)
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "member executable is empty");
-	r = attest_fields_end(&in);
-	if (r == 0)
+	if (attest_fields_end(&in) == 0)
 		*ret = f;
-	return r;
+	return in.failed;
 }
 
 const char *manifest_differs(const struct attest_facts *a, const struct attest_facts *b)

@@ -32,32 +32,33 @@ void statement_words(struct statement *s)
 {
 	/*
 	 * Assumptions of a statement. writ itself is among them, no matter who holds the key,
-	 * because the supervisor writes the log.
+	 * because the supervisor writes the log. The last one is made only if the user holds the
+	 * key.
 	 */
-	static const struct sv assumes[] = { SV_INIT("kernel-not-compromised"),
-					     SV_INIT("root-of-this-host-honest"),
-					     SV_INIT("writ-as-shipped") };
+	static const struct statement_words assumes = {
+		.v = { SV_INIT("kernel-not-compromised"), SV_INIT("root-of-this-host-honest"),
+			 SV_INIT("writ-as-shipped"), SV_INIT("user-honest") },
+		.n = 4
+	};
 	/*
 	 * Threats that a statement does not cover. A user who may start sessions can start a
 	 * session that contains only made-up work.
 	 */
-	static const struct sv misses[] = { SV_INIT("covert-channels"),
-					    SV_INIT("root-on-this-host"),
-					    SV_INIT("sessions-this-user-made-up") };
-	static const struct sv self_misses[] = { SV_INIT("covert-channels"),
-						 SV_INIT("root-on-this-host"),
-						 SV_INIT("an-agent-that-got-out"),
-						 SV_INIT("this-user") };
+	static const struct statement_words misses = {
+		.v = { SV_INIT("covert-channels"), SV_INIT("root-on-this-host"),
+			 SV_INIT("sessions-this-user-made-up") },
+		.n = 3
+	};
+	static const struct statement_words self_misses = {
+		.v = { SV_INIT("covert-channels"), SV_INIT("root-on-this-host"),
+			 SV_INIT("an-agent-that-got-out"), SV_INIT("this-user") },
+		.n = 4
+	};
 	const bool self = s->of.custody == CUSTODY_SAME_UID;
 
-	s->assumptions.n = s->not_covered.n = 0;
-	for (size_t i = 0; i < ARRAY_LEN(assumes); i++)
-		s->assumptions.v[s->assumptions.n++] = assumes[i];
-	if (self)
-		s->assumptions.v[s->assumptions.n++] = SV("user-honest");
-	s->not_covered.n = self ? ARRAY_LEN(self_misses) : ARRAY_LEN(misses);
-	for (size_t i = 0; i < s->not_covered.n; i++)
-		s->not_covered.v[i] = self ? self_misses[i] : misses[i];
+	s->assumptions = assumes;
+	s->assumptions.n -= !self;
+	s->not_covered = self ? self_misses : misses;
 }
 
 static json_t *subject(const char *name, const struct digest *d)
@@ -182,14 +183,10 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 {
 	scoped_json *o = NULL;
 	struct statement s = { 0 };
-	struct fields in, inner;
+	struct fields in = attest_fields_decode(bytes, ATTEST_TEXT_MAX, &o, a, err), inner;
 	const json_t *list;
-	int r = bytes.n > ATTEST_TEXT_MAX ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
-					  : cj_decode(bytes, &o, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "_type", SV(IN_TOTO));
 	attest_member_is(&in, "predicateType", SV(STATEMENT_PREDICATE));
 	inner = attest_member_object(&in, "predicate");

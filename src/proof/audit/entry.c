@@ -23,18 +23,30 @@ static bool is_plain(char c)
 	return c >= 0x20 && c <= 0x7e && c != '%';
 }
 
-void entry_encode(struct buf *b, struct sv s)
+/* Appends @s percent-encoded; for JSON also with backslashes where a string needs them. */
+static void put_encoded(struct buf *b, struct sv s, bool json)
 {
 	size_t from = 0;
 
 	for (size_t i = 0; i < s.n; i++) {
-		if (is_plain(s.p[i]))
+		const char c = s.p[i];
+		const bool escape = json && (c == '"' || c == '\\');
+
+		if (is_plain(c) && !escape)
 			continue;
 		buf_sv(b, sv_sub(s, from, i - from));
-		buf_fmt(b, "%%%02X", (unsigned char)s.p[i]);
 		from = i + 1;
+		if (escape)
+			buf_add(b, (const char[]){ '\\', c }, 2);
+		else
+			buf_fmt(b, "%%%02X", (unsigned char)c);
 	}
 	buf_sv(b, sv_skip(s, from));
+}
+
+void entry_encode(struct buf *b, struct sv s)
+{
+	put_encoded(b, s, false);
 }
 
 /*
@@ -91,20 +103,7 @@ static void add(struct entry *e, const char *key, size_t at)
 static void put_string(struct buf *b, struct sv s)
 {
 	buf_ch(b, '"');
-	for (size_t i = 0, from = 0; i <= s.n; i++) {
-		const char c = i < s.n ? s.p[i] : 0;
-
-		if (i < s.n && is_plain(c) && c != '"' && c != '\\')
-			continue;
-		buf_sv(b, sv_sub(s, from, i - from));
-		from = i + 1;
-		if (i == s.n)
-			break;
-		if (c == '"' || c == '\\')
-			buf_add(b, (const char[]){ '\\', c }, 2);
-		else
-			buf_fmt(b, "%%%02X", (unsigned char)c);
-	}
+	put_encoded(b, s, true);
 	buf_ch(b, '"');
 }
 
@@ -243,12 +242,6 @@ struct hiding {
 	struct buf text, encoded;
 };
 
-#define HIDING_INIT(from)                                                                          \
-	{                                                                                          \
-		.salts = (from), .text = BUF_INIT(ENTRY_LINE_MAX + 256),                           \
-		.encoded = BUF_INIT(2 * ENTRY_LINE_MAX)                                            \
-	}
-
 static int fetch_salts(struct entry_salts *s, size_t bytes, struct writ_err *err)
 {
 	const int r = crypto_random(s->b, bytes, err);
@@ -280,8 +273,8 @@ static int hide(const struct entry *e, const struct entry_member *m, struct hidi
 
 	if (r < 0)
 		return r;
+	*ret = (struct hidden){ .salt = "" };
 	base64_put(BASE64_URL, (struct sv){ (const char *)salt, sizeof(salt) }, ret->salt);
-	ret->salt[ENTRY_SALT_TEXT] = 0;
 	h->text.n = h->encoded.n = 0;
 	put_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &h->text);
 	base64_encode(BASE64_URL, buf_view(&h->text), &h->encoded);
@@ -290,7 +283,6 @@ static int hide(const struct entry *e, const struct entry_member *m, struct hidi
 		r = buf_check(&h->encoded, err);
 	d = crypto_sha256(buf_view(&h->encoded));
 	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest);
-	ret->digest[ENTRY_DIGEST_TEXT] = 0;
 	return r;
 }
 
@@ -347,7 +339,9 @@ int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct b
 		      struct buf *open, struct digest *ret_leaf, struct writ_err *err)
 {
 	struct entry_salts own;
-	struct hiding hiding = HIDING_INIT(salts ? salts : &own);
+	struct hiding hiding = { .salts = salts ? salts : &own,
+				 .text = BUF_INIT(ENTRY_LINE_MAX + 256),
+				 .encoded = BUF_INIT(2 * ENTRY_LINE_MAX) };
 	const struct entry_member *sorted[ENTRY_MEMBERS];
 	struct hidden hidden[ENTRY_MEMBERS];
 	const char *digests[ENTRY_MEMBERS];

@@ -65,7 +65,6 @@ static int digest_of(const json_t *o, const char *name, struct sv salt, char *re
 		return r;
 	d = crypto_sha256(buf_view(&text));
 	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret);
-	ret[ENTRY_DIGEST_TEXT] = 0;
 	return 0;
 }
 

@@ -27,9 +27,7 @@ void keys_wipe(struct key_pair *k)
 }
 
 /* A buffer for the text of a private key, which is wiped at the end of its scope. */
-#define scoped_secret __attribute__((cleanup(wipe_secret))) struct buf
-
-static void wipe_secret(struct buf *b)
+void keys_wipe_text(struct buf *b)
 {
 	if (b->n)
 		crypto_wipe(b->p, b->n);
@@ -40,7 +38,7 @@ static void wipe_secret(struct buf *b)
  * SECURITY: refuse a key file that other users can read or write, or that belongs to another user.
  * Signatures of such a key would prove nothing.
  */
-static int check_file(int fd, const char *name, struct writ_err *err)
+int keys_check_file(int fd, const char *name, struct writ_err *err)
 {
 	struct stat st;
 
@@ -62,7 +60,7 @@ static int read_key(int dir, const char *name, struct key_pair *ret, struct writ
 
 	if (fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "the key %s", name);
-	if ((r = check_file(fd, name, err)) < 0 || (r = fd_read_all(fd, &b, err)) < 0 ||
+	if ((r = keys_check_file(fd, name, err)) < 0 || (r = fd_read_all(fd, &b, err)) < 0 ||
 	    (r = keys_parse_secret(buf_view(&b), seed, err)) < 0)
 		return r;
 	sign_keypair(seed, &ret->pub, &ret->sec);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codec/base64.h"
-#include "tlog/cosign.h"
+#include "tlog/checkpoint.h"
 
 #include "base/banned.h"
 

@@ -1,6 +1,5 @@
 #include "token/token.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "token/fields.h"
@@ -143,7 +142,6 @@ static int read_times(const json_t *o, struct token *t, struct token_why *why)
 
 static int read_who(struct arena *a, const json_t *o, struct token *t, struct token_why *why)
 {
-	struct sv *aud = NULL;
 	int r;
 
 	if ((r = token_field_sv(a, o, "iss", TOKEN_TEXT_MAX, &t->iss, why)) < 0 ||
@@ -152,9 +150,7 @@ static int read_who(struct arena *a, const json_t *o, struct token *t, struct to
 	    (r = token_field_id(o, "sid", &t->sid, why)) < 0 ||
 	    (r = token_field_id(o, "wf", &t->wf, why)) < 0)
 		return r;
-	r = token_field_list(a, o, "aud", 1, TOKEN_AUD_MAX, cap_is_id, &aud, &t->aud_n, why);
-	t->aud = aud;
-	return r;
+	return token_field_list(a, o, "aud", 1, TOKEN_AUD_MAX, cap_is_id, &t->aud, &t->aud_n, why);
 }
 
 static int read_depth(const json_t *o, struct token *t, struct token_why *why)
@@ -189,11 +185,10 @@ int token_decode(struct arena *a, struct sv payload, struct token *ret_t, struct
 	scoped_json *o = NULL;
 	int r;
 
-	if ((r = token_fields_decode(payload, &o, why)) < 0 ||
-	    (r = token_fields_check(o, keys, ARRAY_LEN(keys), ARRAY_LEN(keys) - 1, why)) < 0 ||
-	    (r = token_field_version(o, why)) < 0 || (r = read_who(a, o, &t, why)) < 0 ||
-	    (r = read_times(o, &t, why)) < 0 || (r = read_depth(o, &t, why)) < 0 ||
-	    (r = read_cnf(o, &t, why)) < 0 || (r = read_details(a, o, &t.set, why)) < 0)
+	r = token_fields_open(payload, keys, ARRAY_LEN(keys), ARRAY_LEN(keys) - 1, &o, why);
+	if (r < 0 || (r = read_who(a, o, &t, why)) < 0 || (r = read_times(o, &t, why)) < 0 ||
+	    (r = read_depth(o, &t, why)) < 0 || (r = read_cnf(o, &t, why)) < 0 ||
+	    (r = read_details(a, o, &t.set, why)) < 0)
 		return r;
 	*ret_t = t;
 	return 0;
@@ -208,15 +203,7 @@ static json_t *string_of(struct sv s)
 
 static json_t *caps_list(const struct cap_entry *v, size_t n)
 {
-	struct sv *texts = calloc(n + 1, sizeof(*texts));
-	json_t *list = NULL;
-
-	for (size_t i = 0; texts && i < n; i++)
-		texts[i] = v[i].cap.text;
-	if (texts)
-		list = token_list(texts, n);
-	free(texts);
-	return list;
+	return token_list(n ? &v->cap.text : NULL, n, sizeof(*v));
 }
 
 /*
@@ -270,12 +257,12 @@ int token_encode(const struct token *t, struct buf *b, struct token_why *why)
 	const struct jws_kid x = jws_text(t->cnf.b), parent = jws_text(t->par_hash.b);
 	scoped_json *o = json_pack(
 		"{s:o,s:o,s:{s:{s:s,s:s,s:s}},s:I,s:I,s:I,s:I,s:o,s:s,s:I,s:I,s:s,s:o,s:s,s:i}",
-		"aud", token_list(t->aud, t->aud_n), "authorization_details", details_of(&t->set),
-		"cnf", "jwk", "crv", "Ed25519", "kty", "OKP", "x", x.s, "del_depth",
-		(json_int_t)t->depth, "del_max_depth", (json_int_t)t->max_depth, "exp",
-		(json_int_t)t->exp, "iat", (json_int_t)t->iat, "iss", string_of(t->iss), "jti",
-		t->jti.s, "nbf", (json_int_t)t->nbf, "rvk", (json_int_t)t->rvk, "sid", t->sid.s,
-		"sub", string_of(t->sub), "wf", t->wf.s, "writ", 1);
+		"aud", token_list(t->aud, t->aud_n, sizeof(*t->aud)), "authorization_details",
+		details_of(&t->set), "cnf", "jwk", "crv", "Ed25519", "kty", "OKP", "x", x.s,
+		"del_depth", (json_int_t)t->depth, "del_max_depth", (json_int_t)t->max_depth,
+		"exp", (json_int_t)t->exp, "iat", (json_int_t)t->iat, "iss", string_of(t->iss),
+		"jti", t->jti.s, "nbf", (json_int_t)t->nbf, "rvk", (json_int_t)t->rvk, "sid",
+		t->sid.s, "sub", string_of(t->sub), "wf", t->wf.s, "writ", 1);
 
 	if (o && t->has_parent && json_object_set_new(o, "par_hash", json_string(parent.s)) < 0)
 		return token_nomem(why);
