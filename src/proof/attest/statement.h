@@ -10,7 +10,7 @@
 
 #include "attest/attest.h"
 
-/* --- manifest.c: session.json, which names the session, its policy and how it ended --- */
+/* --- the manifest: session.json, which names the session, its policy and how it ended --- */
 
 must_check int manifest_print(const struct attest_facts *f, struct buf *b, struct writ_err *err);
 /* Parses a manifest. Only the canonical encoding is accepted, so equal facts have equal bytes. */

@@ -185,16 +185,17 @@ static int import_bundle(const struct wallet *w, struct sv text, const struct si
 	bool any = false;
 	int r = load_org(w, &known, &any, err);
 
-	if (r == 0 && any && org && memcmp(known.b, org->b, sizeof(known.b)) != 0)
-		r = writ_fail(err, WRIT_E_DENIED, 0,
-			      "another organisation is trusted here: remove %s/org.pem first",
-			      w->dir);
-	if (r == 0 && !any && !org)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "whose bundle? name its key with --org");
-	if (r == 0)
-		r = load_version(w, &seen, err);
-	if (r == 0)
-		r = token_trust_open(w->a, text, org ? org : &known, w->now, seen, &fresh, why);
+	if (r < 0)
+		return r;
+	if (any && org && memcmp(known.b, org->b, sizeof(known.b)) != 0)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "another organisation is trusted here: remove %s/org.pem first",
+				 w->dir);
+	if (!any && !org)
+		return writ_fail(err, WRIT_E_DENIED, 0, "whose bundle? name its key with --org");
+	if ((r = load_version(w, &seen, err)) < 0)
+		return r;
+	r = token_trust_open(w->a, text, org ? org : &known, w->now, seen, &fresh, why);
 	if (r < 0 && why->code == TOKEN_E_REPLAY)
 		return token_refuse(
 			why, TOKEN_E_REPLAY,
