@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "crypto/crypto.h"
-#include "tlog/tree.h"
+#include "tree_levels.h"
 
 enum { APPENDS = 1 << 20, MANY = 10000000, PROOFS = 2000, ENTRY = 300, LEAVES = 200000 };
 
@@ -53,7 +53,7 @@ static double append(uint64_t n, struct tree_frontier *f)
 
 		(void)snprintf(text, 21, "%020" PRIu64, i);
 		leaf = tree_leaf((struct sv){ text, sizeof(text) });
-		if (tree_append(f, &leaf, &g, &err) < 0)
+		if (tree_grow(f, &leaf, &g, &err) < 0)
 			exit(1);
 		for (unsigned l = 0; l < g.n; l++)
 			level[l][i >> l] = g.node[l];

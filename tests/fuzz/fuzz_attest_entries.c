@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(attest_is_word(f.of.id) && f.of.custody != CUSTODY_NONE);
 	if (attest_read_end(&a, sv_cut(&rest, '\n'), &f, &err) < 0)
 		return 0;
-	if (attest_read_entries(&a, rest, true, &f, NULL, NULL, &err) == 0)
+	if (attest_read_entries(&a, rest, true, &f, NULL, &err) == 0)
 		must(attest_public_entries(rest, &b, &err) < 0 || !f.whole ||
 		     sv_eq(buf_view(&b), rest));
 	return 0;

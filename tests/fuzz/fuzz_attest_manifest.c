@@ -1,5 +1,5 @@
 /* fuzz_attest_manifest - what a statement is about */
-#include "attest/manifest.h"
+#include "attest/statement.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

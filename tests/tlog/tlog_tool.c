@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "tlog/cosign.h"
 #include "tlog/proof.h"
 #include "tlog/tile.h"
 #include "tlog_keys.h"
+#include "tree_levels.h"
 
 static struct digest *level[TREE_LEVELS];
 
@@ -139,7 +139,7 @@ static int make(uint64_t size, const char *dir)
 		char text[32];
 		const struct digest leaf = tree_leaf(entry(i, text));
 
-		check(tree_append(&f, &leaf, &g, &err), &err);
+		check(tree_grow(&f, &leaf, &g, &err), &err);
 		for (unsigned l = 0; l < g.n; l++)
 			level[l][i >> l] = g.node[l];
 		if (i % 7777 == 7776) {

@@ -11,8 +11,6 @@
 #include <fcntl.h>
 
 #include "attest/check.h"
-#include "attest/manifest.h"
-#include "attest/pin.h"
 #include "attest/prove.h"
 #include "attest/statement.h"
 #include "audit/pin.h"
@@ -29,7 +27,7 @@ struct scene {
 	char dir[32];
 	struct key_pair log_key;
 	struct note_key key;
-	struct p256 *k;
+	struct evp_pkey_st *k;
 	struct attest_key pub;
 	struct tlog_policy policy;
 	struct buf lines, entries, bundle;
@@ -71,7 +69,7 @@ static void add_line(struct scene *s, struct tree_frontier *tree, struct entry *
 	struct writ_err err = { 0 };
 	struct digest leaf;
 
-	if (entry_finish(e, &s->lines, &leaf, &err) < 0 || tree_append(tree, &leaf, NULL, &err) < 0)
+	if (entry_finish(e, &s->lines, &leaf, &err) < 0 || tree_append(tree, &leaf, &err) < 0)
 		ok(false, "an entry: %s", err.what);
 	buf_ch(&s->lines, '\n');
 	entry_clear(e);
@@ -210,7 +208,7 @@ static void scene_clear(struct scene *s)
 	buf_clear(&s->entries);
 	buf_clear(&s->bundle);
 	buf_clear(&s->known);
-	p256_free(s->k);
+	p256_free(&s->k);
 	arena_clear(&s->a);
 }
 

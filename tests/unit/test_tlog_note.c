@@ -2,7 +2,6 @@
 
 #include "codec/base64.h"
 #include "tlog/checkpoint.h"
-#include "tlog/cosign.h"
 #include "tlog_keys.h"
 #include "vectors.h"
 
@@ -350,7 +349,7 @@ static struct checkpoint five(struct buf *text)
 	for (rest = buf_view(text); rest.n;) {
 		const struct digest leaf = tree_leaf(sv_cut(&rest, '\n'));
 
-		if (tree_append(&f, &leaf, NULL, &err) < 0)
+		if (tree_append(&f, &leaf, &err) < 0)
 			ok(false, "append");
 	}
 	return (struct checkpoint){ sv_from(TLOG_TEST_LOG), f.size, tree_frontier_root(&f) };

@@ -1,11 +1,11 @@
 #include "tap.h"
 
 #include "codec/base64.h"
-#include "tlog/cosign.h"
 #include "tlog/proof.h"
 #include "tlog/tile.h"
 #include "tlog/witness.h"
 #include "tlog_keys.h"
+#include "tree_levels.h"
 #include "vectors.h"
 
 static struct tlog_pair log_key, wit[3];
@@ -36,7 +36,7 @@ static void load(void)
 
 		entry[i] = sv_cut(&rest, '\n');
 		leaf = tree_leaf(entry[i]);
-		if (tree_append(&f, &leaf, &g, &err) < 0)
+		if (tree_grow(&f, &leaf, &g, &err) < 0)
 			ok(false, "append");
 		for (unsigned l = 0; l < g.n; l++)
 			put[l][i >> l] = g.node[l];

@@ -4,6 +4,7 @@
 
 #include "crypto/crypto.h"
 #include "tlog/tile.h"
+#include "tree_levels.h"
 
 enum { ALL = 66100, LEVELS = 17 };
 
@@ -55,7 +56,7 @@ static void grow(void)
 		char text[16];
 		const struct digest leaf = tree_leaf(entry(i, text));
 
-		if (tree_append(&f, &leaf, &g, &err) < 0)
+		if (tree_grow(&f, &leaf, &g, &err) < 0)
 			ok(false, "append");
 		for (unsigned l = 0; l < g.n; l++)
 			level[l][i >> l] = g.node[l];

@@ -2,6 +2,7 @@
 
 #include "crypto/crypto.h"
 #include "tlog/tree.h"
+#include "tree_levels.h"
 #include "vectors.h"
 
 enum { SMALL = 260, LARGE = 65540, LARGE_LEVELS = 17 };
@@ -110,7 +111,7 @@ static void grow(void)
 		char text[16];
 		const struct digest leaf = tree_leaf(entry(i, text));
 
-		if (tree_append(&f, &leaf, i % 3 ? &g : NULL, &err) < 0)
+		if (tree_grow(&f, &leaf, i % 3 ? &g : NULL, &err) < 0)
 			wrong++;
 		if (i % 3 == 0) { /* the same as the caller would have got */
 			g.n = (unsigned)__builtin_ctz(i + 1) + 1;
@@ -282,7 +283,7 @@ static void test_large(void)
 		    tree_prove_consistency(&all.nodes, m, n, &p, &err) < 0 ||
 		    tree_check_consistency(&p, m, &roots[m], n, &roots[n], &err) < 0 ||
 		    tree_frontier_load(&all.nodes, m, &f, &err) < 0 ||
-		    tree_append(&f, &level[0][m], NULL, &err) < 0) {
+		    tree_append(&f, &level[0][m], &err) < 0) {
 			wrong++;
 			continue;
 		}
@@ -372,7 +373,7 @@ static void test_vectors(void)
 		}
 		line = sv_skip(line, 5);
 		if (f.size >= 8 || !leaf_line(line, &l0[f.size]) ||
-		    tree_append(&f, &l0[f.size], &g, &err) < 0)
+		    tree_grow(&f, &l0[f.size], &g, &err) < 0)
 			ok(false, SV_FMT, SV_ARG(whole));
 		for (unsigned l = 0; l < g.n; l++)
 			put[l][(f.size - 1) >> l] = g.node[l];
@@ -413,7 +414,7 @@ static void test_limits(void)
 	struct writ_err err = { 0 };
 	struct digest d = tree_empty();
 
-	ok(tree_append(&f, &d, NULL, &err) == WRIT_E_LIMIT && f.size == TREE_SIZE_MAX,
+	ok(tree_append(&f, &d, &err) == WRIT_E_LIMIT && f.size == TREE_SIZE_MAX,
 	   "a full tree does not grow");
 	ok(tree_prove_inclusion(&all.nodes, 5, 5, &p, &err) == WRIT_E_LIMIT,
 	   "no entry behind the last");

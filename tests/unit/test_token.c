@@ -2,7 +2,7 @@
 
 #include "codec/base64.h"
 #include "codec/json.h"
-#include "token/action.h"
+#include "token/pop.h"
 #include "token_keys.h"
 #include "vectors.h"
 

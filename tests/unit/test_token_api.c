@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "codec/base64.h"
-#include "token/action.h"
+#include "token/pop.h"
 #include "token_keys.h"
 #include "vectors.h"
 

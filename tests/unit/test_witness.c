@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "tlog_keys.h"
+#include "tree_levels.h"
 #include "witness/http.h"
 #include "witness/store.h"
 
@@ -32,7 +33,7 @@ static void request(uint64_t old, uint64_t size, bool fork, const struct tlog_pa
 		struct digest one = leaf[i];
 
 		one.b[0] = (uint8_t)(one.b[0] ^ (fork && i == 1));
-		if (tree_append(&f, &one, NULL, &err) < 0)
+		if (tree_append(&f, &one, &err) < 0)
 			ok(false, "append");
 	}
 	c.root = tree_frontier_root(&f);

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attest/pin.h"
 #include "attest/prove.h"
 #include "base/fd.h"
 #include "cli/attest.h"

@@ -35,7 +35,7 @@
  *
  * Reads:  the realm's entries about a session, the session's own entries
  * Writes: nothing
- * Next:   manifest.h and statement.h (print the facts), check.h (compares them)
+ * Next:   statement.h (prints the facts), check.h (compares them)
  */
 #ifndef WRIT_ATTEST_ATTEST_H
 #define WRIT_ATTEST_ATTEST_H
@@ -45,6 +45,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "tlog/tree.h"
+
+struct judgement;
 
 enum {
 	ATTEST_ENTRIES_MAX = 128 << 20, /* limit for all entries of one session, in bytes */
@@ -114,29 +116,6 @@ struct attest_log {
  * origin. */
 struct sv attest_realm(struct sv origin);
 
-/* Decodes an entry of a realm's log, in which no member is private. */
-must_check int attest_open_entry(struct sv entry, json_t **ret, struct writ_err *err);
-/* Read facts from the entries session.start and session.end (or session.cut) of a realm's log. */
-must_check int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
-				 struct writ_err *err);
-must_check int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f,
-			       struct writ_err *err);
-
-/*
- * Reads the session's own log from @bytes and calls @each, which may be NULL, for every entry. With
- * @open each line must equal its own public form, as in files for others. Checks the number of
- * entries, the root and the exit code against @f. On failure @err names the line.
- */
-must_check int attest_read_entries(struct arena *a, struct sv bytes, bool open,
-				   struct attest_facts *f,
-				   void (*each)(void *ctx, const json_t *entry), void *ctx,
-				   struct writ_err *err);
-
-/* Appends the public form of every log line in @bytes to @b. */
-must_check int attest_public_entries(struct sv bytes, struct buf *b, struct writ_err *err);
-
-/* --- fields.c: read members of canonical JSON objects --- */
-
 /*
  * Reader for the members of one JSON object. The reader keeps the first error and counts the
  * members read, so that callers check once at the end and unknown members are detected.
@@ -149,7 +128,33 @@ struct fields {
 	struct writ_err *err;
 };
 
+/* Decodes an entry of a realm's log, in which no member is private. */
+struct fields attest_open_entry(struct arena *a, struct sv entry, json_t **ret_o,
+				struct writ_err *err);
+/* Read facts from the entries session.start and session.end (or session.cut) of a realm's log. */
+must_check int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
+				 struct writ_err *err);
+must_check int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f,
+			       struct writ_err *err);
+
+/*
+ * Reads the session's own log from @bytes and calls judge_entry() with @j, which may be NULL, for
+ * every entry. With @open each line must equal its own public form, as in files for others. Checks
+ * the number of entries, the root and the exit code against @f. On failure @err names the line.
+ */
+must_check int attest_read_entries(struct arena *a, struct sv bytes, bool open,
+				   struct attest_facts *f, struct judgement *j,
+				   struct writ_err *err);
+
+/* Appends the public form of every log line in @bytes to @b. */
+must_check int attest_public_entries(struct sv bytes, struct buf *b, struct writ_err *err);
+
+/* --- fields.c: read members of canonical JSON objects --- */
+
 struct fields attest_fields_of(const json_t *o, struct arena *a, struct writ_err *err);
+/* Decodes canonical JSON of at most @max bytes. The caller releases *@ret_o after the fields. */
+struct fields attest_fields_decode(struct sv bytes, size_t max, json_t **ret_o, struct arena *a,
+				   struct writ_err *err);
 struct sv attest_member_text(struct fields *f, const char *key);
 uint64_t attest_member_number(struct fields *f, const char *key);
 struct fields attest_member_object(struct fields *f, const char *key);

@@ -1,7 +1,9 @@
 #include "attest/bundle.h"
 
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
@@ -80,6 +82,26 @@ int attest_keys_parse(struct sv pem, struct attest_key ret[static ATTEST_KEYS_MA
 	return 0;
 }
 
+int attest_pin_key(const char *path, const struct attest_key *key, struct writ_err *err)
+{
+	scoped_buf text = BUF_INIT(64 << 10);
+	struct attest_key have[ATTEST_KEYS_MAX];
+	size_t n = 0;
+	int r;
+
+	if ((r = fd_read_optional(path, &text, err)) < 0 ||
+	    (r = attest_keys_parse(buf_view(&text), have, &n, err)) < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (digest_eq(&have[i].id, &key->id))
+			return 0;
+	if (text.n && text.p[text.n - 1] != '\n')
+		buf_ch(&text, '\n');
+	attest_key_print(key, &text);
+	r = buf_check(&text, err);
+	return r < 0 ? r : fd_replace_deep(AT_FDCWD, path, buf_view(&text), 0644, err);
+}
+
 void bundle_signed(struct sv payload, struct buf *b)
 {
 	buf_fmt(b, "DSSEv1 %zu %s %zu ", sizeof(PAYLOAD_TYPE) - 1, PAYLOAD_TYPE, payload.n);
@@ -137,14 +159,11 @@ int bundle_parse(struct arena *a, struct sv bytes, struct bundle *ret, struct wr
 {
 	scoped_json *o = NULL;
 	struct bundle u = { 0 };
-	struct fields in, material, key, envelope;
+	struct fields in = attest_fields_decode(bytes, 2 * ATTEST_TEXT_MAX, &o, a, err);
+	struct fields material, key, envelope;
 	struct sv hint;
-	int r = bytes.n > 2 * ATTEST_TEXT_MAX ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
-					      : cj_decode(bytes, &o, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "mediaType", SV(MEDIA_TYPE));
 	material = attest_member_object(&in, "verificationMaterial");
 	envelope = attest_member_object(&in, "dsseEnvelope");

@@ -30,6 +30,12 @@ void attest_key_print(const struct attest_key *k, struct buf *b); /* prints the 
 must_check int attest_keys_parse(struct sv pem, struct attest_key ret[static ATTEST_KEYS_MAX],
 				 size_t *ret_n, struct writ_err *err);
 
+/*
+ * Adds @key to the file @path of keys that this user trusts, which is created if missing. Does
+ * nothing if the file already has @key.
+ */
+must_check int attest_pin_key(const char *path, const struct attest_key *key, struct writ_err *err);
+
 struct bundle {
 	struct digest key;
 	struct sv payload, sig; /* payload and signature, both decoded from base64 */

@@ -11,12 +11,9 @@ static int read_entry(struct arena *a, struct sv entry, struct chain_link *ret,
 {
 	scoped_json *o = NULL;
 	struct sv old, next;
-	struct fields in;
-	int r = attest_open_entry(entry, &o, err);
+	struct fields in = attest_open_entry(a, entry, &o, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "event", SV("key.rotate"));
 	(void)attest_member_number(&in, "time");
 	attest_member_is(&in, "role", SV("log"));
@@ -37,14 +34,13 @@ static int read_one(struct arena *a, struct sv bytes, struct sv origin, struct c
 	struct checkpoint c, d;
 	struct sv entry = SV("");
 	struct digest leaf;
-	struct note note;
 	struct proof p;
 	int r;
 
 	if ((r = attest_proof_entry(a, bytes, &entry, err)) < 0 ||
 	    (r = read_entry(a, entry, ret, err)) < 0 || (r = proof_parse(bytes, &p, err)) < 0 ||
-	    (r = checkpoint_open(p.checkpoint, &ret->old, &note, &c, err)) < 0 ||
-	    (r = checkpoint_open(p.checkpoint, &ret->next, &note, &d, err)) < 0)
+	    (r = checkpoint_open(p.checkpoint, &ret->old, NULL, &c, err)) < 0 ||
+	    (r = checkpoint_open(p.checkpoint, &ret->next, NULL, &d, err)) < 0)
 		return r;
 	if (!sv_eq(c.origin, origin))
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is of another log");

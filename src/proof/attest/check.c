@@ -1,7 +1,6 @@
 #include "attest/check.h"
 
 #include "attest/chain.h"
-#include "attest/manifest.h"
 #include "attest/prove.h"
 #include "attest/statement.h"
 #include "tlog/proof.h"
@@ -28,11 +27,10 @@ static bool signed_by(struct sv proof, const struct note_key *key)
 {
 	struct writ_err none = { 0 };
 	struct checkpoint c;
-	struct note note;
 	struct proof p;
 
 	return proof_parse(proof, &p, &none) == 0 &&
-	       checkpoint_open(p.checkpoint, key, &note, &c, &none) == 0;
+	       checkpoint_open(p.checkpoint, key, NULL, &c, &none) == 0;
 }
 
 /*
@@ -52,14 +50,13 @@ static enum attest_answer explain_retired_key(const struct attest_file *file,
 {
 	struct writ_err none = { 0 };
 	struct checkpoint c;
-	struct note note;
 	struct proof p;
 
 	for (size_t i = 0; proof_parse(file->bytes, &p, &none) == 0 && i < t->policy->logs_n; i++) {
 		const struct note_key *key = &t->policy->log[i].key;
 		const struct chain_link *l;
 
-		if (checkpoint_open(p.checkpoint, key, &note, &c, &none) < 0)
+		if (checkpoint_open(p.checkpoint, key, NULL, &c, &none) < 0)
 			continue;
 		l = attest_chain_ended(&b->came, key, c.size);
 		if (!l)
@@ -193,11 +190,6 @@ static enum attest_answer check_log(struct arena *a, const struct attest_evidenc
 	return ATTEST_YES;
 }
 
-static void judge(void *ctx, const json_t *entry)
-{
-	judge_entry(ctx, entry);
-}
-
 static enum attest_answer check_signature(struct arena *a, const struct attest_evidence *ev,
 					  const struct attest_trust *t, struct bundle *ret,
 					  struct writ_err *err)
@@ -298,8 +290,7 @@ enum attest_answer attest_check(struct arena *a, const struct attest_evidence *e
 		r = check_log(a, ev, trust, &c, err);
 	if (r != ATTEST_YES)
 		return r;
-	if (attest_read_entries(a, ev->entries.bytes, !ev->lines, &c.facts, judge, &c.judgement,
-				err) < 0)
+	if (attest_read_entries(a, ev->entries.bytes, !ev->lines, &c.facts, &c.judgement, err) < 0)
 		return blame(&ev->entries, err);
 	if (has_bundle) {
 		r = check_statement(a, ev, bundle.payload, &c, err);

@@ -1,8 +1,10 @@
 
 #include "attest/attest.h"
+#include "attest/judge.h"
 #include "audit/entry.h"
 #include "codec/json.h"
 #include "crypto/crypto.h"
+#include "tlog/note.h"
 
 #include "base/banned.h"
 
@@ -37,16 +39,8 @@ bool attest_custody_parse(struct sv s, enum custody *ret)
 
 bool attest_is_word(struct sv s)
 {
-	if (s.n == 0 || s.n > ATTEST_ID_MAX || s.p[0] == '.' || s.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		    c != '.' && c != '-')
-			return false;
-	}
-	return true;
+	return s.n > 0 && s.n <= ATTEST_ID_MAX && s.p[0] != '.' && s.p[0] != '-' &&
+	       sv_is_alnum(s, ".-");
 }
 
 struct sv attest_realm(struct sv origin)
@@ -59,16 +53,19 @@ struct sv attest_realm(struct sv origin)
 /*
  * Decodes an entry of the realm's log. Unknown members are allowed: later versions may add members.
  */
-int attest_open_entry(struct sv entry, json_t **ret, struct writ_err *err)
+struct fields attest_open_entry(struct arena *a, struct sv entry, json_t **ret_o,
+				struct writ_err *err)
 {
-	int r;
+	struct fields in = { .a = a, .err = err };
 
-	if (entry.n > ENTRY_PUBLIC_MAX)
-		return writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long");
-	r = cj_decode(entry, ret, err);
-	if (r == 0 && (json_object_get(*ret, "_salt") || json_object_get(*ret, "_sd")))
-		return writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
-	return r;
+	if (entry.n > ENTRY_PUBLIC_MAX) {
+		in.failed = writ_fail(err, WRIT_E_LIMIT, 0, "the entry is too long");
+		return in;
+	}
+	in = attest_fields_decode(entry, ENTRY_PUBLIC_MAX, ret_o, a, err);
+	if (json_object_get(*ret_o, "_salt") || json_object_get(*ret_o, "_sd"))
+		in.failed = writ_fail(err, WRIT_E_SYNTAX, 0, "nothing is private in a realm's log");
+	return in;
 }
 
 #define AT(member) offsetof(struct attest_facts, member)
@@ -99,12 +96,8 @@ int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
 		      struct writ_err *err)
 {
 	scoped_json *o = NULL;
-	struct fields in;
-	int r = attest_open_entry(entry, &o, err);
+	struct fields in = attest_open_entry(a, entry, &o, err);
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "event", SV("session.start"));
 	attest_get(&in, start_members, ARRAY_LEN(start_members), f);
 	return in.failed;
@@ -113,12 +106,8 @@ int attest_read_start(struct arena *a, struct sv entry, struct attest_facts *f,
 int attest_read_end(struct arena *a, struct sv entry, struct attest_facts *f, struct writ_err *err)
 {
 	scoped_json *o = NULL;
-	struct fields in;
-	int r = attest_open_entry(entry, &o, err);
+	struct fields in = attest_open_entry(a, entry, &o, err);
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	f->whole = sv_is(entry_event(entry), "session.end");
 	attest_member_is(&in, "event", f->whole ? SV("session.end") : SV("session.cut"));
 	if (!sv_eq(attest_member_text(&in, "session"), f->of.id) && in.failed == 0)
@@ -152,8 +141,7 @@ static int leaf_of(struct sv line, bool open, struct digest *ret, struct writ_er
 }
 
 static int inspect_entry(struct arena *a, struct sv line, uint64_t n, struct attest_facts *f,
-			 void (*each)(void *ctx, const json_t *entry), void *ctx,
-			 struct writ_err *err)
+			 struct judgement *j, struct writ_err *err)
 {
 	scoped_json *o = NULL;
 	const char *program;
@@ -167,39 +155,35 @@ static int inspect_entry(struct arena *a, struct sv line, uint64_t n, struct att
 	program = json_string_value(json_object_get(o, "executable"));
 	if (program && f->executable.n == 0 && !arena_sv(a, sv_from(program), &f->executable))
 		return writ_nomem(err);
-	if (each)
-		each(ctx, o);
+	if (j)
+		judge_entry(j, o);
 	if (f->whole && n + 1 == f->of.entries && !is_end(line, o, f->of.exit))
 		return writ_fail(err, WRIT_E_DENIED, 0, "it is not the end of this session");
 	return 0;
 }
 
 int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct attest_facts *f,
-			void (*each)(void *ctx, const json_t *entry), void *ctx,
-			struct writ_err *err)
+			struct judgement *j, struct writ_err *err)
 {
 	struct tree_frontier tree = { 0 };
 	struct digest leaf, root, sealed = { 0 };
+	struct sv line = SV("");
 	int r = 0;
 
 	while (bytes.n && (f->whole || tree.size < f->of.entries)) {
-		const size_t end = sv_find(bytes, '\n');
-		const struct sv line = sv_sub(bytes, 0, end);
-
-		if (end == SIZE_MAX)
+		if (!tlog_line_take(&bytes, &line))
 			r = writ_fail(err, WRIT_E_SYNTAX, 0, "it has no end");
 		if (r == 0)
 			r = leaf_of(line, open, &leaf, err);
 		if (r == 0 && tree.size == f->of.entries)
 			sealed = tree_frontier_root(&tree);
 		if (r == 0 && tree.size < f->of.entries)
-			r = inspect_entry(a, line, tree.size, f, each, ctx, err);
+			r = inspect_entry(a, line, tree.size, f, j, err);
 		if (r < 0)
 			return in_line(tree.size, err);
-		r = tree_append(&tree, &leaf, NULL, err);
+		r = tree_append(&tree, &leaf, err);
 		if (r < 0)
 			return r;
-		bytes = sv_skip(bytes, line.n + 1);
 	}
 	if (tree.size > f->of.entries && digest_eq(&sealed, &f->of.root))
 		return writ_fail(err, WRIT_E_DENIED, 0, "line %llu and what follows were added",
@@ -219,19 +203,16 @@ int attest_read_entries(struct arena *a, struct sv bytes, bool open, struct atte
 
 int attest_public_entries(struct sv bytes, struct buf *b, struct writ_err *err)
 {
+	struct sv line;
 	uint64_t n = 0;
 
 	for (; bytes.n; n++) {
-		const size_t end = sv_find(bytes, '\n');
-		const struct sv line = sv_sub(bytes, 0, end);
-
-		if (end == SIZE_MAX)
+		if (!tlog_line_take(&bytes, &line))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "line %llu has no end",
 					 (unsigned long long)n + 1);
 		if (entry_public(line, b, err) < 0)
 			return in_line(n, err);
 		buf_ch(b, '\n');
-		bytes = sv_skip(bytes, line.n + 1);
 	}
 	return buf_check(b, err);
 }

@@ -14,6 +14,16 @@ struct fields attest_fields_of(const json_t *o, struct arena *a, struct writ_err
 	return f;
 }
 
+struct fields attest_fields_decode(struct sv bytes, size_t max, json_t **ret_o, struct arena *a,
+				   struct writ_err *err)
+{
+	const int r = bytes.n > max ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
+				    : cj_decode(bytes, ret_o, err);
+
+	return r < 0 ? (struct fields){ .a = a, .failed = r, .err = err }
+		     : attest_fields_of(*ret_o, a, err);
+}
+
 static void bad(struct fields *f, const char *key, const char *what)
 {
 	if (f->failed == 0)
@@ -124,12 +134,8 @@ int attest_decode(struct arena *a, struct sv bytes, const struct attest_member *
 		  void *ret, struct writ_err *err)
 {
 	scoped_json *o = NULL;
-	struct fields in;
-	const int r = cj_decode(bytes, &o, err);
+	struct fields in = attest_fields_decode(bytes, ATTEST_TEXT_MAX, &o, a, err);
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_get(&in, v, n, ret);
 	return attest_fields_end(&in);
 }

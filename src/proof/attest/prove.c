@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attest/manifest.h"
 #include "attest/statement.h"
 #include "base/fd.h"
 #include "codec/base64.h"
@@ -232,7 +231,7 @@ int attest_make(struct arena *a, struct sv entries, struct attest_made *m, struc
 	if (!f.whole)
 		return writ_fail(err, WRIT_E_DENIED, 0,
 				 "the session was cut off: nobody knows how it ended");
-	if ((r = attest_read_entries(a, entries, true, &f, NULL, NULL, err)) < 0 ||
+	if ((r = attest_read_entries(a, entries, true, &f, NULL, err)) < 0 ||
 	    (r = manifest_print(&f, &m->manifest, err)) < 0)
 		return r;
 	s.of = f.of;

@@ -26,6 +26,7 @@ struct attest_made {
 	struct buf manifest, payload; /* session.json, and the statement to sign */
 };
 
+#define scoped_attest_made __attribute__((cleanup(attest_made_clear))) struct attest_made
 void attest_made_init(struct attest_made *m);
 void attest_made_clear(struct attest_made *m);
 

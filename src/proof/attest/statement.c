@@ -32,32 +32,33 @@ void statement_words(struct statement *s)
 {
 	/*
 	 * Assumptions of a statement. writ itself is among them, no matter who holds the key,
-	 * because the supervisor writes the log.
+	 * because the supervisor writes the log. The last one is made only if the user holds the
+	 * key.
 	 */
-	static const struct sv assumes[] = { SV_INIT("kernel-not-compromised"),
-					     SV_INIT("root-of-this-host-honest"),
-					     SV_INIT("writ-as-shipped") };
+	static const struct statement_words assumes = {
+		.v = { SV_INIT("kernel-not-compromised"), SV_INIT("root-of-this-host-honest"),
+			 SV_INIT("writ-as-shipped"), SV_INIT("user-honest") },
+		.n = 4
+	};
 	/*
 	 * Threats that a statement does not cover. A user who may start sessions can start a
 	 * session that contains only made-up work.
 	 */
-	static const struct sv misses[] = { SV_INIT("covert-channels"),
-					    SV_INIT("root-on-this-host"),
-					    SV_INIT("sessions-this-user-made-up") };
-	static const struct sv self_misses[] = { SV_INIT("covert-channels"),
-						 SV_INIT("root-on-this-host"),
-						 SV_INIT("an-agent-that-got-out"),
-						 SV_INIT("this-user") };
+	static const struct statement_words misses = {
+		.v = { SV_INIT("covert-channels"), SV_INIT("root-on-this-host"),
+			 SV_INIT("sessions-this-user-made-up") },
+		.n = 3
+	};
+	static const struct statement_words self_misses = {
+		.v = { SV_INIT("covert-channels"), SV_INIT("root-on-this-host"),
+			 SV_INIT("an-agent-that-got-out"), SV_INIT("this-user") },
+		.n = 4
+	};
 	const bool self = s->of.custody == CUSTODY_SAME_UID;
 
-	s->assumptions.n = s->not_covered.n = 0;
-	for (size_t i = 0; i < ARRAY_LEN(assumes); i++)
-		s->assumptions.v[s->assumptions.n++] = assumes[i];
-	if (self)
-		s->assumptions.v[s->assumptions.n++] = SV("user-honest");
-	s->not_covered.n = self ? ARRAY_LEN(self_misses) : ARRAY_LEN(misses);
-	for (size_t i = 0; i < s->not_covered.n; i++)
-		s->not_covered.v[i] = self ? self_misses[i] : misses[i];
+	s->assumptions = assumes;
+	s->assumptions.n -= !self;
+	s->not_covered = self ? self_misses : misses;
 }
 
 static json_t *subject(const char *name, const struct digest *d)
@@ -182,14 +183,10 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 {
 	scoped_json *o = NULL;
 	struct statement s = { 0 };
-	struct fields in, inner;
+	struct fields in = attest_fields_decode(bytes, ATTEST_TEXT_MAX, &o, a, err), inner;
 	const json_t *list;
-	int r = bytes.n > ATTEST_TEXT_MAX ? writ_fail(err, WRIT_E_LIMIT, 0, "it is too long")
-					  : cj_decode(bytes, &o, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	in = attest_fields_of(o, a, err);
 	attest_member_is(&in, "_type", SV(IN_TOTO));
 	attest_member_is(&in, "predicateType", SV(STATEMENT_PREDICATE));
 	inner = attest_member_object(&in, "predicate");
@@ -205,4 +202,58 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 		return r;
 	*ret = s;
 	return 0;
+}
+
+/* --- the manifest --- */
+
+#define AT(member) offsetof(struct attest_facts, member)
+
+/* Members of a manifest besides its version and the executable, which is optional. */
+static const struct attest_member manifest_members[] = {
+	{ "session", ATTEST_WORD, AT(of.id) },
+	{ "realm", ATTEST_WORD, AT(of.realm) },
+	{ "custody", ATTEST_CUSTODY, AT(of.custody) },
+	{ "started", ATTEST_NUMBER, AT(of.started) },
+	{ "finished", ATTEST_NUMBER, AT(of.finished) },
+	{ "exit", ATTEST_NUMBER, AT(of.exit) },
+	{ "entries", ATTEST_NUMBER, AT(of.entries) },
+	{ "root", ATTEST_DIGEST, AT(of.root) },
+	{ "policy", ATTEST_DIGEST, AT(policy) },
+	{ "guarantees", ATTEST_DIGEST, AT(guarantees) },
+	{ "tier", ATTEST_WORD, AT(tier) },
+	{ "adapter", ATTEST_WORD, AT(adapter) },
+	{ "writ", ATTEST_WORD, AT(version) },
+	{ "executable", ATTEST_TEXT, AT(executable) },
+};
+enum { ALWAYS = ARRAY_LEN(manifest_members) - 1 };
+
+int manifest_print(const struct attest_facts *f, struct buf *b, struct writ_err *err)
+{
+	scoped_json *o = attest_object(manifest_members, ALWAYS + (f->executable.n != 0), f);
+
+	if (json_object_set_new(o, "v", json_integer(1)) < 0)
+		return writ_nomem(err);
+	return cj_encode(o, b, err);
+}
+
+int manifest_parse(struct arena *a, struct sv bytes, struct attest_facts *ret, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	struct attest_facts f = { .whole = true, .executable = SV("") };
+	struct fields in = attest_fields_decode(bytes, ATTEST_TEXT_MAX, &o, a, err);
+	const bool program = json_object_get(o, "executable");
+
+	if (attest_member_number(&in, "v") != 1 && in.failed == 0)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "it is of another version");
+	attest_get(&in, manifest_members, ALWAYS + program, &f);
+	if (program && f.executable.n == 0 && in.failed == 0)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "member executable is empty");
+	if (attest_fields_end(&in) == 0)
+		*ret = f;
+	return in.failed;
+}
+
+const char *manifest_differs(const struct attest_facts *a, const struct attest_facts *b)
+{
+	return attest_differ(manifest_members, ARRAY_LEN(manifest_members), a, b);
 }

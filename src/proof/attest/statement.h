@@ -10,6 +10,19 @@
 
 #include "attest/attest.h"
 
+/* --- the manifest: session.json, which names the session, its policy and how it ended --- */
+
+must_check int manifest_print(const struct attest_facts *f, struct buf *b, struct writ_err *err);
+/* Parses a manifest. Only the canonical encoding is accepted, so equal facts have equal bytes. */
+must_check int manifest_parse(struct arena *a, struct sv bytes, struct attest_facts *ret,
+			      struct writ_err *err);
+/*
+ * Returns NULL if @a and @b contain the same facts, or the name of the first member that differs.
+ */
+const char *manifest_differs(const struct attest_facts *a, const struct attest_facts *b);
+
+/* --- the statement --- */
+
 #define STATEMENT_PREDICATE "https://writ.dev/attestation/agent-session/v0.1"
 
 enum { STATEMENT_WORDS = 16 };

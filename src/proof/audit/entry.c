@@ -23,18 +23,30 @@ static bool is_plain(char c)
 	return c >= 0x20 && c <= 0x7e && c != '%';
 }
 
-void entry_encode(struct buf *b, struct sv s)
+/* Appends @s percent-encoded; for JSON also with backslashes where a string needs them. */
+static void put_encoded(struct buf *b, struct sv s, bool json)
 {
 	size_t from = 0;
 
 	for (size_t i = 0; i < s.n; i++) {
-		if (is_plain(s.p[i]))
+		const char c = s.p[i];
+		const bool escape = json && (c == '"' || c == '\\');
+
+		if (is_plain(c) && !escape)
 			continue;
 		buf_sv(b, sv_sub(s, from, i - from));
-		buf_fmt(b, "%%%02X", (unsigned char)s.p[i]);
 		from = i + 1;
+		if (escape)
+			buf_add(b, (const char[]){ '\\', c }, 2);
+		else
+			buf_fmt(b, "%%%02X", (unsigned char)c);
 	}
 	buf_sv(b, sv_skip(s, from));
+}
+
+void entry_encode(struct buf *b, struct sv s)
+{
+	put_encoded(b, s, false);
 }
 
 /*
@@ -91,20 +103,7 @@ static void add(struct entry *e, const char *key, size_t at)
 static void put_string(struct buf *b, struct sv s)
 {
 	buf_ch(b, '"');
-	for (size_t i = 0, from = 0; i <= s.n; i++) {
-		const char c = i < s.n ? s.p[i] : 0;
-
-		if (i < s.n && is_plain(c) && c != '"' && c != '\\')
-			continue;
-		buf_sv(b, sv_sub(s, from, i - from));
-		from = i + 1;
-		if (i == s.n)
-			break;
-		if (c == '"' || c == '\\')
-			buf_add(b, (const char[]){ '\\', c }, 2);
-		else
-			buf_fmt(b, "%%%02X", (unsigned char)c);
-	}
+	put_encoded(b, s, true);
 	buf_ch(b, '"');
 }
 
@@ -243,12 +242,6 @@ struct hiding {
 	struct buf text, encoded;
 };
 
-#define HIDING_INIT(from)                                                                          \
-	{                                                                                          \
-		.salts = (from), .text = BUF_INIT(ENTRY_LINE_MAX + 256),                           \
-		.encoded = BUF_INIT(2 * ENTRY_LINE_MAX)                                            \
-	}
-
 static int fetch_salts(struct entry_salts *s, size_t bytes, struct writ_err *err)
 {
 	const int r = crypto_random(s->b, bytes, err);
@@ -280,8 +273,8 @@ static int hide(const struct entry *e, const struct entry_member *m, struct hidi
 
 	if (r < 0)
 		return r;
+	*ret = (struct hidden){ .salt = "" };
 	base64_put(BASE64_URL, (struct sv){ (const char *)salt, sizeof(salt) }, ret->salt);
-	ret->salt[ENTRY_SALT_TEXT] = 0;
 	h->text.n = h->encoded.n = 0;
 	put_disclosure(sv_from(ret->salt), sv_from(m->key), value_of(e, m), &h->text);
 	base64_encode(BASE64_URL, buf_view(&h->text), &h->encoded);
@@ -290,7 +283,6 @@ static int hide(const struct entry *e, const struct entry_member *m, struct hidi
 		r = buf_check(&h->encoded, err);
 	d = crypto_sha256(buf_view(&h->encoded));
 	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret->digest);
-	ret->digest[ENTRY_DIGEST_TEXT] = 0;
 	return r;
 }
 
@@ -347,7 +339,9 @@ int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct b
 		      struct buf *open, struct digest *ret_leaf, struct writ_err *err)
 {
 	struct entry_salts own;
-	struct hiding hiding = HIDING_INIT(salts ? salts : &own);
+	struct hiding hiding = { .salts = salts ? salts : &own,
+				 .text = BUF_INIT(ENTRY_LINE_MAX + 256),
+				 .encoded = BUF_INIT(2 * ENTRY_LINE_MAX) };
 	const struct entry_member *sorted[ENTRY_MEMBERS];
 	struct hidden hidden[ENTRY_MEMBERS];
 	const char *digests[ENTRY_MEMBERS];
@@ -387,4 +381,178 @@ int entry_finish_both(const struct entry *e, struct entry_salts *salts, struct b
 	if (r == 0)
 		*ret_leaf = tree_leaf(sv_skip(buf_view(open), before));
 	return r;
+}
+
+/* --- reading --- */
+
+/*
+ * Functions of entry.h that read log lines back. Lines come from files that anyone may have edited,
+ * so each value is checked before use.
+ */
+
+static struct sv string_of(const json_t *v)
+{
+	return json_is_string(v) ? (struct sv){ json_string_value(v), json_string_length(v) }
+				 : SV("");
+}
+
+static bool is_text_of(struct sv s, size_t bytes)
+{
+	size_t n;
+
+	return base64_check(BASE64_URL, s, &n) && n == bytes;
+}
+
+static int bad(struct writ_err *err, const char *what)
+{
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "an entry %s", what);
+}
+
+static int decode(struct sv line, json_t **ret, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	int r;
+
+	if (line.n > ENTRY_LINE_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry has more than %d bytes",
+				 ENTRY_LINE_MAX);
+	r = cj_decode(line, &o, err);
+	if (r < 0)
+		return r;
+	if (!json_is_string(json_object_get(o, "event")) ||
+	    !json_is_integer(json_object_get(o, "time")))
+		return bad(err, "has no event or no time");
+	*ret = json_incref(o);
+	return 0;
+}
+
+/* Computes the digest that represents the member @name of entry @o in the public form. */
+static int digest_of(const json_t *o, const char *name, struct sv salt, char *ret,
+		     struct writ_err *err)
+{
+	const json_t *v = json_object_get(o, name);
+	scoped_buf value = BUF_INIT(ENTRY_LINE_MAX), text = BUF_INIT(2 * ENTRY_LINE_MAX);
+	struct digest d;
+	int r = v ? cj_encode(v, &value, err) : bad(err, "has a salt of nothing");
+
+	if (r < 0)
+		return r;
+	entry_disclosure(salt, sv_from(name), buf_view(&value), &text);
+	if ((r = buf_check(&text, err)) < 0)
+		return r;
+	d = crypto_sha256(buf_view(&text));
+	base64_put(BASE64_URL, (struct sv){ (const char *)d.b, sizeof(d.b) }, ret);
+	return 0;
+}
+
+/* Inserts @text into the sorted @list of digests; refuses a duplicate. */
+static int insert(json_t *list, const char *text, struct writ_err *err)
+{
+	const size_t n = json_array_size(list);
+	size_t at = 0;
+
+	while (at < n && strcmp(string_of(json_array_get(list, at)).p, text) < 0)
+		at++;
+	if (at < n && strcmp(string_of(json_array_get(list, at)).p, text) == 0)
+		return bad(err, "shows one member twice");
+	return json_array_insert_new(list, at, json_string(text)) < 0 ? writ_nomem(err) : 0;
+}
+
+/* Checks the form of the digests that stand for erased private members. */
+static int check_erased(const json_t *list, struct writ_err *err)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const struct sv s = string_of(json_array_get(list, i));
+
+		if (!is_text_of(s, sizeof(struct digest)) ||
+		    (i && sv_cmp(string_of(json_array_get(list, i - 1)), s) >= 0))
+			return bad(err, "has digests that are none, or in disorder");
+	}
+	return json_array_size(list) ? 0 : bad(err, "has an empty list of digests");
+}
+
+/* Replaces every private member of entry @o by its digest. */
+static int hide_private(json_t *o, struct writ_err *err)
+{
+	json_t *salts = json_object_get(o, "_salt"), *list = json_object_get(o, "_sd"), *salt;
+	char text[ENTRY_DIGEST_TEXT + 1] = "";
+	const char *name;
+	void *next;
+	int r = list ? check_erased(list, err) : 0;
+
+	if (r < 0 || !salts)
+		return r;
+	if (!json_is_object(salts) || !json_object_size(salts))
+		return bad(err, "has no salts where they belong");
+	if (!list) {
+		list = json_array();
+		if (json_object_set_new(o, "_sd", list) < 0)
+			return writ_nomem(err);
+	}
+	json_object_foreach_safe(salts, next, name, salt)
+	{
+		if (!is_text_of(string_of(salt), ENTRY_SALT) || name[0] < 'a' ||
+		    strcmp(name, "event") == 0 || strcmp(name, "time") == 0)
+			return bad(err, "has a salt that is none");
+		if ((r = digest_of(o, name, string_of(salt), text, err)) < 0 ||
+		    (r = insert(list, text, err)) < 0)
+			return r;
+		(void)json_object_del(o, name);
+	}
+	(void)json_object_del(o, "_salt");
+	return 0;
+}
+
+int entry_public(struct sv line, struct buf *b, struct writ_err *err)
+{
+	scoped_json *o = NULL;
+	const size_t before = b->n;
+	int r;
+
+	if ((r = decode(line, &o, err)) < 0 || (r = hide_private(o, err)) < 0 ||
+	    (r = cj_encode(o, b, err)) < 0)
+		return r;
+	if (b->n - before > ENTRY_PUBLIC_MAX)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "an entry has more than %d public bytes",
+				 ENTRY_PUBLIC_MAX);
+	return 0;
+}
+
+int entry_leaf(struct sv line, struct digest *ret_leaf, struct writ_err *err)
+{
+	scoped_buf b = BUF_INIT(ENTRY_LINE_MAX);
+	const int r = entry_public(line, &b, err);
+
+	if (r == 0)
+		*ret_leaf = tree_leaf(buf_view(&b));
+	return r;
+}
+
+struct sv entry_text(const json_t *o, const char *key, struct arena *a)
+{
+	const struct sv coded = string_of(json_object_get(o, key));
+	struct writ_err err = { 0 };
+	scoped_buf b = BUF_INIT(ENTRY_LINE_MAX);
+	struct sv text = coded;
+
+	if (sv_find(coded, '%') == SIZE_MAX || entry_decode(coded, &b, &err) < 0 ||
+	    !arena_sv(a, buf_view(&b), &text))
+		return coded;
+	return text;
+}
+
+/*
+ * Finds the event of a line by searching for the text of the key. Inside a JSON string a quotation
+ * mark is preceded by a backslash, so the text can occur only as a key.
+ */
+struct sv entry_event(struct sv line)
+{
+	static const char mark[] = "\"event\":\"";
+	const char *at = line.n ? memmem(line.p, line.n, mark, sizeof(mark) - 1) : NULL;
+	struct sv rest;
+
+	if (!at)
+		return SV("");
+	rest = sv_skip(line, (size_t)(at - line.p) + sizeof(mark) - 1);
+	return sv_cut(&rest, '"');
 }

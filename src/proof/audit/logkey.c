@@ -100,11 +100,10 @@ static bool rotation_is_logged(struct realm *log, const struct log_key *next, co
 	scoped_buf b = BUF_INIT(NOTE_MAX);
 	struct writ_err no = { 0 };
 	struct checkpoint c;
-	struct note note;
 	struct digest root;
 
 	return realm_read(log, name, &b, &no) == 0 &&
-	       checkpoint_open(buf_view(&b), &next->key, &note, &c, &no) == 0 &&
+	       checkpoint_open(buf_view(&b), &next->key, NULL, &c, &no) == 0 &&
 	       c.size <= log->tree.size && tree_root(&log->nodes.nodes, c.size, &root, &no) == 0 &&
 	       digest_eq(&root, &c.root);
 }
@@ -177,7 +176,7 @@ static int sign_both(struct realm *log, const struct entry *e, const struct log_
 	int r;
 
 	if ((r = entry_finish(e, &line, &leaf, err)) < 0 ||
-	    (r = tree_append(&tree, &leaf, NULL, err)) < 0)
+	    (r = tree_append(&tree, &leaf, err)) < 0)
 		return r;
 	c.size = tree.size;
 	c.root = tree_frontier_root(&tree);
@@ -191,16 +190,18 @@ static int sign_both(struct realm *log, const struct entry *e, const struct log_
 	return fd_replace_deep(log->dir, name, buf_view(&b), 0600, err);
 }
 
-static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_index,
-		  struct writ_err *err)
+int audit_log_rotate(const struct log_place *p, uint64_t *ret_index, struct writ_err *err)
 {
+	scoped_realm log = REALM_INIT;
 	char dir[LOG_PATH];
 	scoped_log_key old = { 0 }, next = { 0 };
 	scoped_key_pair pair = { 0 };
 	scoped_entry e = { 0 };
 	int r;
 
-	if ((r = audit_log_key_current(p, log, &old, err)) < 0 ||
+	if ((r = audit_log_path(p->state, "log", dir, err)) < 0 ||
+	    (r = realm_open(&log, dir, true, err)) < 0 ||
+	    (r = audit_log_key_current(p, &log, &old, err)) < 0 ||
 	    (r = audit_log_path(p->state, "keys", dir, err)) < 0 ||
 	    (r = keys_next_make(dir, KEY_LOG, &pair, err)) < 0 ||
 	    (r = key_of(p, &pair, &next, err)) < 0)
@@ -212,21 +213,9 @@ static int rotate(const struct log_place *p, struct realm *log, uint64_t *ret_in
 	 * entry.
 	 */
 	begin_rotate_entry(&e, &old, &next);
-	if ((r = sign_both(log, &e, &old, &next, err)) < 0 ||
-	    (r = realm_append(log, &e, true, ret_index, err)) < 0 ||
+	if ((r = sign_both(&log, &e, &old, &next, err)) < 0 ||
+	    (r = realm_append(&log, &e, true, ret_index, err)) < 0 ||
 	    (r = pin(p, &next, err)) < 0 || (r = keys_next_take(dir, KEY_LOG, err)) < 0)
 		return r;
-	return realm_sign(log, &next.key, &next.sec, true, err);
-}
-
-int audit_log_rotate(const struct log_place *p, uint64_t *ret_index, struct writ_err *err)
-{
-	char path[LOG_PATH];
-	scoped_realm log = REALM_INIT;
-	int r;
-
-	if ((r = audit_log_path(p->state, "log", path, err)) < 0 ||
-	    (r = realm_open(&log, path, true, err)) < 0)
-		return r;
-	return rotate(p, &log, ret_index, err);
+	return realm_sign(&log, &next.key, &next.sec, true, err);
 }

@@ -97,20 +97,9 @@ static void copy_others(struct sv text, struct buf *b)
 	}
 }
 
-static bool name_taken(const struct tlog_policy *p, struct sv name)
-{
-	for (size_t i = 0; i < p->witnesses_n; i++)
-		if (sv_eq(p->witness[i].name, name))
-			return true;
-	for (size_t i = 0; i < p->groups_n; i++)
-		if (sv_eq(p->group[i].name, name))
-			return true;
-	return false;
-}
-
 static void free_name(const struct tlog_policy *p, struct buf *b)
 {
-	for (unsigned i = 1; b->n == 0 || name_taken(p, buf_view(b)); i++) {
+	for (unsigned i = 1; b->n == 0 || tlog_policy_has_name(p, buf_view(b)); i++) {
 		b->n = 0;
 		buf_fmt(b, "w%u", i);
 	}

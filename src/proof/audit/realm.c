@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-int realm_lock(struct realm *r, const char *path, struct writ_err *err)
+static int lock_log(struct realm *r, const char *path, struct writ_err *err)
 {
 	struct stat st;
 
@@ -39,19 +39,114 @@ int realm_open(struct realm *r, const char *path, bool writes, struct writ_err *
 
 	*r = (struct realm)REALM_INIT;
 	r->writes = writes;
-	if ((writes && (n = fd_make_dirs(path, err)) < 0) || (n = realm_lock(r, path, err)) < 0 ||
+	if ((writes && (n = fd_make_dirs(path, err)) < 0) || (n = lock_log(r, path, err)) < 0 ||
 	    (n = realm_load(r, err)) < 0)
 		realm_close(r);
 	return n;
 }
 
-void realm_close(struct realm *r)
+static void close_files(struct realm *r)
 {
+	/* Drop cached tiles: the comparison in realm_resume() does not cover their files. */
 	realm_nodes_clear(&r->nodes);
 	fd_scope_close(&r->wal);
 	fd_scope_close(&r->lock);
 	fd_scope_close(&r->dir);
+	r->wal = r->lock = r->dir = r->nodes.dir = -1;
+}
+
+void realm_close(struct realm *r)
+{
+	close_files(r);
 	*r = (struct realm)REALM_INIT;
+}
+
+/*
+ * SECURITY: the state of the log that realm_resume() reuses stayed in this process's memory after
+ * realm_open() checked it. An attacker who changes the files and forges their times only produces
+ * files that contradict the next signature, which every later realm_open() and every verifier
+ * detects.
+ */
+
+/*
+ * Reads the state of the file @name in @dir, or of @dir itself if @name is empty; all zeros if the
+ * file does not exist.
+ */
+static bool stat_file(int dir, const char *name, struct realm_file *ret)
+{
+	struct stat st;
+
+	*ret = (struct realm_file){ 0 };
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+		return errno == ENOENT;
+	*ret = (struct realm_file){ .dev = st.st_dev,
+				    .ino = st.st_ino,
+				    .size = (uint64_t)st.st_size,
+				    .links = st.st_nlink,
+				    .written = st.st_mtim,
+				    .changed = st.st_ctim };
+	return true;
+}
+
+/*
+ * Takes the state of all files of the log. For the directory it keeps only the identity, because
+ * unrelated files come and go in the directory.
+ */
+static bool take_snapshot(const struct realm *r, struct realm_seen *ret)
+{
+	struct realm_seen seen;
+
+	if (!stat_file(r->dir, "", &seen.dir) || !stat_file(r->wal, "", &seen.wal) ||
+	    seen.wal.links != 1 || seen.wal.size != r->bytes ||
+	    !stat_file(r->dir, "wal", &seen.list) ||
+	    !stat_file(r->dir, "checkpoint", &seen.checkpoint) ||
+	    !stat_file(r->dir, "latest", &seen.latest))
+		return false;
+	seen.dir = (struct realm_file){ .dev = seen.dir.dev, .ino = seen.dir.ino };
+	*ret = seen;
+	return true;
+}
+
+void realm_suspend(struct realm *r)
+{
+	r->seen = (struct realm_seen){ 0 };
+	if (r->writes && r->wal >= 0)
+		(void)!take_snapshot(r, &r->seen);
+	close_files(r);
+}
+
+/*
+ * Reopens a suspended log if its files are unchanged. On failure the caller must use realm_close()
+ * to close the opened descriptors.
+ */
+static bool reopen_unchanged(struct realm *r, const char *path)
+{
+	struct writ_err none = { 0 };
+	struct realm_seen now;
+	char name[WAL_NAME];
+
+	if (r->seen.dir.ino == 0 || lock_log(r, path, &none) < 0)
+		return false;
+	/* Open without O_CREAT: another process may have turned this file of wal/ into tiles. */
+	realm_wal_name(r->nodes.base, name);
+	r->wal = openat(r->dir, name, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	r->nodes.dir = r->dir;
+	return r->wal >= 0 && take_snapshot(r, &now) && memcmp(&now, &r->seen, sizeof(now)) == 0;
+}
+
+int realm_resume(struct realm *r, const char *path, bool *ret_same, struct writ_err *err)
+{
+	int n;
+
+	if (reopen_unchanged(r, path)) {
+		*ret_same = true;
+		return 0;
+	}
+	realm_close(r);
+	n = realm_open(r, path, true, err);
+	if (n == 0)
+		*ret_same = false;
+	return n;
 }
 
 /*
@@ -89,7 +184,7 @@ int realm_append(struct realm *r, const struct entry *e, bool sync, uint64_t *re
 	buf_ch(&line, '\n');
 	if (n < 0 || (n = buf_check(&line, err)) < 0 ||
 	    (n = append_line(r, buf_view(&line), sync, err)) < 0 ||
-	    (n = tree_append(&r->tree, &leaf, NULL, err)) < 0)
+	    (n = tree_append(&r->tree, &leaf, err)) < 0)
 		return n;
 	r->nodes.leaf[r->nodes.n++] = leaf;
 	if (ret_index)

@@ -12,7 +12,7 @@
  * Files of the module:
  *   entry    one entry: a line of JSON, and the hash that represents it in a tree
  *   slog     the log of one session
- *   realm    the log of the realm (this file; realm_load, realm_roll, realm_nodes, realm_resume)
+ *   realm    the log of the realm (this file; realm_load, realm_files)
  *   logkey   the key that signs the realm's log, and its rotation
  *   pin      the keys that this user trusts
  *   verify   checks a realm's log and the session logs against signatures and pinned keys
@@ -92,11 +92,14 @@ struct realm_file {
 	struct timespec written, changed;
 };
 
-/* State of the files from which the fields of struct realm were read. */
+/*
+ * State of the files from which the fields of struct realm were read; dir.ino is 0 if the state is
+ * not known. The struct has no padding: two of them are compared as bytes.
+ */
 struct realm_seen {
-	bool known;
 	struct realm_file dir, list, wal, checkpoint, latest;
 };
+_Static_assert(sizeof(struct realm_seen) == 5 * (4 * 8 + 2 * 16), "the state has no padding");
 
 enum { REALM_BOOT = 64 };
 

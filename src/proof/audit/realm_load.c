@@ -56,24 +56,19 @@ static int parse_mark(struct sv bytes, struct realm_mark *ret, struct writ_err *
 static int load_marks(struct realm *r, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(NOTE_MAX);
-	struct sv rest, boot = SV("");
+	struct sv rest, when, boot = SV("");
 	int n = realm_read(r, "checkpoint", &b, err);
 
-	if (n == 0 && b.n)
-		n = parse_mark(buf_view(&b), &r->checkpoint, err);
-	buf_clear(&b);
-	if (n == 0)
-		n = realm_read(r, "latest", &b, err);
-	if (n < 0 || b.n == 0)
+	if (n < 0 || (b.n && (n = parse_mark(buf_view(&b), &r->checkpoint, err)) < 0))
 		return n;
-	n = realm_boot_id(r, &boot, err);
+	buf_clear(&b);
+	if ((n = realm_read(r, "latest", &b, err)) < 0 || b.n == 0 ||
+	    (n = realm_boot_id(r, &boot, err)) < 0)
+		return n;
 	rest = buf_view(&b);
-	if (n == 0) {
-		const struct sv when = sv_cut(&rest, '\n');
-
-		n = parse_mark(rest, &r->latest, err);
-		r->latest.lost = n == 0 && !sv_eq(when, boot);
-	}
+	when = sv_cut(&rest, '\n');
+	n = parse_mark(rest, &r->latest, err);
+	r->latest.lost = n == 0 && !sv_eq(when, boot);
 	return n;
 }
 
@@ -148,26 +143,21 @@ static int replay(struct realm *r, struct sv all, struct writ_err *err)
 {
 	const uint64_t covered =
 		r->checkpoint.size > r->latest.size ? r->checkpoint.size : r->latest.size;
+	struct sv line;
 	int n = compare_marks(r, err);
 
 	for (uint64_t i = covered; i < r->nodes.base && !r->unsigned_end;
 	     i += TILE_WIDTH - i % TILE_WIDTH)
 		r->unsigned_end = has_end(r, i / TILE_WIDTH, i % TILE_WIDTH);
 
-	while (n == 0) {
-		const size_t end = sv_find(all, '\n');
-		const struct sv line = sv_sub(all, 0, end);
-
-		if (end == SIZE_MAX || !is_whole(line))
-			break;
+	while (n == 0 && tlog_line_take(&all, &line) && is_whole(line)) {
 		if (r->nodes.n == TILE_WIDTH)
 			return damaged(err, "a file of wal/ is too long");
 		r->unsigned_end |= r->tree.size >= covered && is_end(line);
 		r->nodes.leaf[r->nodes.n] = tree_leaf(line);
-		n = tree_append(&r->tree, &r->nodes.leaf[r->nodes.n], NULL, err);
+		n = tree_append(&r->tree, &r->nodes.leaf[r->nodes.n], err);
 		r->nodes.n += n == 0;
 		r->bytes += line.n + 1;
-		all = sv_skip(all, line.n + 1);
 		if (n == 0)
 			n = compare_marks(r, err);
 	}

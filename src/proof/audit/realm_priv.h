@@ -15,14 +15,13 @@
 must_check int realm_read_boot_id(struct buf *b, struct writ_err *err);
 /* Returns the id of this boot; reads /proc only once per log. */
 must_check int realm_boot_id(struct realm *r, struct sv *ret, struct writ_err *err);
-must_check int realm_lock(struct realm *r, const char *path, struct writ_err *err);
 
-/* Functions of realm_nodes.c. */
+/* Functions of realm_files.c. */
 void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base);
 void realm_nodes_clear(struct realm_nodes *n);
 must_check int realm_read_tile(int dir, const struct tile *t, struct buf *b, struct writ_err *err);
 
-/* realm_roll.c: start the next file of wal/ when the newest file is full */
+/* realm_files.c: start the next file of wal/ when the newest file is full */
 enum { WAL_NAME = 4 + 16 + 1 };
 void realm_wal_name(uint64_t base, char ret[static WAL_NAME]);
 must_check int realm_roll(struct realm *r, struct writ_err *err);

@@ -31,8 +31,7 @@ int slog_open(struct slog *l, const char *path, bool sync, struct writ_err *err)
 
 void slog_close(struct slog *l)
 {
-	if (l->fd >= 0)
-		close(l->fd);
+	fd_scope_close(&l->fd);
 	l->fd = -1;
 	buf_clear(&l->line);
 	buf_clear(&l->open);
@@ -109,7 +108,7 @@ int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 		l->line.failed = l->open.failed = false;
 		return r;
 	}
-	r = tree_append(&l->tree, &leaf, NULL, err);
+	r = tree_append(&l->tree, &leaf, err);
 	return r == 0 && (!l->holds || l->line.n > HOLD_MAX) ? write_lines(l, err) : r;
 }
 
@@ -158,21 +157,15 @@ int slog_read(int fd, int (*each)(void *ctx, uint64_t index, struct sv line, str
 	struct lines lines = { .fd = fd, .p = malloc(READ_BUFFER) };
 	struct digest leaf;
 	struct sv line;
-	int r = 1;
+	int r;
 
 	if (!lines.p)
 		return writ_nomem(err);
-	while (r > 0) {
-		r = next_line(&lines, &line, err);
-		if (r <= 0)
+	while ((r = next_line(&lines, &line, err)) > 0)
+		if ((r = entry_leaf(line, &leaf, err)) < 0 ||
+		    (each && (r = each(ctx, tree.size, line, err)) < 0) ||
+		    (r = tree_append(&tree, &leaf, err)) < 0)
 			break;
-		r = entry_leaf(line, &leaf, err);
-		if (r == 0 && each)
-			r = each(ctx, tree.size, line, err);
-		if (r == 0)
-			r = tree_append(&tree, &leaf, NULL, err);
-		r = r < 0 ? r : 1;
-	}
 	if (r == 0)
 		*ret = (struct slog_read){ .size = tree.size,
 					   .root = tree_frontier_root(&tree),

@@ -42,8 +42,6 @@ struct verify {
 	uint64_t claimed;
 };
 
-/* verify_tree.c: check every entry and every tile */
-must_check int verify_tree(struct verify *s, struct writ_err *err);
 /*
  * verify_signed.c: load checkpoints before verify_tree(), check the keys of checkpoints after
  * verify_tree()

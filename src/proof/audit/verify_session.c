@@ -233,7 +233,7 @@ static int each_line(void *ctx, uint64_t index, struct sv line, struct writ_err 
 	if (f->some && index < f->at->entries) {
 		r = entry_leaf(line, &leaf, err);
 		if (r == 0)
-			r = tree_append(&f->tree, &leaf, NULL, err);
+			r = tree_append(&f->tree, &leaf, err);
 		if (r == 0)
 			f->root = tree_frontier_root(&f->tree);
 	}

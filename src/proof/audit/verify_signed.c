@@ -3,7 +3,6 @@
 #include "audit/logkey.h"
 #include "audit/realm_priv.h"
 #include "audit/verify_priv.h"
-#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -98,11 +97,8 @@ static bool is_signed_by(const struct verify_mark *m, const struct note_key *key
 	return note_verify(&m->note, key, 1, &who, &no) == 0;
 }
 
-static const struct verify_mark *rotation_mark(const struct verify *s, uint64_t size)
+static const struct verify_mark *find_mark(const struct verify *s, const char *name)
 {
-	char name[ROTATED_NAME];
-
-	audit_rotated_name(size, name);
 	for (size_t i = 0; i < s->marks.n; i++)
 		if (strcmp(s->marks.v[i].file, name) == 0)
 			return &s->marks.v[i];
@@ -113,10 +109,11 @@ static const struct verify_mark *rotation_mark(const struct verify *s, uint64_t 
 static bool check_rotation(struct verify *s, const struct verify_rotation *at,
 			   const struct note_key *old, const struct note_key *next)
 {
-	const struct verify_mark *m = rotation_mark(s, at->index + 1);
+	const struct verify_mark *m;
 	char name[ROTATED_NAME];
 
 	audit_rotated_name(at->index + 1, name);
+	m = find_mark(s, name);
 	if (!m) {
 		verify_failed(s->v, name,
 			      "is missing: nothing says that the log's key was to be "

@@ -53,6 +53,13 @@ struct key_pair {
 
 void keys_wipe(struct key_pair *k);
 
+/* A buffer with the text of a private key. */
+#define scoped_secret __attribute__((cleanup(keys_wipe_text))) struct buf
+void keys_wipe_text(struct buf *b);
+
+/* Refuses the key file @fd, called @name, unless only this user has access to it. */
+must_check int keys_check_file(int fd, const char *name, struct writ_err *err);
+
 const char *keys_role_name(enum key_role role);
 
 /* Loads the key of @role from @dir. With @make, a missing key and its directory are created. */

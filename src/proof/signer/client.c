@@ -72,28 +72,26 @@ _Noreturn static void exec_signer(int program, const char *mode, int socket, int
 static int start(int program, const char *mode, int given, int *ret_fd, struct writ_err *err)
 {
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
-	int pair[2], r = 0;
+	scoped_fd ours = -1, theirs = -1;
+	int pair[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "socketpair");
+	ours = pair[0];
+	theirs = pair[1];
 	pid = fork();
 	if (pid == 0)
-		exec_signer(program, mode, pair[1], given);
+		exec_signer(program, mode, theirs, given);
 	if (pid < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "start writ-signer");
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		return writ_fail(err, WRIT_E_SYS, errno, "start writ-signer");
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	close(pair[1]);
-	if (r == 0 &&
-	    (setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
-	     setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0))
-		r = writ_fail(err, WRIT_E_SYS, errno, "setsockopt");
-	if (r < 0)
-		close(pair[0]);
-	else
-		*ret_fd = pair[0];
-	return r;
+	if (setsockopt(ours, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
+	    setsockopt(ours, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "setsockopt");
+	*ret_fd = fd_take(&ours);
+	return 0;
 }
 
 int signer_answer_next(int fd, struct buf *b, char *ret, struct writ_err *err)
@@ -208,14 +206,14 @@ int signer_begin(const struct signer_install *in, const struct signer_about *abo
 		 struct writ_err *err)
 {
 	scoped_fd fd = -1;
-	int r = signer_start(in, "session", -1, &fd, err);
+	int r;
 
-	if (r == 0)
-		r = request_members(fd, SIGNER_START, signer_start_members, SIGNER_START_N, about,
-				    err);
-	if (r == 0)
-		*ret_fd = fd_take(&fd);
-	return r;
+	if ((r = signer_start(in, "session", -1, &fd, err)) < 0 ||
+	    (r = request_members(fd, SIGNER_START, signer_start_members, SIGNER_START_N, about,
+				 err)) < 0)
+		return r;
+	*ret_fd = fd_take(&fd);
+	return 0;
 }
 
 int signer_send_lines(int fd, struct sv lines, struct writ_err *err)

@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/remove.h"
-#include "codec/json.h"
 #include "signer/signer.h"
 
 #include "base/banned.h"

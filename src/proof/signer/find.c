@@ -52,12 +52,9 @@ int signer_find(const char *conf, struct signer_install *ret, struct writ_err *e
 	scoped_fd fd = -1;
 	int r;
 
-	if (strcmp(path, "none") == 0) {
-		*ret = in;
-		return 0;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 && errno == ENOENT) {
+	if (strcmp(path, "none") != 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (strcmp(path, "none") == 0 || (fd < 0 && errno == ENOENT)) {
 		*ret = in;
 		return 0;
 	}

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "codec/json.h"
 #include "signer/signer_priv.h"
 
 #include "base/banned.h"
@@ -136,11 +135,10 @@ static int check_note(const struct held *h, struct realm *log, struct sv bytes,
 	scoped_key_pair pair = { 0 };
 	struct note_key key;
 	struct digest root;
-	struct note note;
 	int r;
 
 	if ((r = signer_held_key(h, &pair, &key, err)) < 0 ||
-	    (r = checkpoint_open(bytes, &key, &note, ret, err)) < 0)
+	    (r = checkpoint_open(bytes, &key, NULL, ret, err)) < 0)
 		return r;
 	if (ret->size > log->tree.size)
 		return writ_fail(err, WRIT_E_DENIED, 0, "that is no checkpoint of this log");

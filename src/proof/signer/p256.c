@@ -8,8 +8,6 @@
 #include <openssl/rand.h>
 #include <openssl/x509.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -18,10 +16,6 @@
 #include "base/banned.h"
 
 enum { PEM_BYTES_MAX = 4096 };
-
-struct p256 {
-	EVP_PKEY *key;
-};
 
 static int failed(struct writ_err *err, const char *what)
 {
@@ -41,11 +35,9 @@ int p256_start(struct writ_err *err)
 	return 0;
 }
 
-void p256_free(struct p256 *k)
+void p256_free(EVP_PKEY **k)
 {
-	if (k)
-		EVP_PKEY_free(k->key); /* also wipes the private number */
-	free(k);
+	EVP_PKEY_free(*k); /* also wipes the private number */
 }
 
 static bool is_p256(const EVP_PKEY *key)
@@ -58,53 +50,30 @@ static bool is_p256(const EVP_PKEY *key)
 	       sv_is(sv_from(name), "prime256v1");
 }
 
-static int take(EVP_PKEY *key, struct p256 **ret, struct writ_err *err)
+static int take(EVP_PKEY *key, EVP_PKEY **ret, struct writ_err *err)
 {
-	struct p256 *k = key && is_p256(key) ? malloc(sizeof(*k)) : NULL;
-
-	if (!k) {
+	if (!key || !is_p256(key)) {
 		EVP_PKEY_free(key);
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "the key attest.pem is no P-256 key");
 	}
-	k->key = key;
-	*ret = k;
+	*ret = key;
 	return 0;
 }
 
-/* SECURITY: refuse a key file that other users can read or write, or that belongs to another
- * user. */
-static int check_file(int fd, struct writ_err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "the key attest.pem");
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) || st.st_uid != geteuid())
-		return writ_fail(err, WRIT_E_DENIED, 0,
-				 "the key attest.pem can be read or written by others: it is not "
-				 "used");
-	return 0;
-}
-
-static int read_key(int dir, struct p256 **ret, struct writ_err *err)
+static int read_key(int dir, EVP_PKEY **ret, struct writ_err *err)
 {
 	scoped_fd fd = openat(dir, "attest.pem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct buf b = BUF_INIT(PEM_BYTES_MAX);
+	scoped_secret b = BUF_INIT(PEM_BYTES_MAX);
 	BIO *bio;
 	int r;
 
 	if (fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "the key attest.pem");
-	r = check_file(fd, err);
-	if (r == 0)
-		r = fd_read_all(fd, &b, err);
-	bio = r == 0 ? BIO_new_mem_buf(b.p, (int)b.n) : NULL;
-	if (r == 0)
-		r = take(bio ? PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL) : NULL, ret, err);
+	if ((r = keys_check_file(fd, "attest.pem", err)) < 0 || (r = fd_read_all(fd, &b, err)) < 0)
+		return r;
+	bio = BIO_new_mem_buf(b.p, (int)b.n);
+	r = take(bio ? PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL) : NULL, ret, err);
 	BIO_free(bio);
-	if (b.n)
-		OPENSSL_cleanse(b.p, b.n);
-	buf_clear(&b);
 	return r;
 }
 
@@ -156,7 +125,7 @@ static int make_key(int dir, struct writ_err *err)
 	return r;
 }
 
-int p256_load(int dir, struct p256 **ret, struct writ_err *err)
+int p256_load(int dir, EVP_PKEY **ret, struct writ_err *err)
 {
 	struct writ_err first = { 0 };
 	int r = read_key(dir, ret, &first);
@@ -170,10 +139,10 @@ int p256_load(int dir, struct p256 **ret, struct writ_err *err)
 	return r == 0 ? read_key(dir, ret, err) : r;
 }
 
-int p256_public(const struct p256 *k, struct attest_key *ret, struct writ_err *err)
+int p256_public(const EVP_PKEY *k, struct attest_key *ret, struct writ_err *err)
 {
 	unsigned char *der = NULL;
-	const int n = i2d_PUBKEY(k->key, &der);
+	const int n = i2d_PUBKEY(k, &der);
 	const int r = n <= 0 ? failed(err, "the public key")
 			     : attest_key_init(ret, (struct sv){ (char *)der, (size_t)n }, err);
 
@@ -181,12 +150,12 @@ int p256_public(const struct p256 *k, struct attest_key *ret, struct writ_err *e
 	return r;
 }
 
-int p256_sign(const struct p256 *k, struct sv bytes, struct buf *sig, struct writ_err *err)
+int p256_sign(EVP_PKEY *k, struct sv bytes, struct buf *sig, struct writ_err *err)
 {
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
 	unsigned char out[ATTEST_SIG_MAX];
 	size_t n = sizeof(out);
-	const bool ok = c && EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, k->key) == 1 &&
+	const bool ok = c && EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, k) == 1 &&
 			EVP_DigestSign(c, out, &n, (const unsigned char *)bytes.p, bytes.n) == 1;
 
 	EVP_MD_CTX_free(c);

@@ -211,23 +211,18 @@ static int serve_sign(int fd, struct writ_err *err)
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX), sig = BUF_INIT(ATTEST_SIG_MAX);
 	scoped_buf back = BUF_INIT(512);
 	struct attest_key pub;
-	struct p256 *k = NULL;
+	scoped_p256 *k = NULL;
 	char letter = 0;
-	int r = p256_start(err);
+	int r;
 
-	if (r == 0)
-		r = p256_load(SIGNER_GIVEN, &k, err);
-	if (r == 0)
-		r = p256_public(k, &pub, err);
-	if (r == 0)
-		r = confine_self(plain_calls, ARRAY_LEN(plain_calls), 0, err);
-	if (r == 0)
-		r = signer_receive(fd, &b, &letter, err);
-	if (r == 0 && letter != SIGNER_SIGN)
-		r = writ_fail(err, WRIT_E_SYNTAX, 0, "that is nothing to sign");
-	if (r == 0)
-		r = p256_sign(k, buf_view(&b), &sig, err);
-	p256_free(k);
+	if ((r = p256_start(err)) < 0 || (r = p256_load(SIGNER_GIVEN, &k, err)) < 0 ||
+	    (r = p256_public(k, &pub, err)) < 0 ||
+	    (r = confine_self(plain_calls, ARRAY_LEN(plain_calls), 0, err)) < 0 ||
+	    (r = signer_receive(fd, &b, &letter, err)) < 0)
+		return r;
+	if (letter != SIGNER_SIGN)
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "that is nothing to sign");
+	r = p256_sign(k, buf_view(&b), &sig, err);
 	if (r < 0)
 		return r;
 	buf_add(&back, pub.der, sizeof(pub.der));

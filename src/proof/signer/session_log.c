@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "codec/json.h"
 #include "signer/signer_priv.h"
 
 #include "base/banned.h"
@@ -145,14 +144,13 @@ static int add_lines(struct held *h, struct sv lines, struct writ_err *err)
 	int r = 0;
 
 	while (r == 0 && lines.n) {
-		const size_t end = sv_find(lines, '\n');
 		struct digest leaf;
+		struct sv line;
 
-		if (end == SIZE_MAX || end == 0 || end > ENTRY_PUBLIC_MAX)
+		if (!tlog_line_take(&lines, &line) || line.n == 0 || line.n > ENTRY_PUBLIC_MAX)
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "a line is none");
-		leaf = tree_leaf(sv_sub(lines, 0, end));
-		r = tree_append(&h->tree, &leaf, NULL, err);
-		lines = sv_skip(lines, end + 1);
+		leaf = tree_leaf(line);
+		r = tree_append(&h->tree, &leaf, err);
 	}
 	return r;
 }
@@ -225,7 +223,7 @@ int signer_serve_session(int fd, struct writ_err *err)
 
 /* --- statements --- */
 
-static int send_keys(const struct held *h, int fd, const struct p256 *k, struct writ_err *err)
+static int send_keys(const struct held *h, int fd, struct evp_pkey_st *k, struct writ_err *err)
 {
 	scoped_buf pem = BUF_INIT(1024);
 	struct attest_key pub;
@@ -262,8 +260,8 @@ static int prove(const struct held *h, struct attest_made *m, bool *ret_begun, s
  * computed while the session ran, and all other parts of the statement come from writ-signer's own
  * log.
  */
-static int sign_statement(const struct held *h, int fd, const struct p256 *k, struct attest_made *m,
-			  struct writ_err *err)
+static int sign_statement(const struct held *h, int fd, struct evp_pkey_st *k,
+			  struct attest_made *m, struct writ_err *err)
 {
 	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX), bytes = BUF_INIT(2 * ATTEST_TEXT_MAX);
 	scoped_buf sig = BUF_INIT(ATTEST_SIG_MAX), text = BUF_INIT(2 * ATTEST_TEXT_MAX);
@@ -287,30 +285,24 @@ static int sign_statement(const struct held *h, int fd, const struct p256 *k, st
 	return signer_send_file(fd, "session.sigstore.json", buf_view(&text), err);
 }
 
-static int answer_attest(struct held *h, int fd, bool sign, const struct p256 *k,
+static int answer_attest(struct held *h, int fd, bool sign, struct evp_pkey_st *k,
 			 struct writ_err *err)
 {
-	struct attest_made m;
-	int r = send_keys(h, fd, k, err), ended;
+	scoped_attest_made m;
 	bool begun = false;
+	int r;
 
-	if (r < 0 || h->id.n == 0)
-		return r < 0 ? r : signer_send(fd, SIGNER_NONE, SV(""), err);
 	attest_made_init(&m);
-	ended = prove(h, &m, &begun, err);
-	r = ended < 0 ? ended : 0;
-	if (ended == 0)
-		r = signer_send(fd, SIGNER_NONE, begun ? SV("begun") : SV(""), err);
-	if (ended > 0)
-		r = signer_send_file(fd, "start.tlog-proof", buf_view(&m.start), err);
-	if (ended > 0 && r == 0)
-		r = signer_send_file(fd, "end.tlog-proof", buf_view(&m.end), err);
-	if (ended > 0 && r == 0 && sign)
-		r = sign_statement(h, fd, k, &m, err);
-	if (ended > 0 && r == 0)
-		r = signer_send(fd, SIGNER_DONE, SV(""), err);
-	attest_made_clear(&m);
-	return r;
+	if ((r = send_keys(h, fd, k, err)) < 0 ||
+	    (h->id.n && (r = prove(h, &m, &begun, err)) < 0))
+		return r;
+	if (r == 0)
+		return signer_send(fd, SIGNER_NONE, begun ? SV("begun") : SV(""), err);
+	if ((r = signer_send_file(fd, "start.tlog-proof", buf_view(&m.start), err)) < 0 ||
+	    (r = signer_send_file(fd, "end.tlog-proof", buf_view(&m.end), err)) < 0 ||
+	    (sign && (r = sign_statement(h, fd, k, &m, err)) < 0))
+		return r;
+	return signer_send(fd, SIGNER_DONE, SV(""), err);
 }
 
 int signer_serve_attest(int fd, struct writ_err *err)
@@ -319,7 +311,7 @@ int signer_serve_attest(int fd, struct writ_err *err)
 	scoped_buf b = BUF_INIT(SIGNER_MESSAGE_MAX);
 	struct signer_question q = { 0 };
 	struct held h = { .a = &a };
-	struct p256 *k = NULL;
+	scoped_p256 *k = NULL;
 	scoped_fd keys = -1;
 	char letter = 0;
 	int r = signer_receive(fd, &b, &letter, err);
@@ -339,10 +331,8 @@ int signer_serve_attest(int fd, struct writ_err *err)
 	if ((r = make_dirs(&h, err)) < 0)
 		return r;
 	keys = open(h.path[HELD_KEYS], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	r = keys < 0 ? writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory")
-		     : p256_load(keys, &k, err);
-	if (r == 0)
-		r = answer_attest(&h, fd, q.sign, k, err);
-	p256_free(k);
-	return r;
+	if (keys < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "writ-signer's own directory");
+	r = p256_load(keys, &k, err);
+	return r == 0 ? answer_attest(&h, fd, q.sign, k, err) : r;
 }

@@ -14,15 +14,18 @@
 
 /* --- p256.c: the only file that calls OpenSSL --- */
 
-struct p256; /* a P-256 private key, opaque */
+struct evp_pkey_st; /* a private key of OpenSSL, which calls it EVP_PKEY */
+
+#define scoped_p256 __attribute__((cleanup(p256_free))) struct evp_pkey_st
 
 /* Initialises OpenSSL. Call p256_start() before confinement, because OpenSSL opens files. */
 must_check int p256_start(struct writ_err *err);
 /* Loads the attestation key from attest.pem in @dir; makes the key if the file is missing. */
-must_check int p256_load(int dir, struct p256 **ret, struct writ_err *err);
-void p256_free(struct p256 *k); /* wipes and frees the key */
-must_check int p256_public(const struct p256 *k, struct attest_key *ret, struct writ_err *err);
-must_check int p256_sign(const struct p256 *k, struct sv bytes, struct buf *sig,
+must_check int p256_load(int dir, struct evp_pkey_st **ret, struct writ_err *err);
+void p256_free(struct evp_pkey_st **k); /* wipes and frees the key */
+must_check int p256_public(const struct evp_pkey_st *k, struct attest_key *ret,
+			   struct writ_err *err);
+must_check int p256_sign(struct evp_pkey_st *k, struct sv bytes, struct buf *sig,
 			 struct writ_err *err);
 must_check int p256_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 			   struct writ_err *err);

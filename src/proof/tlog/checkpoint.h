@@ -3,7 +3,7 @@
  *
  * Reads:  texts of notes
  * Writes: nothing
- * Next:   cosign.h, proof.h, witness.h
+ * Next:   proof.h, witness.h
  *
  * A checkpoint has exactly three lines. The format allows extension lines after them, but no
  * verifier checks their meaning, so this module neither writes nor accepts them.
@@ -41,9 +41,26 @@ must_check int checkpoint_sign(const struct checkpoint *c, const struct note_key
 
 /*
  * Parses a signed checkpoint and verifies that @log signed the checkpoint and that its origin is
- * the name of @log.
+ * the name of @log. @ret_note may be NULL.
  */
 must_check int checkpoint_open(struct sv bytes, const struct note_key *log, struct note *ret_note,
 			       struct checkpoint *ret_c, struct writ_err *err);
+
+/* --- cosignatures: a witness's dated signature under a checkpoint, C2SP tlog-cosignature v1 --- */
+
+enum { COSIGN_BYTES = 8 + sizeof(struct signature) };
+#define COSIGN_TIME_MAX ((uint64_t)INT64_MAX)
+
+/* Appends the cosignature line of @key for @text, the text of a checkpoint. @key has type
+ * cosignature and belongs to @sec; @text must not be stored in @b. @time is in seconds since
+ * 1970. */
+must_check int cosign_sign(const struct note_key *key, const struct sign_secret *sec,
+			   uint64_t time, struct sv text, struct buf *b, struct writ_err *err);
+
+/* Verifies a cosignature. @bytes are the time and the signature, which follow the key id in a
+ * line. */
+must_check int cosign_verify(const struct note_key *key, struct sv text,
+			     const uint8_t bytes[static COSIGN_BYTES], uint64_t *ret_time,
+			     struct writ_err *err);
 
 #endif

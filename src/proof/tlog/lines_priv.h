@@ -5,10 +5,8 @@
 #define WRIT_TLOG_LINES_PRIV_H
 
 #include "base/buf.h"
+#include "tlog/note.h"
 #include "tlog/tree.h"
-
-/* Takes a line off the front of *@in, without its newline. Returns false if *@in has no newline. */
-must_check bool tlog_line_take(struct sv *in, struct sv *ret_line);
 
 /* Takes a line of the form "WORD NUMBER" off the front of *@in. */
 must_check bool tlog_line_take_number(struct sv *in, struct sv word, uint64_t max, uint64_t *ret_v);

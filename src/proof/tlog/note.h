@@ -3,7 +3,7 @@
  *
  * Reads:  notes and verifier keys from outside
  * Writes: nothing
- * Next:   checkpoint.h (the note that states a log's contents), cosign.h
+ * Next:   checkpoint.h (the note that states a log's contents)
  *
  * Parsed structs are views of the bytes they came from and must not outlive them. A key is
  * identified by its name and its id together. The id only narrows the search: it is 32 bits of a
@@ -26,7 +26,7 @@ enum {
 enum note_key_type {
 	NOTE_KEY_NONE = 0,
 	NOTE_KEY_ED25519 = 1,	  /* the key signs the text of the note */
-	NOTE_KEY_COSIGNATURE = 4, /* the key signs a time and the text of the note: see cosign.h */
+	NOTE_KEY_COSIGNATURE = 4, /* the key signs a time and the text of the note: checkpoint.h */
 };
 
 struct note_key {
@@ -66,6 +66,9 @@ struct note {
 	struct note_sig sig[NOTE_SIGS_MAX];
 	size_t sigs_n;
 };
+
+/* Takes a line off the front of *@in, without its newline. Returns false if *@in has no newline. */
+must_check bool tlog_line_take(struct sv *in, struct sv *ret_line);
 
 /* Checks that @text may be signed: UTF-8, no control characters, ends with a newline. */
 must_check int note_text_check(struct sv text, struct writ_err *err);

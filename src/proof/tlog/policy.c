@@ -40,6 +40,11 @@ static size_t find_group(const struct tlog_policy *p, struct sv name)
 	return SIZE_MAX;
 }
 
+bool tlog_policy_has_name(const struct tlog_policy *p, struct sv name)
+{
+	return find_witness(p, name) != SIZE_MAX || find_group(p, name) != SIZE_MAX;
+}
+
 static int check_new_name(const struct tlog_policy *p, struct sv name, struct writ_err *err)
 {
 	if (name.n == 0)
@@ -47,7 +52,7 @@ static int check_new_name(const struct tlog_policy *p, struct sv name, struct wr
 	if (sv_is(name, "none"))
 		return writ_fail(err, WRIT_E_SYNTAX, 0,
 				 "none is not a name for a witness or group");
-	if (find_witness(p, name) != SIZE_MAX || find_group(p, name) != SIZE_MAX)
+	if (tlog_policy_has_name(p, name))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "two witnesses or groups of one name");
 	return 0;
 }

@@ -55,6 +55,8 @@ struct tlog_policy {
 	uint32_t quorum_at; /* index of the witness or group that is the quorum */
 };
 
+/* Has a witness or group of @p the name @name? */
+bool tlog_policy_has_name(const struct tlog_policy *p, struct sv name);
 must_check int tlog_policy_parse(struct sv text, struct tlog_policy *ret_p, struct writ_err *err);
 
 /*

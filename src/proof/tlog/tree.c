@@ -28,25 +28,17 @@ struct digest tree_empty(void)
 	return crypto_sha256(SV(""));
 }
 
-int tree_append(struct tree_frontier *f, const struct digest *leaf, struct tree_grown *ret_grown,
-		struct writ_err *err)
+int tree_append(struct tree_frontier *f, const struct digest *leaf, struct writ_err *err)
 {
 	struct digest d = *leaf;
 	unsigned level = 0;
 
 	if (f->size >= TREE_SIZE_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "the log is full");
-	if (ret_grown)
-		ret_grown->node[0] = d;
-	for (; f->size >> level & 1; level++) {
+	for (; f->size >> level & 1; level++)
 		d = tree_node(&f->node[level], &d);
-		if (ret_grown)
-			ret_grown->node[level + 1] = d;
-	}
 	f->node[level] = d;
 	f->size++;
-	if (ret_grown)
-		ret_grown->n = level + 1;
 	return 0;
 }
 
@@ -62,22 +54,6 @@ struct digest tree_frontier_root(const struct tree_frontier *f)
 		any = true;
 	}
 	return any ? root : tree_empty();
-}
-
-static int levels_get(struct tree_nodes *from, unsigned level, uint64_t index,
-		      struct digest *ret_hash, struct writ_err *err)
-{
-	const struct tree_levels *a = (const struct tree_levels *)from;
-
-	if (level >= TREE_LEVELS || index >= a->size >> level)
-		return writ_fail(err, WRIT_E_BUG, 0, "the tree has no such node");
-	*ret_hash = a->level[level][index];
-	return 0;
-}
-
-struct tree_levels tree_levels_of(const struct digest *const *level, uint64_t size)
-{
-	return (struct tree_levels){ { levels_get }, level, size };
 }
 
 int tree_frontier_load(struct tree_nodes *from, uint64_t size, struct tree_frontier *ret_f,

@@ -13,8 +13,8 @@
  *   tree        hashes, roots and proofs (this file)
  *   tile        how hashes and entries are stored in files of 256 (C2SP tlog-tiles)
  *   note        text with lines of signatures, and the keys that verify them (C2SP signed-note)
- *   checkpoint  the note that a log signs: origin, size, root (C2SP tlog-checkpoint)
- *   cosign      a witness's dated signature under a checkpoint (C2SP tlog-cosignature)
+ *   checkpoint  the note that a log signs: origin, size, root (C2SP tlog-checkpoint); a witness's
+ *               dated signature under it (C2SP tlog-cosignature)
  *   policy      which logs and witnesses a verifier trusts, and how many must sign (C2SP
  * tlog-policy) proof       an inclusion proof in one file, verified against a policy (C2SP
  * tlog-proof) witness     the request and the response between a log and a witness (C2SP
@@ -71,18 +71,8 @@ struct tree_frontier {
 	struct digest node[TREE_LEVELS];
 };
 
-/*
- * Nodes that appending one leaf completes, from level 0 (the leaf itself) to level n - 1. Each node
- * is the last node of its level.
- */
-struct tree_grown {
-	unsigned n;
-	struct digest node[TREE_LEVELS];
-};
-
-/* Appends @leaf to the tree @f. @ret_grown may be NULL. */
 must_check int tree_append(struct tree_frontier *f, const struct digest *leaf,
-			   struct tree_grown *ret_grown, struct writ_err *err);
+			   struct writ_err *err);
 struct digest tree_frontier_root(const struct tree_frontier *f);
 
 /*
@@ -94,17 +84,6 @@ struct tree_nodes {
 	int (*get)(struct tree_nodes *from, unsigned level, uint64_t index,
 		   struct digest *ret_hash, struct writ_err *err);
 };
-
-/*
- * A tree_nodes source that reads nodes from arrays: level[l] holds the size >> l nodes of level l.
- */
-struct tree_levels {
-	struct tree_nodes nodes;
-	const struct digest *const *level;
-	uint64_t size;
-};
-
-struct tree_levels tree_levels_of(const struct digest *const *level, uint64_t size);
 
 must_check int tree_root(struct tree_nodes *from, uint64_t size, struct digest *ret_root,
 			 struct writ_err *err);

@@ -66,82 +66,79 @@ static void reverse(struct tree_proof *p)
 	}
 }
 
+/*
+ * Descends from @s towards the leaf @index and adds the root of each subtree that stays aside.
+ * Stops at a subtree that ends at @stop, or at the leaf.
+ */
+static int descend(struct tree_nodes *from, struct span *s, uint64_t index, uint64_t stop,
+		   struct tree_proof *p, struct writ_err *err)
+{
+	while (s->end - s->start > 1 && s->end != stop) {
+		const uint64_t middle = s->start + left_part(*s);
+		const struct span left = { s->start, middle }, right = { middle, s->end };
+		const int r = add(from, index < middle ? right : left, p, err);
+
+		if (r < 0)
+			return r;
+		*s = index < middle ? left : right;
+	}
+	return 0;
+}
+
 int tree_prove_inclusion(struct tree_nodes *from, uint64_t index, uint64_t size,
 			 struct tree_proof *ret_proof, struct writ_err *err)
 {
 	struct tree_proof p = { 0 };
 	struct span s = { 0, size };
+	int r;
 
 	if (size > TREE_SIZE_MAX || index >= size)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "the tree has no such entry");
-	while (s.end - s.start > 1) {
-		const uint64_t middle = s.start + left_part(s);
-		const struct span left = { s.start, middle }, right = { middle, s.end };
-		const int r = add(from, index < middle ? right : left, &p, err);
-
-		if (r < 0)
-			return r;
-		s = index < middle ? left : right;
-	}
+	if ((r = descend(from, &s, index, 0, &p, err)) < 0)
+		return r;
 	reverse(&p);
 	*ret_proof = p;
 	return 0;
-}
-
-/* RFC 6962 SUBPROOF without recursion: descends towards the leaf where the old tree ended. */
-static int prove_growth(struct tree_nodes *from, uint64_t old_size, uint64_t size,
-			struct tree_proof *p, struct writ_err *err)
-{
-	struct span s = { 0, size };
-
-	while (s.end != old_size) {
-		const uint64_t middle = s.start + left_part(s);
-		const struct span left = { s.start, middle }, right = { middle, s.end };
-		const int r = add(from, old_size <= middle ? right : left, p, err);
-
-		if (r < 0)
-			return r;
-		s = old_size <= middle ? left : right;
-	}
-	/*
-	 * If this subtree is the whole old tree, add no hash: the verifier already has the old
-	 * root.
-	 */
-	return s.start == 0 ? 0 : add(from, s, p, err);
 }
 
 int tree_prove_consistency(struct tree_nodes *from, uint64_t old_size, uint64_t size,
 			   struct tree_proof *ret_proof, struct writ_err *err)
 {
 	struct tree_proof p = { 0 };
+	struct span s = { 0, size };
+	int r;
 
 	if (size > TREE_SIZE_MAX || old_size > size)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "a tree does not shrink");
-	if (old_size > 0) {
-		const int r = prove_growth(from, old_size, size, &p, err);
-
-		if (r < 0)
-			return r;
-	}
+	/*
+	 * RFC 6962 SUBPROOF without recursion: descend towards the leaf where the old tree ended.
+	 * If the subtree there is the whole old tree, add no hash: the verifier already has the old
+	 * root.
+	 */
+	if (old_size > 0 && ((r = descend(from, &s, old_size - 1, old_size, &p, err)) < 0 ||
+			     (s.start > 0 && (r = add(from, s, &p, err)) < 0)))
+		return r;
 	reverse(&p);
 	*ret_proof = p;
 	return 0;
 }
 
-/* Implements RFC 9162 section 2.1.3.2. The RFC's variable fn is @index here, and sn is @last. */
-int tree_check_inclusion(const struct tree_proof *proof, const struct digest *leaf, uint64_t index,
-			 uint64_t size, const struct digest *root, struct writ_err *err)
+/*
+ * Climbs from the leaf @index to the root of a tree whose last leaf is @last, with the hashes of
+ * @proof from hash[@i] on, as RFC 9162 sections 2.1.3.2 and 2.1.4.2 do for a proof of the given
+ * @kind. The RFC's variable fn is @index here, and sn is @last. *@n becomes the root; *@o, which
+ * may be NULL, becomes the root of the tree that ends with @index.
+ */
+static int climb(const char *kind, const struct tree_proof *proof, size_t i, uint64_t index,
+		 uint64_t last, struct digest *o, struct digest *n, struct writ_err *err)
 {
-	uint64_t last = size - 1;
-	struct digest r = *leaf;
-
-	if (size > TREE_SIZE_MAX || index >= size || proof->n > TREE_PROOF_MAX)
-		return writ_fail(err, WRIT_E_DENIED, 0, "the tree has no such entry");
-	for (size_t i = 0; i < proof->n; i++) {
+	for (; i < proof->n; i++) {
 		if (last == 0)
-			return writ_fail(err, WRIT_E_DENIED, 0, "inclusion proof is too long");
+			return writ_fail(err, WRIT_E_DENIED, 0, "%s proof is too long", kind);
 		if (index & 1 || index == last) {
-			r = tree_node(&proof->hash[i], &r);
+			if (o)
+				*o = tree_node(&proof->hash[i], o);
+			*n = tree_node(&proof->hash[i], n);
 			/*
 			 * Skip levels at which this node has no right sibling: the proof has no
 			 * hash for such levels.
@@ -149,22 +146,30 @@ int tree_check_inclusion(const struct tree_proof *proof, const struct digest *le
 			for (; !(index & 1) && index != 0; index >>= 1)
 				last >>= 1;
 		} else {
-			r = tree_node(&r, &proof->hash[i]);
+			*n = tree_node(n, &proof->hash[i]);
 		}
 		index >>= 1;
 		last >>= 1;
 	}
-	if (last != 0)
-		return writ_fail(err, WRIT_E_DENIED, 0, "inclusion proof is too short");
-	if (!digest_eq(&r, root))
+	return last == 0 ? 0 : writ_fail(err, WRIT_E_DENIED, 0, "%s proof is too short", kind);
+}
+
+int tree_check_inclusion(const struct tree_proof *proof, const struct digest *leaf, uint64_t index,
+			 uint64_t size, const struct digest *root, struct writ_err *err)
+{
+	struct digest n = *leaf;
+	int r;
+
+	if (size > TREE_SIZE_MAX || index >= size || proof->n > TREE_PROOF_MAX)
+		return writ_fail(err, WRIT_E_DENIED, 0, "the tree has no such entry");
+	if ((r = climb("inclusion", proof, 0, index, size - 1, NULL, &n, err)) < 0)
+		return r;
+	if (!digest_eq(&n, root))
 		return writ_fail(err, WRIT_E_DENIED, 0, "entry is not in the tree at this index");
 	return 0;
 }
 
-/*
- * Implements RFC 9162 section 2.1.4.2 for 0 < old < size. The RFC's variable fn is @old_last here,
- * and sn is @last.
- */
+/* Checks a consistency proof for 0 < old < size, given the last leaf of each tree. */
 static int check_growth(const struct tree_proof *proof, uint64_t old_last,
 			const struct digest *old_root, uint64_t last, const struct digest *root,
 			struct writ_err *err)
@@ -174,27 +179,14 @@ static int check_growth(const struct tree_proof *proof, uint64_t old_last,
 	const bool whole = (old_last & (old_last + 1)) == 0;
 	struct digest o = *old_root, n = *old_root;
 	size_t i = 0;
+	int r;
 
 	for (; old_last & 1; old_last >>= 1)
 		last >>= 1;
 	if (!whole && proof->n)
 		o = n = proof->hash[i++];
-	for (; i < proof->n; i++) {
-		if (last == 0)
-			return writ_fail(err, WRIT_E_DENIED, 0, "consistency proof is too long");
-		if (old_last & 1 || old_last == last) {
-			o = tree_node(&proof->hash[i], &o);
-			n = tree_node(&proof->hash[i], &n);
-			for (; !(old_last & 1) && old_last != 0; old_last >>= 1)
-				last >>= 1;
-		} else {
-			n = tree_node(&n, &proof->hash[i]);
-		}
-		old_last >>= 1;
-		last >>= 1;
-	}
-	if (last != 0)
-		return writ_fail(err, WRIT_E_DENIED, 0, "consistency proof is too short");
+	if ((r = climb("consistency", proof, i, old_last, last, &o, &n, err)) < 0)
+		return r;
 	if (!digest_eq(&o, old_root) || !digest_eq(&n, root))
 		return writ_fail(err, WRIT_E_DENIED, 0, "the tree is not the old one grown");
 	return 0;

@@ -1,6 +1,5 @@
 #include "token/chain.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/banned.h"
@@ -53,7 +52,7 @@ static int open_token(struct arena *a, struct sv text, const struct token_here *
 	    (r = token_decode(a, buf_view(&payload), t, why)) < 0)
 		return r;
 	t->kid = j.kid;
-	t->hash = jws_input_hash(&j);
+	t->hash = crypto_sha256(j.input);
 	t->ath = crypto_sha256(text);
 	c->n++;
 	return 0;

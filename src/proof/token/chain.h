@@ -67,7 +67,7 @@ must_check int chain_recheck(const struct chain *c, const struct token_here *her
 must_check int chain_present(struct arena *a, struct sv presentation, const struct token_here *here,
 			     struct chain *ret_chain, struct token_why *why);
 
-/* Checks that the chain's proof is for @action, the canonical object from action.h. */
+/* Checks that the chain's proof is for @action, the canonical object from pop.h. */
 must_check int chain_action(const struct chain *c, struct sv action, struct token_why *why);
 
 #endif

@@ -6,17 +6,6 @@
 
 #include "base/banned.h"
 
-int token_fields_decode(struct sv bytes, json_t **ret_v, struct token_why *why)
-{
-	struct writ_err err = { 0 };
-
-	if (cj_decode(bytes, ret_v, &err) < 0)
-		return err.code == WRIT_E_NOMEM
-			       ? token_nomem(why)
-			       : token_refuse(why, TOKEN_E_NONCANON, "%s", err.what);
-	return 0;
-}
-
 int token_fields_encode(const json_t *v, struct buf *b, struct token_why *why)
 {
 	struct writ_err err = { 0 };
@@ -34,13 +23,13 @@ int token_by_bytes(const void *a, const void *b)
 	return sv_cmp(*(const struct sv *)a, *(const struct sv *)b);
 }
 
-json_t *token_list(const struct sv *v, size_t n)
+json_t *token_list(const struct sv *v, size_t n, size_t step)
 {
 	struct sv *sorted = calloc(n + 1, sizeof(*v));
 	json_t *list = sorted ? json_array() : NULL;
 
 	for (size_t i = 0; sorted && i < n; i++)
-		sorted[i] = v[i];
+		memcpy(&sorted[i], (const char *)v + i * step, sizeof(*v));
 	if (list && n)
 		qsort(sorted, n, sizeof(*v), token_by_bytes);
 	for (size_t i = 0; list && i < n; i++)
@@ -68,6 +57,26 @@ int token_fields_check(const json_t *o, const char *const *keys, size_t n, size_
 	}
 	if (found != json_object_size(o))
 		return token_refuse(why, TOKEN_E_SCHEMA, "a member that nobody knows");
+	return 0;
+}
+
+int token_fields_open(struct sv bytes, const char *const *keys, size_t n, size_t must,
+		      json_t **ret_o, struct token_why *why)
+{
+	struct writ_err err = { 0 };
+	const json_t *v;
+	int r;
+
+	if (cj_decode(bytes, ret_o, &err) < 0)
+		return err.code == WRIT_E_NOMEM
+			       ? token_nomem(why)
+			       : token_refuse(why, TOKEN_E_NONCANON, "%s", err.what);
+	r = token_fields_check(*ret_o, keys, n, must, why);
+	if (r < 0)
+		return r;
+	v = json_object_get(*ret_o, "writ");
+	if (!json_is_integer(v) || json_integer_value(v) != 1)
+		return token_refuse(why, TOKEN_E_SCHEMA, "writ is not 1");
 	return 0;
 }
 
@@ -163,15 +172,6 @@ int token_field_jwk(const json_t *o, const char *key, struct sign_public *ret_ke
 	return 0;
 }
 
-int token_field_version(const json_t *o, struct token_why *why)
-{
-	const json_t *v = json_object_get(o, "writ");
-
-	if (!json_is_integer(v) || json_integer_value(v) != 1)
-		return token_refuse(why, TOKEN_E_SCHEMA, "writ is not 1");
-	return 0;
-}
-
 /* Finds the list at member @key and checks its length and order. */
 static int list_of(const json_t *o, const char *key, size_t min, size_t max, const json_t **ret_v,
 		   struct token_why *why)
@@ -191,7 +191,8 @@ static int list_of(const json_t *o, const char *key, size_t min, size_t max, con
 }
 
 int token_field_list(struct arena *a, const json_t *o, const char *key, size_t min, size_t max,
-		     bool (*ok)(struct sv), struct sv **ret_v, size_t *ret_n, struct token_why *why)
+		     bool (*ok)(struct sv), const struct sv **ret_v, size_t *ret_n,
+		     struct token_why *why)
 {
 	const json_t *v = NULL;
 	struct sv *list;

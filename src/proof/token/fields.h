@@ -14,15 +14,19 @@
 #include "codec/json.h"
 #include "token/token.h"
 
-/* Decodes canonical JSON; refuses any other text with TOKEN_E_NONCANON. */
-must_check int token_fields_decode(struct sv bytes, json_t **ret_v, struct token_why *why);
-
 /*
  * Checks that @o is an object with exactly the @n members @keys. The keys from index @must on are
  * optional.
  */
 must_check int token_fields_check(const json_t *o, const char *const *keys, size_t n, size_t must,
 				  struct token_why *why);
+
+/*
+ * Decodes the canonical JSON of a payload and refuses any other text with TOKEN_E_NONCANON. Checks
+ * the keys like token_fields_check(), and that the member "writ" is 1.
+ */
+must_check int token_fields_open(struct sv bytes, const char *const *keys, size_t n, size_t must,
+				 json_t **ret_o, struct token_why *why);
 
 must_check int token_field_u64(const json_t *o, const char *key, uint64_t *ret_v,
 			       struct token_why *why);
@@ -39,16 +43,14 @@ must_check int token_field_digest(const json_t *o, const char *key, struct diges
  */
 must_check int token_field_jwk(const json_t *o, const char *key, struct sign_public *ret_key,
 			       struct token_why *why);
-/* Checks that the member "writ" is 1. */
-must_check int token_field_version(const json_t *o, struct token_why *why);
 
 /*
  * Reads a list of at most @max strings (TOKEN_E_SIZE) in strictly increasing byte order
  * (TOKEN_E_NONCANON). @ok checks each string.
  */
 must_check int token_field_list(struct arena *a, const json_t *o, const char *key, size_t min,
-				size_t max, bool (*ok)(struct sv), struct sv **ret_v, size_t *ret_n,
-				struct token_why *why);
+				size_t max, bool (*ok)(struct sv), const struct sv **ret_v,
+				size_t *ret_n, struct token_why *why);
 
 /* Like token_field_list() for capabilities, which are appended to caps or nots of @set. */
 must_check int token_field_caps(struct arena *a, const json_t *o, const char *key,
@@ -57,8 +59,11 @@ must_check int token_field_caps(struct arena *a, const json_t *o, const char *ke
 
 /* Compares two struct sv by their bytes, for qsort() and bsearch(). */
 int token_by_bytes(const void *a, const void *b);
-/* Makes a JSON list of strings, in byte order and without duplicates. NULL: out of memory. */
-json_t *token_list(const struct sv *v, size_t n);
+/*
+ * Makes a JSON list of @n strings, each @step bytes behind the one before, in byte order and
+ * without duplicates. NULL: out of memory.
+ */
+json_t *token_list(const struct sv *v, size_t n, size_t step);
 
 bool token_field_is_id(struct sv s);	 /* is @s a version 7 UUID? */
 bool token_field_is_digest(struct sv s); /* does @s encode 32 bytes in base64url? */

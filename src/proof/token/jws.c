@@ -149,8 +149,3 @@ int jws_sign(enum jws_type type, size_t max, struct sv payload, const struct key
 	buf_sv(b, buf_view(&text));
 	return buf_check(b, &err) < 0 ? token_refuse(why, TOKEN_E_SIZE, "%s", err.what) : 0;
 }
-
-struct digest jws_input_hash(const struct jws *j)
-{
-	return crypto_sha256(j->input);
-}

@@ -36,6 +36,7 @@ struct jws_kid {
 
 /* A JWS split into its parts, which are views of the text. */
 struct jws {
+	/* The claim par_hash and counters refer to the digest of the signing input. */
 	struct sv text, input, payload; /* the payload is still base64 */
 	struct jws_kid kid;
 	struct signature sig;
@@ -59,8 +60,5 @@ must_check int jws_open(const struct jws *j, const struct sign_public *key, stru
 /* Appends @payload as a JWS of at most @max bytes, signed with the key. */
 must_check int jws_sign(enum jws_type type, size_t max, struct sv payload,
 			const struct key_pair *key, struct buf *b, struct token_why *why);
-
-/* Returns the digest of the signing input, to which the claim par_hash and counters refer. */
-struct digest jws_input_hash(const struct jws *j);
 
 #endif

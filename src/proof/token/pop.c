@@ -2,22 +2,14 @@
 
 #include <string.h>
 
+#include "audit/entry.h"
 #include "token/fields.h"
 
 #include "base/banned.h"
 
 static bool is_nonce(struct sv s)
 {
-	if (s.n < 16 || s.n > POP_NONCE_MAX)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		const char c = s.p[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-		      c == '-' || c == '_'))
-			return false;
-	}
-	return true;
+	return s.n >= 16 && s.n <= POP_NONCE_MAX && sv_is_alnum(s, "-_");
 }
 
 int pop_encode(const struct pop *p, struct buf *b, struct token_why *why)
@@ -39,9 +31,7 @@ int pop_decode(struct arena *a, struct sv payload, struct pop *ret_pop, struct t
 	struct pop p = { 0 };
 	int r;
 
-	if ((r = token_fields_decode(payload, &o, why)) < 0 ||
-	    (r = token_fields_check(o, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), why)) < 0 ||
-	    (r = token_field_version(o, why)) < 0 ||
+	if ((r = token_fields_open(payload, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), &o, why)) < 0 ||
 	    (r = token_field_digest(o, "acth", &p.acth, why)) < 0 ||
 	    (r = token_field_digest(o, "ath", &p.ath, why)) < 0 ||
 	    (r = token_field_sv(a, o, "aud", TOKEN_TEXT_MAX, &p.aud, why)) < 0 ||
@@ -105,5 +95,57 @@ int pop_verify(struct arena *a, struct sv text, const struct token *leaf, struct
 	    (r = check_pop(&p, leaf, realm, now, why)) < 0)
 		return r;
 	*ret_pop = p;
+	return 0;
+}
+
+/* --- the action --- */
+
+static json_t *text_of(struct sv s)
+{
+	return json_stringn(s.n ? s.p : "", s.n);
+}
+
+/* Returns @raw as a JSON string, percent-encoded as in log entries. */
+static json_t *encoded(struct sv raw)
+{
+	scoped_buf b = BUF_INIT(3 * raw.n + 1);
+
+	entry_encode(&b, raw);
+	return b.failed ? NULL : text_of(buf_view(&b));
+}
+
+static json_t *argv_of(const struct action *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < x->argc; i++) {
+		if (json_array_append_new(list, encoded(x->argv[i])) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *object_of(const struct action *x)
+{
+	const struct jws_kid man = jws_text(x->manifest.b);
+
+	return json_pack("{s:s,s:o,s:s,s:o,s:o}", "a", "session.open", "argv", argv_of(x), "man",
+			 man.s, "r", text_of(x->realm), "s", text_of(x->salt));
+}
+
+int token_action_encode(const struct action *x, struct buf *b, struct token_why *why)
+{
+	scoped_json *o = NULL;
+	struct writ_err err = { 0 };
+
+	if (!sv_is_graph(x->realm) || !sv_is_graph(x->salt))
+		return token_refuse(why, TOKEN_E_ACTH, "a part that is not canonical");
+	o = object_of(x);
+	if (!o)
+		return token_nomem(why);
+	if (cj_encode(o, b, &err) < 0)
+		return token_refuse(why, b->failed ? TOKEN_E_SIZE : TOKEN_E_ACTH, "%s", err.what);
 	return 0;
 }

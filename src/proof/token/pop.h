@@ -41,4 +41,26 @@ must_check int pop_verify(struct arena *a, struct sv text, const struct token *l
 			  struct sv realm, uint64_t now, struct pop *ret_pop,
 			  struct token_why *why);
 
+/* --- the action: opening one session --- */
+
+/*
+ * Both sides build the object: the holder from the session it wants, the verifier from the session
+ * it is about to open. If the two differ in anything, the digests differ and the proof is refused.
+ */
+
+/* limit for an encoded action in bytes: an argv can be as long as the kernel permits */
+enum { ACTION_MAX = 4 << 20 };
+
+struct action {
+	struct sv realm;
+	struct sv salt; /* salt of the action: the nonce of the proof */
+	/* The arguments of the first program as raw bytes. */
+	const struct sv *argv;
+	size_t argc;
+	struct digest manifest; /* digest of the manifest of the session */
+};
+
+/* Appends the action @x as canonical JSON. */
+must_check int token_action_encode(const struct action *x, struct buf *b, struct token_why *why);
+
 #endif

@@ -14,8 +14,9 @@ int rvk_encode(const struct rvk *l, struct buf *b, struct token_why *why)
 	scoped_json *o = json_pack(
 		"{s:I,s:I,s:o,s:o,s:o,s:I,s:o,s:i}", "exp", (json_int_t)l->exp, "iat",
 		(json_int_t)l->iat, "iss", json_stringn(l->iss.p, l->iss.n), "jti",
-		token_list(l->jti, l->jti_n), "kid", token_list(l->kids, l->kids_n), "seq",
-		(json_int_t)l->seq, "sid", token_list(l->sid, l->sid_n), "writ", 1);
+		token_list(l->jti, l->jti_n, sizeof(*l->jti)), "kid",
+		token_list(l->kids, l->kids_n, sizeof(*l->kids)), "seq", (json_int_t)l->seq, "sid",
+		token_list(l->sid, l->sid_n, sizeof(*l->sid)), "writ", 1);
 
 	return token_fields_encode(o, b, why);
 }
@@ -25,30 +26,24 @@ int rvk_decode(struct arena *a, struct sv payload, struct rvk *ret_list, struct 
 	static const char *const keys[] = {
 		"exp", "iat", "iss", "jti", "kid", "seq", "sid", "writ"
 	};
-	struct sv *jti = NULL, *kids = NULL, *sid = NULL;
 	struct rvk l = { 0 };
 	scoped_json *o = NULL;
 	int r;
 
 	if (payload.n > RVK_MAX)
 		return token_refuse(why, TOKEN_E_SIZE, "more than %d bytes", RVK_MAX);
-	if ((r = token_fields_decode(payload, &o, why)) < 0 ||
-	    (r = token_fields_check(o, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), why)) < 0 ||
-	    (r = token_field_version(o, why)) < 0 ||
+	if ((r = token_fields_open(payload, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), &o, why)) < 0 ||
 	    (r = token_field_sv(a, o, "iss", TOKEN_TEXT_MAX, &l.iss, why)) < 0 ||
 	    (r = token_field_u64(o, "seq", &l.seq, why)) < 0 ||
 	    (r = token_field_u64(o, "iat", &l.iat, why)) < 0 ||
 	    (r = token_field_u64(o, "exp", &l.exp, why)) < 0 ||
-	    (r = token_field_list(a, o, "jti", 0, RVK_ITEMS_MAX, token_field_is_id, &jti, &l.jti_n,
-				  why)) < 0 ||
-	    (r = token_field_list(a, o, "kid", 0, RVK_ITEMS_MAX, token_field_is_digest, &kids,
+	    (r = token_field_list(a, o, "jti", 0, RVK_ITEMS_MAX, token_field_is_id, &l.jti,
+				  &l.jti_n, why)) < 0 ||
+	    (r = token_field_list(a, o, "kid", 0, RVK_ITEMS_MAX, token_field_is_digest, &l.kids,
 				  &l.kids_n, why)) < 0 ||
-	    (r = token_field_list(a, o, "sid", 0, RVK_ITEMS_MAX, token_field_is_id, &sid, &l.sid_n,
-				  why)) < 0)
+	    (r = token_field_list(a, o, "sid", 0, RVK_ITEMS_MAX, token_field_is_id, &l.sid,
+				  &l.sid_n, why)) < 0)
 		return r;
-	l.jti = jti;
-	l.kids = kids;
-	l.sid = sid;
 	*ret_list = l;
 	return 0;
 }

@@ -31,7 +31,6 @@ static int read_issuer(struct arena *a, const json_t *o, struct trust_issuer *i,
 		       struct token_why *why)
 {
 	static const char *const keys[] = { "ceiling", "exp", "iss", "jwk", "nbf", "realms" };
-	struct sv *realms = NULL;
 	int r;
 
 	if ((r = token_fields_check(o, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), why)) < 0 ||
@@ -39,11 +38,10 @@ static int read_issuer(struct arena *a, const json_t *o, struct trust_issuer *i,
 	    (r = token_field_u64(o, "nbf", &i->nbf, why)) < 0 ||
 	    (r = token_field_u64(o, "exp", &i->exp, why)) < 0 ||
 	    (r = token_field_jwk(o, "jwk", &i->key, why)) < 0 ||
-	    (r = token_field_list(a, o, "realms", 1, TRUST_REALMS_MAX, cap_is_id, &realms,
+	    (r = token_field_list(a, o, "realms", 1, TRUST_REALMS_MAX, cap_is_id, &i->realms,
 				  &i->realms_n, why)) < 0 ||
 	    (r = token_field_caps(a, o, "ceiling", CAP_GRANT, 1, &i->ceiling, why)) < 0)
 		return r;
-	i->realms = realms;
 	i->kid = jws_thumbprint(&i->key);
 	/*
 	 * SECURITY: the prefix of iss is reserved for holders; an issuer with this prefix could be
@@ -91,9 +89,7 @@ int token_trust_decode(struct arena *a, struct sv payload, struct trust *ret_tru
 
 	if (payload.n > TRUST_MAX)
 		return token_refuse(why, TOKEN_E_SIZE, "more than %d bytes", TRUST_MAX);
-	if ((r = token_fields_decode(payload, &o, why)) < 0 ||
-	    (r = token_fields_check(o, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), why)) < 0 ||
-	    (r = token_field_version(o, why)) < 0 ||
+	if ((r = token_fields_open(payload, keys, ARRAY_LEN(keys), ARRAY_LEN(keys), &o, why)) < 0 ||
 	    (r = token_field_u64(o, "ver", &t.ver, why)) < 0 ||
 	    (r = token_field_u64(o, "iat", &t.iat, why)) < 0 ||
 	    (r = token_field_u64(o, "exp", &t.exp, why)) < 0 ||

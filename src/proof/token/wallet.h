@@ -22,7 +22,6 @@
 #define WRIT_TOKEN_WALLET_H
 
 #include "reach/quota.h"
-#include "token/action.h"
 #include "token/chain.h"
 
 enum { WALLET_LIFE = 3600, WALLET_RVK = 300 };
@@ -75,7 +74,7 @@ must_check int wallet_present(const struct wallet *w, struct sv presentation, st
 must_check int wallet_recheck(struct wallet *w, const struct chain *c, uint64_t now,
 			      struct token_why *why);
 
-/* --- wallet_keys.c: the caller must crypto_wipe() each pair --- */
+/* --- keys: the caller must crypto_wipe() each pair --- */
 
 must_check int wallet_issuer(const struct wallet *w, struct key_pair *ret, struct writ_err *err);
 /* Makes a key for a new holder; the key file may be removed after @exp. */
@@ -88,7 +87,7 @@ void wallet_holder_remove(const struct wallet *w, const struct jws_kid *kid);
 /* Makes a version 7 UUID for a token or session. */
 must_check int wallet_new_id(const struct wallet *w, struct token_id *ret, struct writ_err *err);
 
-/* --- wallet_revoke.c, wallet_import.c --- */
+/* --- wallet_trust.c --- */
 
 must_check int wallet_revoke(const struct wallet *w, const struct token_id *jti,
 			     struct writ_err *err);

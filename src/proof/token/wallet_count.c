@@ -34,33 +34,38 @@ static struct digest key_of(const struct digest *level, struct sv text)
 /* Key text for the limits of a token; no capability has this text. */
 static const char limits_text[] = "limits";
 
-static bool has_limits(const struct wallet_level *l)
+static bool has_limits(const uint64_t *limits)
 {
-	return l->limits[LIMIT_REQUESTS] || l->limits[LIMIT_UP] || l->limits[LIMIT_DOWN];
+	return limits[LIMIT_REQUESTS] || limits[LIMIT_UP] || limits[LIMIT_DOWN];
 }
 
-static int open_file(const struct wallet *w, bool write, int *ret_fd, size_t *ret_n,
-		     struct writ_err *err)
+static int open_file(const struct wallet *w, int flags, int *ret_fd, struct writ_err *err)
 {
 	const char *path = wallet_path(w, w->a, "counters");
-	scoped_fd fd = -1;
-	struct stat st;
+	int fd;
 
 	if (!path)
 		return writ_nomem(err);
-	fd = open(path, (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	*ret_n = (size_t)st.st_size / sizeof(struct quota_counter);
-	*ret_fd = fd_take(&fd);
+	*ret_fd = fd;
 	return 0;
 }
 
-static int map(int fd, bool write, size_t n, struct quota_counter **ret, struct writ_err *err)
+/* Maps the counters of the file @fd. Maps nothing, and leaves *@ret as it is, if there are none. */
+static int map(int fd, int protection, struct quota_counter **ret, size_t *ret_n,
+	       struct writ_err *err)
 {
-	void *p = mmap(NULL, n * sizeof(**ret), PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED,
-		       fd, 0);
+	struct stat st;
+	void *p;
 
+	if (fstat(fd, &st) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "counters");
+	*ret_n = (size_t)st.st_size / sizeof(**ret);
+	if (*ret_n == 0)
+		return 0;
+	p = mmap(NULL, *ret_n * sizeof(**ret), protection, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return writ_fail(err, WRIT_E_SYS, errno, "map counters");
 	*ret = p;
@@ -151,7 +156,7 @@ static int join_limits(struct joining *j, const struct wallet_level *l, struct w
 	struct quota_pool *pool;
 	size_t slot;
 
-	if (!has_limits(l))
+	if (!has_limits(l->limits))
 		return 0;
 	slot = find_slot(j->v, j->n, j->now, &key, l->exp);
 	pool = vec_push(j->a, &j->pools);
@@ -171,7 +176,7 @@ static size_t count_all(const struct wallet_level *v, size_t n)
 	size_t all = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		all += has_limits(&v[i]);
+		all += has_limits(v[i].limits);
 		for (size_t k = 0; k < v[i].n; k++)
 			all += is_counted(&v[i].caps[k].cap);
 	}
@@ -193,16 +198,11 @@ int wallet_count_in(struct arena *a, int fd, const struct wallet_level *v, size_
 {
 	struct joining j = { .a = a, .set = set, .now = now };
 	const size_t more = count_all(v, n);
-	struct stat st;
-	int r = 0;
+	int r;
 
 	if (more == 0)
 		return 0;
-	if (fstat(fd, &st) < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "counters");
-	j.n = (size_t)st.st_size / sizeof(*j.v);
-	if (j.n)
-		r = map(fd, true, j.n, &j.v, err);
+	r = map(fd, PROT_READ | PROT_WRITE, &j.v, &j.n, err);
 	/* Make room for all counters of the session, as if none of these counters existed yet. */
 	if (r == 0 && spares(&j) < more && j.n + more <= COUNTERS_MAX) {
 		if (j.v)
@@ -210,7 +210,7 @@ int wallet_count_in(struct arena *a, int fd, const struct wallet_level *v, size_
 		j.n = (j.n + more + GROW - 1) / GROW * GROW;
 		r = ftruncate(fd, (off_t)(j.n * sizeof(*j.v))) < 0
 			    ? writ_fail(err, WRIT_E_SYS, errno, "counters")
-			    : map(fd, true, j.n, &j.v, err);
+			    : map(fd, PROT_READ | PROT_WRITE, &j.v, &j.n, err);
 	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = join_level(&j, &v[i], err);
@@ -234,13 +234,12 @@ int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,
 		 struct writ_err *err)
 {
 	scoped_fd lock = -1, fd = -1;
-	size_t used;
 	int r;
 
 	if (count_all(v, n) == 0)
 		return 0;
 	if ((r = wallet_lock(w, &lock, err)) < 0 ||
-	    (r = open_file(w, true, &fd, &used, err)) < 0 ||
+	    (r = open_file(w, O_RDWR | O_CREAT, &fd, err)) < 0 ||
 	    (r = wallet_count_in(w->a, fd, v, n, set, w->now, ret, err)) < 0)
 		return r;
 	*ret_fd = fd_take(&fd);
@@ -256,47 +255,39 @@ struct wallet_level wallet_level_of(const struct token *t)
 				      .exp = t->exp };
 }
 
-/* Reads the counter of @key; returns false if the counter does not exist yet. */
-static bool read_counter(const struct wallet *w, const struct digest *key, struct wallet_use *ret)
+/* Reads the counter of @text at the level of token @t; zeros if the counter does not exist yet. */
+static void read_counter(const struct wallet *w, const struct token *t, struct sv text,
+			 struct wallet_use *ret)
 {
+	const struct digest key = key_of(&t->hash, text);
+	struct quota_counter *v = NULL;
 	struct writ_err err = { 0 };
-	struct quota_counter *v;
 	scoped_fd fd = -1;
-	bool found = false;
-	size_t n;
+	size_t n = 0;
 
-	*ret = (struct wallet_use){ 0 };
-	if (open_file(w, false, &fd, &n, &err) < 0 || n == 0 || map(fd, false, n, &v, &err) < 0)
-		return false;
-	for (size_t i = 0; i < n && !found; i++) {
-		found = memcmp(v[i].key, key->b, sizeof(v[i].key)) == 0;
-		if (found)
+	if (open_file(w, O_RDONLY, &fd, &err) < 0 || map(fd, PROT_READ, &v, &n, &err) < 0 || n == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(v[i].key, key.b, sizeof(v[i].key)) == 0) {
 			*ret = (struct wallet_use){ v[i].uses, v[i].up, v[i].down };
-	}
+			break;
+		}
 	(void)munmap(v, n * sizeof(*v));
-	return found;
 }
 
 bool wallet_used(const struct wallet *w, const struct token *t, const struct cap *c,
 		 struct wallet_use *ret)
 {
-	const struct digest key = key_of(&t->hash, c->text);
-
 	*ret = (struct wallet_use){ 0 };
-	if (!is_counted(c))
-		return false;
-	(void)read_counter(w, &key, ret);
-	return true;
+	if (is_counted(c))
+		read_counter(w, t, c->text, ret);
+	return is_counted(c);
 }
 
 bool wallet_used_limits(const struct wallet *w, const struct token *t, struct wallet_use *ret)
 {
-	const struct wallet_level level = wallet_level_of(t);
-	const struct digest key = key_of(&t->hash, sv_from(limits_text));
-
 	*ret = (struct wallet_use){ 0 };
-	if (!has_limits(&level))
-		return false;
-	(void)read_counter(w, &key, ret);
-	return true;
+	if (has_limits(t->set.limits))
+		read_counter(w, t, sv_from(limits_text), ret);
+	return has_limits(t->set.limits);
 }

@@ -185,17 +185,6 @@ static int take_line(const struct asking *a, struct sv body, struct witnessed_on
 	return 0;
 }
 
-/*
- * Interprets a conflict response of a witness. WITNESSED_NOT means: ask again from the size in the
- * response.
- */
-static enum witnessed judge_conflict(const struct asking *a, uint64_t asked, uint64_t said)
-{
-	if (said > a->size)
-		return WITNESSED_SHORTER;
-	return said == asked ? WITNESSED_DIFFERENT : WITNESSED_NOT;
-}
-
 static int ask_one(const struct asking *a, struct witnessed_one *ret, struct writ_err *err)
 {
 	/*
@@ -227,7 +216,10 @@ static int ask_one(const struct asking *a, struct witnessed_one *ret, struct wri
 		if (r < 0)
 			return r;
 		ret->size = said;
-		ret->what = judge_conflict(a, asked, said);
+		/* Ask again from the size in a conflict response, unless it shows another log. */
+		ret->what = said > a->size ? WITNESSED_SHORTER
+			    : said == asked ? WITNESSED_DIFFERENT
+					    : WITNESSED_NOT;
 		if (ret->what != WITNESSED_NOT)
 			return 0;
 		asked = said;

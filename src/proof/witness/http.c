@@ -6,12 +6,17 @@ enum { FIELDS = 64 };
 
 static const struct http1_limits limits = { .head = HTTP_HEAD_MAX, .line = 4096, .fields = FIELDS };
 
+static enum wire_state bad(struct writ_err *err, const char *what)
+{
+	(void)!writ_fail_lit(err, WRIT_E_SYNTAX, 0, what);
+	return WIRE_BAD;
+}
+
 static enum wire_state refuse(unsigned status, unsigned *ret_status, struct writ_err *err,
 			      const char *what)
 {
 	*ret_status = status;
-	(void)!writ_fail_lit(err, WRIT_E_SYNTAX, 0, what);
-	return WIRE_BAD;
+	return bad(err, what);
 }
 
 enum wire_state witness_http_request_take(struct sv bytes, struct sv *ret_body,
@@ -108,12 +113,6 @@ void witness_http_request_put(const struct http_url *url, struct sv body, struct
 		"Connection: close\r\n\r\n",
 		url->at.port, body.n);
 	buf_sv(b, body);
-}
-
-static enum wire_state bad(struct writ_err *err, const char *what)
-{
-	(void)!writ_fail_lit(err, WRIT_E_SYNTAX, 0, what);
-	return WIRE_BAD;
 }
 
 enum wire_state witness_http_answer_take(struct sv bytes, bool ended, unsigned *ret_status,

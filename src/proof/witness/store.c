@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 
@@ -62,13 +61,6 @@ static int load(const char *path, struct sv origin, struct witness_state *ret, s
 	return 0;
 }
 
-static int sync_dir(const struct witness_store *k, struct writ_err *err)
-{
-	scoped_fd fd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 || fsync(fd) < 0 ? writ_fail(err, WRIT_E_SYS, errno, "sync %s", k->dir) : 0;
-}
-
 static int cosign(struct witness_store *k, const struct witness_request *req, struct sv text,
 		  const char *path, uint64_t time, struct buf *body, struct writ_err *err)
 {
@@ -82,8 +74,7 @@ static int cosign(struct witness_store *k, const struct witness_request *req, st
 	 * witness must still know which checkpoint it cosigned.
 	 */
 	if (r < 0 || (r = buf_check(&kept, err)) < 0 ||
-	    (r = fd_replace_file(path, buf_view(&kept), 0600, err)) < 0 ||
-	    (r = sync_dir(k, err)) < 0)
+	    (r = fd_replace_file(path, buf_view(&kept), 0600, err)) < 0)
 		return r;
 	buf_sv(body, buf_view(&line));
 	return 0;

@@ -12,7 +12,6 @@
 #ifndef WRIT_WITNESS_STORE_H
 #define WRIT_WITNESS_STORE_H
 
-#include "tlog/cosign.h"
 #include "tlog/witness.h"
 
 struct witness_store {
