@@ -210,23 +210,20 @@ static const char *const answers[] = { [ATTEST_NO] = "does-not-verify",
 static void put_facts(const struct attest_checked *c, json_t *o)
 {
 	const struct attest_session *of = &c->facts.of;
-	json_t *log = json_object(), *boundaries = json_object();
+	json_t *boundaries = json_object();
 
-	(void)json_object_set_new(o, "custody", json_string(attest_custody_name(of->custody)));
-	(void)json_object_set_new(o, "custody_known", json_boolean(c->custody_known));
-	(void)json_object_set_new(o, "realm", json_stringn(of->realm.p, of->realm.n));
-	(void)json_object_set_new(o, "started", json_integer((json_int_t)of->started));
-	(void)json_object_set_new(o, "finished", json_integer((json_int_t)of->finished));
-	(void)json_object_set_new(o, "exit", json_integer((json_int_t)of->exit));
-	(void)json_object_set_new(o, "entries", json_integer((json_int_t)of->entries));
-	(void)json_object_set_new(o, "not_recorded",
-				  json_integer((json_int_t)c->judgement.left_out));
-	(void)json_object_set_new(log, "origin", json_stringn(c->log.origin.p, c->log.origin.n));
-	(void)json_object_set_new(log, "size", json_integer((json_int_t)c->log.size));
-	(void)json_object_set_new(log, "start", json_integer((json_int_t)c->log.start));
-	(void)json_object_set_new(log, "end", json_integer((json_int_t)c->log.end));
-	(void)json_object_set_new(log, "witnesses", json_integer((json_int_t)c->cosigned));
-	(void)json_object_set_new(o, "log", log);
+	(void)json_object_update_new(
+		o, json_pack("{s:s,s:b,s:s%,s:I,s:I,s:I,s:I,s:I}", "custody",
+			     attest_custody_name(of->custody), "custody_known", c->custody_known,
+			     "realm", of->realm.p, of->realm.n, "started", (json_int_t)of->started,
+			     "finished", (json_int_t)of->finished, "exit", (json_int_t)of->exit,
+			     "entries", (json_int_t)of->entries, "not_recorded",
+			     (json_int_t)c->judgement.left_out));
+	(void)json_object_set_new(
+		o, "log",
+		json_pack("{s:s%,s:I,s:I,s:I,s:I}", "origin", c->log.origin.p, c->log.origin.n,
+			  "size", (json_int_t)c->log.size, "start", (json_int_t)c->log.start, "end",
+			  (json_int_t)c->log.end, "witnesses", (json_int_t)c->cosigned));
 	for (enum boundary i = 0; i < BOUNDARIES; i++) {
 		const struct finding *f = &c->judgement.of[i];
 

@@ -117,9 +117,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 	if (r == 0 && keys_load(dir, role, false, &pair, &none) < 0)
 		return none.sys == ENOENT ? 0 : (*err = none).code;
 	crypto_wipe(&pair.sec, sizeof(pair.sec));
-	if (r == 0)
-		r = put_name(p, role, &pair.pub, &name, err);
-	if (r < 0)
+	if (r < 0 || (r = put_name(p, role, &pair.pub, &name, err)) < 0)
 		return r;
 	pinned = role == KEY_LOG && is_pinned(p, &pair.pub);
 	buf_fmt(&note, "%s; %s", pinned ? "pinned" : "NOT pinned: writ key init pins it", custody);
@@ -129,7 +127,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 
 static int show(struct args *a, const struct log_place *p)
 {
-	struct buf b = BUF_INIT(65536);
+	scoped_buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	enum key_role only = KEY_NONE;
 	struct signer_install in;
@@ -148,10 +146,8 @@ static int show(struct args *a, const struct log_place *p)
 			r = show_one(p, (enum key_role)i, a->given[OPT_JSON], &n, &b, &err);
 	if (a->given[OPT_JSON])
 		buf_str(&b, "]\n");
-	if (r < 0) {
-		buf_clear(&b);
+	if (r < 0)
 		return cli_fail(&err, NULL);
-	}
 	if (n == 0 && !a->given[OPT_JSON])
 		cli_note("there is no key yet: the first run makes one, or writ key init");
 	return cli_out(&b, EXIT_DONE);
@@ -205,13 +201,9 @@ static int rotate_issue(const struct log_place *p, struct writ_err *err)
 	struct realm log;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
-	if (r == 0)
-		r = audit_log_path(p->state, "log", path, err);
-	if (r == 0)
-		r = keys_load(dir, KEY_ISSUE, false, &old, err);
-	if (r == 0)
-		r = keys_next_make(dir, KEY_ISSUE, &next, err);
-	if (r < 0)
+	if (r < 0 || (r = audit_log_path(p->state, "log", path, err)) < 0 ||
+	    (r = keys_load(dir, KEY_ISSUE, false, &old, err)) < 0 ||
+	    (r = keys_next_make(dir, KEY_ISSUE, &next, err)) < 0)
 		return r;
 	was = jws_thumbprint(&old.pub);
 	is = jws_thumbprint(&next.pub);

@@ -18,12 +18,11 @@ int cli_where_find(struct arena *a, const char *cwd, bool make_realm, struct fin
 
 void cli_show_diags(const struct diags *d)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct writ_err err = { 0 };
 
 	diag_print_all(d, &b, cli_use_colour(STDERR_FILENO));
 	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
-	buf_clear(&b);
 }
 
 void cli_input_init(const struct args *a, bool missing_ok, struct find_input *ret)
@@ -177,10 +176,9 @@ int cli_load_facts(struct args *a, bool tools, struct host_facts *ret)
 			r = facts_parse(src.text, ret, &err);
 		return r < 0 ? cli_fail(&err, a->value[OPT_FACTS]) : 0;
 	}
-	r = facts_probe(ret, &err);
-	if (r == 0 && tools)
-		r = facts_probe_tools(ret, &err);
-	return r < 0 ? cli_fail(&err, "cannot look at this machine") : 0;
+	if ((r = facts_probe(ret, &err)) < 0 || (tools && (r = facts_probe_tools(ret, &err)) < 0))
+		return cli_fail(&err, "cannot look at this machine");
+	return 0;
 }
 
 int cli_load_facts_kept(struct args *a, struct sv state, struct host_facts *ret)

@@ -313,18 +313,12 @@ static int take(struct args *a, const struct opt *o, const char *value, struct w
 	a->given[o->id] = true;
 	a->value[o->id] = value;
 	if (o->id == OPT_POLICY) {
-		const char **p = vec_push(a->arena, &a->policies);
-
-		if (!p)
+		if (!vec_add(a->arena, &a->policies, value))
 			return writ_nomem(err);
-		*p = value;
 	}
 	if (o->id == OPT_BOUND || o->id == OPT_ID) {
-		struct opt_value *v = vec_push(a->arena, &a->repeated);
-
-		if (!v)
+		if (!vec_add(a->arena, &a->repeated, (struct opt_value){ o->id, value }))
 			return writ_nomem(err);
-		*v = (struct opt_value){ o->id, value };
 	}
 	if (o->id == OPT_VAR) {
 		struct policy_var *var = vec_push(a->arena, &a->vars);

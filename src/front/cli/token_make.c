@@ -79,7 +79,7 @@ static int finish(const struct wallet *w, const struct token *t, const char *eve
 					   .sid = token_id_sv(&t->sid),
 					   .hops = hops,
 					   .exp = t->exp };
-	struct buf b = BUF_INIT(TOKEN_PRESENTATION_MAX + 1);
+	scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX + 1);
 	struct writ_err err = { 0 };
 
 	if (before.n) {
@@ -89,10 +89,8 @@ static int finish(const struct wallet *w, const struct token *t, const char *eve
 	buf_sv(&b, buf_view(text));
 	buf_ch(&b, '\n');
 	buf_clear(text);
-	if (wallet_save_clock(w, &err) < 0 || wallet_log(w, &entry, 1, &err) < 0) {
-		buf_clear(&b);
+	if (wallet_save_clock(w, &err) < 0 || wallet_log(w, &entry, 1, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	/*
 	 * On a terminal, say what the printed text is and where to use it. The token in the
 	 * scrollback is no risk: a token is useless without its holder key.
@@ -202,14 +200,12 @@ static int take_caps(struct args *a, struct cap_set *to, const struct cap_set *f
 		     enum cap_action only)
 {
 	for (size_t i = 0; i < from->caps.n; i++) {
-		struct cap_entry *e;
 
 		if (only != CAP_NONE && from->caps.v[i].cap.action != only)
 			continue;
-		e = vec_push(a->arena, &to->caps);
-		if (!e)
+		if (!vec_add(a->arena, &to->caps, (struct cap_entry){ from->caps.v[i].cap,
+								     RULE_NONE }))
 			return EXIT_FAILED;
-		*e = (struct cap_entry){ from->caps.v[i].cap, RULE_NONE };
 	}
 	return 0;
 }
@@ -326,12 +322,9 @@ int cli_token_attenuate_verb(struct args *a)
 	if (code)
 		return code;
 	leaf = chain_leaf(&t.chain);
-	code = child_set(a, &l, &leaf->set, &child.set);
-	if (code == 0 && widens(&child.set, &leaf->set, t.chain.n))
-		code = EXIT_NO;
-	if (code == 0)
-		code = child_times(&t, &want, &child);
-	if (code)
+	if ((code = child_set(a, &l, &leaf->set, &child.set)) ||
+	    (widens(&child.set, &leaf->set, t.chain.n) && (code = EXIT_NO)) ||
+	    (code = child_times(&t, &want, &child)))
 		return code;
 	if (wallet_holder(&t.wallet, &leaf->cnf_kid, &holder, &err) < 0 ||
 	    fill(&t.wallet, &want, &child, &err) < 0)

@@ -169,9 +169,7 @@ int testbed_make(struct suite *s, struct writ_err *err)
 	const char *state, *config;
 	int r = choose_user(s, err);
 
-	if (r == 0)
-		r = check_dir(s->opt->dir, dir, err);
-	if (r < 0)
+	if (r < 0 || (r = check_dir(s->opt->dir, dir, err)) < 0)
 		return r;
 	base = arena_fmt(s->arena, "%s/we-XXXXXX", dir);
 	if (!base)

@@ -137,7 +137,6 @@ static bool add_shadow(struct lower *l, struct shadows *out, const struct cap *f
 {
 	struct buf b = BUF_INIT(CAP_TEXT_MAX + 64);
 	struct writ_err err = { 0 };
-	struct shadow *sh;
 	struct cap cap;
 	int r;
 
@@ -162,10 +161,8 @@ static bool add_shadow(struct lower *l, struct shadows *out, const struct cap *f
 	if (r < 0)
 		/* no grant can have the form of this entry, so the entry covers no grant */
 		return true;
-	sh = vec_push(l->a, &out->list);
-	if (!sh)
+	if (!vec_add(l->a, &out->list, (struct shadow){ cap, s, from->kind == CAP_DENIAL }))
 		return false;
-	*sh = (struct shadow){ cap, s, from->kind == CAP_DENIAL };
 	return true;
 }
 

@@ -1,7 +1,5 @@
 #include "lang/lower_priv.h"
 
-#include <stdio.h>
-
 #include "lang/protect.h"
 
 #include "base/banned.h"
@@ -11,16 +9,9 @@ bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret)
 	return !b->failed && arena_sv(l->a, buf_view(b), ret);
 }
 
-bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...)
+const struct word *lower_main_word(const struct stmt *s)
 {
-	const struct word *w = s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return lang_error(l->d, s, w, hint, "%s", text);
+	return s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -31,8 +22,7 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	struct params p = params && !deny ? *params : none;
 	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
-	struct cap_entry *e;
-	struct cap cap;
+	struct cap_entry e = { .rule = l->rule };
 	int r;
 
 	if (s->kind == STMT_RULE && s->effect == EFFECT_ASK)
@@ -43,14 +33,11 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 		if (p.v[i].n)
 			buf_fmt(&b, ";%s=" SV_FMT, cap_param_key(i).p, SV_ARG(p.v[i]));
 	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long")
-		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
+		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &e.cap, &err);
 	if (r < 0)
 		return lower_error(l, s, NULL, "%s", err.what);
-	e = deny ? vec_push(l->a, &l->set->nots) : vec_push(l->a, &l->set->caps);
-	if (!e)
-		return lower_error(l, s, NULL, "out of memory");
-	*e = (struct cap_entry){ cap, l->rule };
-	return true;
+	return (deny ? vec_add(l->a, &l->set->nots, e) : vec_add(l->a, &l->set->caps, e)) ||
+	       lower_error(l, s, NULL, "out of memory");
 }
 
 /* Adds the capabilities of a read, write or put rule. */
@@ -458,7 +445,6 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 {
 	const struct word *w = &s->w[1];
 	struct sv name = w->text;
-	struct policy_open *o;
 
 	if (sv_starts(name, SV("./")))
 		name = sv_skip(name, 2);
@@ -475,11 +461,8 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 					     "writ explain --protected lists the names"),
 				"\"" SV_FMT "\" is not a protected name", SV_ARG(name));
 	}
-	o = vec_push(l->a, &l->policy->opens);
-	if (!o)
-		return lower_error(l, s, NULL, "out of memory");
-	*o = (struct policy_open){ name, l->rule };
-	return true;
+	return vec_add(l->a, &l->policy->opens, (struct policy_open){ name, l->rule }) ||
+	       lower_error(l, s, NULL, "out of memory");
 }
 
 /* Parses the value of a setting, which must be one of @words. */

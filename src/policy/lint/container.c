@@ -241,26 +241,17 @@ bool lint_container_is_agent(const struct container *b)
 void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text)
 {
-	struct container_item *slot = lint_must(c, vec_push(c->arena, items));
-
-	if (slot)
-		*slot = (struct container_item){ at, text };
+	(void)lint_add(c, items, (struct container_item){ at, text });
 }
 
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m)
 {
-	struct container_mount *slot = lint_must(c, vec_push(c->arena, &b->mounts));
-
-	if (slot)
-		*slot = m;
+	(void)lint_add(c, &b->mounts, m);
 }
 
 void lint_container_env(struct check *c, struct container *b, struct container_env e)
 {
-	struct container_env *slot = lint_must(c, vec_push(c->arena, &b->envs));
-
-	if (slot)
-		*slot = e;
+	(void)lint_add(c, &b->envs, e);
 }
 
 /* Is @s, the source of a mount, the name of a volume? A source without a path character is. */

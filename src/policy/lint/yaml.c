@@ -105,11 +105,8 @@ static int add_node(struct yaml_read *y, struct node *n, const yaml_mark_t *m)
 	struct frame *top;
 
 	if (!y->depth) {
-		const struct node **doc = vec_push(y->c->arena, y->docs);
-
-		if (!doc)
+		if (!vec_add(y->c->arena, y->docs, n))
 			return writ_nomem(y->err);
-		*doc = n;
 		return 0;
 	}
 	top = &y->stack[y->depth - 1];
