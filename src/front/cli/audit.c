@@ -185,12 +185,10 @@ static int prove_one(struct proving *s, const struct tlog_policy *pins, const ch
 	enum proof_verdict verdict;
 	int r = choose(s, index, err);
 
-	if (r == 0)
-		r = realm_entry(&s->log, index, &entry, err);
-	if (r == 0)
-		r = tree_prove_inclusion(&s->log.nodes.nodes, index, s->size, &proof.path, err);
 	proof.checkpoint = buf_view(&s->note);
-	if (r < 0 || (r = proof_print(&proof, &b, err)) < 0)
+	if (r < 0 || (r = realm_entry(&s->log, index, &entry, err)) < 0 ||
+	    (r = tree_prove_inclusion(&s->log.nodes.nodes, index, s->size, &proof.path, err)) < 0 ||
+	    (r = proof_print(&proof, &b, err)) < 0)
 		return r;
 	/* Verify the proof with writ's own verifier before printing the proof. */
 	verdict = proof_verify(buf_view(&b), buf_view(&entry), pins, &facts, err);

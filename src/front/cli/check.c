@@ -10,13 +10,10 @@ static const char *one_operand(struct args *a)
 	return a->operands.n ? a->operands.v[0] : NULL;
 }
 
-static bool too_many(struct args *a, size_t max)
+static int too_many(const struct args *a)
 {
-	if (a->operands.n <= max)
-		return false;
-	cli_note("%s takes %s; see writ help %s", a->verb->name,
-		 *a->verb->operands ? a->verb->operands : "no operand", a->verb->name);
-	return true;
+	return cli_end(EXIT_FAILED, "%s takes %s; see writ help %s", a->verb->name,
+		       a->verb->operands, a->verb->name);
 }
 
 static void diags_json(const struct diags *d, struct buf *b)
@@ -66,8 +63,8 @@ int cmd_check(struct args *a)
 	size_t rules = 0;
 	int code;
 
-	if (too_many(a, 1))
-		return EXIT_FAILED;
+	if (a->operands.n > 1)
+		return too_many(a);
 	if (a->given[OPT_PRINT])
 		return print_policy(a, one_operand(a));
 	code = cli_load_policy(a, one_operand(a), false, &l);
@@ -118,6 +115,7 @@ int cli_caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret
 		const bool deny = i >= from->caps.n;
 		const struct cap_entry *e =
 			deny ? &from->nots.v[i - from->caps.n] : &from->caps.v[i];
+
 		if (shown(a, from, e) &&
 		    !(deny ? vec_add(a->arena, &s.nots, *e) : vec_add(a->arena, &s.caps, *e)))
 			return writ_nomem(err);
@@ -162,8 +160,8 @@ int cmd_caps(struct args *a)
 	struct digest d;
 	int code;
 
-	if (too_many(a, 1))
-		return EXIT_FAILED;
+	if (a->operands.n > 1)
+		return too_many(a);
 	code = cli_load_policy(a, one_operand(a), true, &l);
 	if (code)
 		return code;

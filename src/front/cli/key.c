@@ -109,14 +109,13 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 {
 	scoped_buf name = BUF_INIT(NOTE_VKEY_MAX), note = BUF_INIT(256);
 	struct writ_err none = { 0 };
-	struct key_pair pair;
+	scoped_key_pair pair;
 	char dir[LOG_PATH];
 	bool pinned;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
 	if (r == 0 && keys_load(dir, role, false, &pair, &none) < 0)
 		return none.sys == ENOENT ? 0 : (*err = none).code;
-	crypto_wipe(&pair.sec, sizeof(pair.sec));
 	if (r < 0 || (r = put_name(p, role, &pair.pub, &name, err)) < 0)
 		return r;
 	pinned = role == KEY_LOG && is_pinned(p, &pair.pub);
@@ -160,15 +159,13 @@ static int init(const struct log_place *p)
 	scoped_log_key k = { 0 };
 	char dir[LOG_PATH], path[LOG_PATH];
 	struct signer_install in;
-	struct key_pair pair;
+	scoped_key_pair pair;
 
 	if (cli_log_signer(&in, &err) < 0 ||
 	    (!in.there && audit_log_key_load(p, true, &k, &err) < 0) ||
 	    audit_log_path(p->state, "keys", dir, &err) < 0 ||
-	    keys_load(dir, KEY_ISSUE, true, &pair, &err) < 0)
-		return cli_fail(&err, NULL);
-	crypto_wipe(&pair, sizeof(pair));
-	if (audit_log_path(p->config, "log.policy", path, &err) < 0 ||
+	    keys_load(dir, KEY_ISSUE, true, &pair, &err) < 0 ||
+	    audit_log_path(p->config, "log.policy", path, &err) < 0 ||
 	    (!in.there && pins_add_log(path, &k.key, &err) < 0))
 		return cli_fail(&err, NULL);
 	if (in.there)
@@ -196,9 +193,9 @@ static int said(struct realm *log, const struct log_place *p, const struct jws_k
 static int rotate_issue(const struct log_place *p, struct writ_err *err)
 {
 	char dir[LOG_PATH], path[LOG_PATH];
-	struct key_pair old, next;
+	scoped_key_pair old, next;
 	struct jws_kid was, is;
-	struct realm log;
+	scoped_realm log = REALM_INIT;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
 	if (r < 0 || (r = audit_log_path(p->state, "log", path, err)) < 0 ||
@@ -207,14 +204,10 @@ static int rotate_issue(const struct log_place *p, struct writ_err *err)
 		return r;
 	was = jws_thumbprint(&old.pub);
 	is = jws_thumbprint(&next.pub);
-	crypto_wipe(&old, sizeof(old));
-	crypto_wipe(&next, sizeof(next));
-	r = realm_open(&log, path, true, err);
-	if (r == 0) {
-		r = said(&log, p, &was, &is, err);
-		realm_close(&log);
-	}
-	return r == 0 ? keys_next_take(dir, KEY_ISSUE, err) : r;
+	if ((r = realm_open(&log, path, true, err)) < 0 ||
+	    (r = said(&log, p, &was, &is, err)) < 0)
+		return r;
+	return keys_next_take(dir, KEY_ISSUE, err);
 }
 
 static int rotate(struct args *a, const struct log_place *p)

@@ -113,12 +113,9 @@ static int account(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct writ
 
 	if (!is_account_name(s))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "--user wants the name of an account");
-	if (!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid)) {
-		const int r = add_account(name, err);
-
-		if (r < 0)
-			return r;
-	}
+	if ((!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid)) &&
+	    add_account(name, err) < 0)
+		return err->code;
 	if (!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid))
 		return writ_fail(err, WRIT_E_SYS, 0, "there is no user and group %s", name);
 	*ret_uid = uid;

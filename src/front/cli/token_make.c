@@ -52,7 +52,7 @@ static int read_wishes(struct args *a, struct wishes *w)
 static int fill(const struct wallet *w, const struct wishes *want, struct token *t,
 		struct writ_err *err)
 {
-	struct key_pair pair;
+	scoped_key_pair pair;
 	int r = wallet_new_id(w, &t->jti, err);
 
 	if (r == 0)
@@ -62,10 +62,8 @@ static int fill(const struct wallet *w, const struct wishes *want, struct token 
 	if (r < 0 || want->has_holder)
 		return r;
 	r = wallet_holder_new(w, t->exp, &pair, err);
-	if (r == 0) {
+	if (r == 0)
 		t->cnf = pair.pub;
-		crypto_wipe(&pair, sizeof(pair));
-	}
 	return r;
 }
 
@@ -309,10 +307,10 @@ int cli_token_attenuate_verb(struct args *a)
 	struct launch_token t = { 0 };
 	struct token child = { 0 };
 	const struct token *leaf;
-	struct key_pair holder;
+	scoped_key_pair holder;
 	struct wishes want;
 	struct launch_loaded l;
-	int code = read_wishes(a, &want), r;
+	int code = read_wishes(a, &want);
 
 	if (code)
 		return code;
@@ -330,9 +328,7 @@ int cli_token_attenuate_verb(struct args *a)
 	    fill(&t.wallet, &want, &child, &err) < 0)
 		return cli_fail(&err, NULL);
 	why.hop = (int)t.chain.n;
-	r = token_derive(a->arena, leaf, &child, &holder, &text, &why);
-	crypto_wipe(&holder, sizeof(holder));
-	if (r < 0)
+	if (token_derive(a->arena, leaf, &child, &holder, &text, &why) < 0)
 		return cli_token_refused(&why, EXIT_NO);
 	return finish(&t.wallet, &child, "delegation.out", t.chain.n + 1,
 		      (struct sv){ t.text, t.text_n }, &text);

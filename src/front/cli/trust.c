@@ -39,8 +39,7 @@ static void put_line(struct buf *b, char mark, struct sv line, bool colour)
 static int diff(struct arena *a, struct sv old_text, struct sv new_text, bool colour, struct buf *b,
 		struct writ_err *err)
 {
-	struct lines x = { 0 };
-	struct lines y = { 0 };
+	struct lines x = { 0 }, y = { 0 };
 	size_t n, m, i = 0, j = 0;
 	uint16_t *len;
 

@@ -37,20 +37,13 @@ struct argv {
 
 static void push(struct argv *a, const char *word)
 {
-	const char **slot = word && !a->failed ? vec_push(a->s->arena, &a->v) : NULL;
-
-	if (slot)
-		*slot = word;
-	else
-		a->failed = true;
+	a->failed = a->failed || !word || !vec_add(a->s->arena, &a->v, word);
 }
 
 /* Terminates the argument list; returns NULL if memory ran out. */
 static const char *const *words(struct argv *a)
 {
-	const char **slot = a->failed ? NULL : vec_push(a->s->arena, &a->v);
-
-	return slot ? a->v.v : NULL;
+	return !a->failed && vec_add(a->s->arena, &a->v, NULL) ? a->v.v : NULL;
 }
 
 static void push_all(struct argv *a, const char *const *list)

@@ -81,16 +81,11 @@ static int make_environment(struct suite *s, struct writ_err *err)
 {
 	static const char *const kept[] = { "PATH=", "LANG=", "TERM=", "TMPDIR=", "WRIT_" };
 	VEC(char *) env = { 0 };
-	char **slot;
-
 	for (char **e = s->opt->environ; *e; e++)
 		for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-			if (sv_starts(sv_from(*e), sv_from(kept[i]))) {
-				slot = vec_push(s->arena, &env);
-				if (!slot)
-					return writ_nomem(err);
-				*slot = *e;
-			}
+			if (sv_starts(sv_from(*e), sv_from(kept[i])) &&
+			    !vec_add(s->arena, &env, *e))
+				return writ_nomem(err);
 	char *const own[] = {
 		arena_fmt(s->arena, "HOME=" SV_FMT, SV_ARG(s->home)),
 		arena_fmt(s->arena, "USER=" SV_FMT, SV_ARG(s->user)),
@@ -99,12 +94,11 @@ static int make_environment(struct suite *s, struct writ_err *err)
 		arena_fmt(s->arena, "XDG_STATE_HOME=%s/state", s->base),
 		arena_fmt(s->arena, "XDG_CONFIG_HOME=%s/config", s->base),
 	};
-	for (size_t i = 0; i <= ARRAY_LEN(own); i++) {
-		slot = vec_push(s->arena, &env);
-		if (!slot || (i < ARRAY_LEN(own) && !own[i]))
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (!own[i] || !vec_add(s->arena, &env, own[i]))
 			return writ_nomem(err);
-		*slot = i < ARRAY_LEN(own) ? own[i] : NULL;
-	}
+	if (!vec_add(s->arena, &env, NULL))
+		return writ_nomem(err);
 	s->env = env.v;
 	return 0;
 }
@@ -130,11 +124,8 @@ static int check_dir(const char *dir, char ret[PATH_MAX], struct writ_err *err)
 
 bool testbed_mkdir(const struct suite *s, const char *path, mode_t mode)
 {
-	if (mkdir(path, 0700) < 0)
-		return false;
-	if (s->drop && chown(path, s->uid, s->gid) < 0)
-		return false;
-	return chmod(path, mode) == 0;
+	return mkdir(path, 0700) == 0 && !(s->drop && chown(path, s->uid, s->gid) < 0) &&
+	       chmod(path, mode) == 0;
 }
 
 /*

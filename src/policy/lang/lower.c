@@ -173,8 +173,7 @@ static bool sha256_check(struct lower *l, const struct stmt *s, const struct qua
 	bool good = q->value.n == 64;
 
 	for (size_t i = 0; good && i < q->value.n; i++)
-		good = (q->value.p[i] >= '0' && q->value.p[i] <= '9') ||
-		       (q->value.p[i] >= 'a' && q->value.p[i] <= 'f');
+		good = sv_hex_lower(q->value.p[i]) >= 0;
 	return good || lang_bad_qual(l, s, q,
 				     "64 lower-case hexadecimal digits, as sha256sum prints them");
 }
@@ -223,9 +222,7 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 
 	if (s->effect != EFFECT_DENY)
 		l->exec_seen = true;
-	if (args && !args_text(l, s, args, &p.v[P_ARGS]))
-		return false;
-	if (sha && !sha256_check(l, s, sha))
+	if ((args && !args_text(l, s, args, &p.v[P_ARGS])) || (sha && !sha256_check(l, s, sha)))
 		return false;
 	if (sha)
 		p.v[P_SHA256] = sha->value;
@@ -261,8 +258,9 @@ static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw
 	       lower_error(l, s, NULL, "this path is too long");
 }
 
-static bool lower_unix(struct lower *l, const struct stmt *s, bool danger)
+static bool lower_unix(struct lower *l, const struct stmt *s)
 {
+	const bool danger = s->kind == STMT_DANGER;
 	const struct protect_socket *known;
 	struct params p = { 0 };
 	struct sv raw, text;
@@ -339,9 +337,8 @@ static bool lower_kernel(struct lower *l, const struct stmt *s)
 {
 	static const char *const switches[] = { "nested-userns", "ptrace-own", "io_uring", NULL };
 
-	for (size_t i = 0; switches[i]; i++)
-		if (sv_is(s->object.text, switches[i]))
-			return lower_name(l, s, CAP_KERNEL_USE, "");
+	if (sv_index(s->object.text, switches, ARRAY_LEN(switches) - 1) < ARRAY_LEN(switches) - 1)
+		return lower_name(l, s, CAP_KERNEL_USE, "");
 	return lower_error(l, s,
 			   diag_suggest(l->a, s->object.text, switches,
 					"nested-userns, ptrace-own or io_uring"),
@@ -402,18 +399,13 @@ static bool lower_agent(struct lower *l, const struct stmt *s)
 	return lower_name(l, s, CAP_AGENT_SPAWN, "");
 }
 
-static bool lower_plain_unix(struct lower *l, const struct stmt *s)
-{
-	return lower_unix(l, s, false);
-}
-
 static bool lower_rule(struct lower *l, const struct stmt *s)
 {
 	static bool (*const verbs[])(struct lower *l, const struct stmt *s) = {
 		[VERB_READ] = lower_files,     [VERB_WRITE] = lower_files,
 		[VERB_PUT] = lower_files,      [VERB_EXEC] = lower_exec,
 		[VERB_NET] = lower_net,	       [VERB_LISTEN] = lower_listen,
-		[VERB_UNIX] = lower_plain_unix, [VERB_GIT] = lower_git,
+		[VERB_UNIX] = lower_unix,      [VERB_GIT] = lower_git,
 		[VERB_DEVICE] = lower_device,  [VERB_KERNEL] = lower_kernel,
 		[VERB_TOOL] = lower_tool,      [VERB_AGENT] = lower_agent,
 		[VERB_SHELL] = lower_shell,
@@ -438,7 +430,7 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
-	return lower_unix(l, &as_rule, true);
+	return lower_unix(l, &as_rule);
 }
 
 static bool lower_open(struct lower *l, const struct stmt *s)

@@ -433,9 +433,7 @@ static bool net_params(struct lower *l, const struct stmt *s, const struct net_o
 	static const enum qual_id web_only[] = { QUAL_METHODS, QUAL_QUERY, QUAL_TLS };
 	const struct qual *priv = lang_qual_find(s, QUAL_PRIVATE);
 
-	if (!lower_counters(l, s, p))
-		return false;
-	if (priv && !private_text(l, s, priv, &p->v[P_PRIV]))
+	if (!lower_counters(l, s, p) || (priv && !private_text(l, s, priv, &p->v[P_PRIV])))
 		return false;
 	if (o->http)
 		return http_params(l, s, o, p);
