@@ -353,10 +353,8 @@ static int verify(struct args *a)
 	if (a->given[OPT_REQUIRE] && !parse_required(sv_from(a->value[OPT_REQUIRE]), &q))
 		return cli_end(EXIT_FAILED, "--require wants a list of fs, net, proc, limits, "
 			       "secrets or all, each with a level if you like, as in fs>=E2,net");
-	r = cli_attest_load_init(a, &l, &err);
-	if (r == 0)
-		r = load(a, &l, &err);
-	if (r == 0 && !l.open && !l.unsigned_)
+	if ((r = cli_attest_load_init(a, &l, &err)) == 0 && (r = load(a, &l, &err)) == 0 &&
+	    !l.open && !l.unsigned_)
 		r = cli_attest_load_pins(&l, policy, a->value[OPT_KEY], &err);
 	if (r == 0 && (l.open || l.unsigned_)) {
 		r = report_open(a, &l);

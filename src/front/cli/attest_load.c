@@ -78,13 +78,14 @@ static int from_signer(struct attest_loaded *l, struct writ_err *err)
 static int from_own(struct attest_loaded *l, const char *path, struct writ_err *err)
 {
 	struct attest_found found = { 0 };
-	struct attest_made m;
-	struct realm log;
-	int r = path ? realm_open(&log, path, false, err) : writ_nomem(err);
+	scoped_made m;
+	scoped_realm log = REALM_INIT;
+	int r;
 
+	attest_made_init(&m);
+	r = path ? realm_open(&log, path, false, err) : writ_nomem(err);
 	if (r < 0)
 		return r;
-	attest_made_init(&m);
 	r = attest_find(&log, l->id, &found, err);
 	l->open = !found.started || !found.ended;
 	l->unsigned_ = !l->open && found.end >= log.checkpoint.size && found.end >= log.latest.size;
@@ -100,8 +101,6 @@ static int from_own(struct attest_loaded *l, const char *path, struct writ_err *
 		buf_sv(&l->start, buf_view(&m.start));
 		buf_sv(&l->end, buf_view(&m.end));
 	}
-	realm_close(&log);
-	attest_made_clear(&m);
 	return r;
 }
 

@@ -132,20 +132,18 @@ static int sign_own(struct attest_loaded *l, struct sv payload, struct signer_an
 static int make_own(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
 		    struct attest_rotated *rotated, struct writ_err *err)
 {
-	struct attest_made m;
+	scoped_made m;
 	int r;
 
 	attest_made_init(&m);
-	r = prove_own(l, &m, &w->vkey, rotated, err);
-	if (r == 0)
-		r = attest_make(l->a, entries, &m, err);
-	if (r == 0)
-		r = sign_own(l, buf_view(&m.payload), w, err);
+	if ((r = prove_own(l, &m, &w->vkey, rotated, err)) < 0 ||
+	    (r = attest_make(l->a, entries, &m, err)) < 0 ||
+	    (r = sign_own(l, buf_view(&m.payload), w, err)) < 0)
+		return r;
 	buf_sv(&w->start, buf_view(&m.start));
 	buf_sv(&w->end, buf_view(&m.end));
 	buf_sv(&w->manifest, buf_view(&m.manifest));
-	attest_made_clear(&m);
-	return r;
+	return 0;
 }
 
 /* --- statements signed by writ-signer --- */

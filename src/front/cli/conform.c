@@ -82,10 +82,9 @@ static int select_rows(struct args *a, struct arena *arena, const char *escape,
 		return EXIT_FAILED;
 	for (size_t i = 0; i < all.rows.n; i++) {
 
-		if (!wanted(a, OPT_ID, all.rows.v[i].id) ||
-		    !wanted(a, OPT_BOUND, all.rows.v[i].bound))
-			continue;
-		if (!vec_add(arena, &ret->rows, all.rows.v[i]))
+		if (wanted(a, OPT_ID, all.rows.v[i].id) &&
+		    wanted(a, OPT_BOUND, all.rows.v[i].bound) &&
+		    !vec_add(arena, &ret->rows, all.rows.v[i]))
 			return EXIT_FAILED;
 	}
 	if (ret->rows.n == 0)
@@ -108,13 +107,12 @@ static int read_under(struct args *a, struct arena *arena, struct conform_option
 		return 0;
 	if (conform_split(sv_from(a->value[OPT_UNDER]), arena, &opt->words, &err) < 0)
 		return cli_fail(&err, "--under");
-	for (size_t i = 0; i < a->operands.n; i++) {
+	for (size_t i = 0; i < a->operands.n; i++)
 		if (!vec_add(arena, &opt->words.words, a->operands.v[i]))
 			return EXIT_FAILED;
-	}
-	if (conform_read_declared(sv_from(a->value[OPT_DECLARE]), &opt->declared, &err) < 0)
-		return cli_fail(&err, NULL);
-	return 0;
+	return conform_read_declared(sv_from(a->value[OPT_DECLARE]), &opt->declared, &err) < 0
+		       ? cli_fail(&err, NULL)
+		       : 0;
 }
 
 /*

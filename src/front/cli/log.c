@@ -155,9 +155,8 @@ int cli_log_pins(const struct args *a, const struct log_view *v, const struct no
 			       : r;
 	}
 	r = audit_log_path(v->place.config, "log.policy", path, err);
-	if (r == 0)
-		r = pins_read(path, ret, err);
-	if (r == 0)
-		choose_keys(v, signer, ret);
-	return r;
+	if (r < 0 || (r = pins_read(path, ret, err)) < 0)
+		return r;
+	choose_keys(v, signer, ret);
+	return 0;
 }

@@ -307,14 +307,10 @@ static int take(struct args *a, const struct opt *o, const char *value, struct w
 {
 	a->given[o->id] = true;
 	a->value[o->id] = value;
-	if (o->id == OPT_POLICY) {
-		if (!vec_add(a->arena, &a->policies, value))
-			return writ_nomem(err);
-	}
-	if (o->id == OPT_BOUND || o->id == OPT_ID) {
-		if (!vec_add(a->arena, &a->repeated, (struct opt_value){ o->id, value }))
-			return writ_nomem(err);
-	}
+	if ((o->id == OPT_POLICY && !vec_add(a->arena, &a->policies, value)) ||
+	    ((o->id == OPT_BOUND || o->id == OPT_ID) &&
+	     !vec_add(a->arena, &a->repeated, (struct opt_value){ o->id, value })))
+		return writ_nomem(err);
 	if (o->id == OPT_VAR) {
 		struct sv rest = sv_from(value);
 		const struct sv name = sv_cut(&rest, '=');

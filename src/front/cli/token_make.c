@@ -199,10 +199,9 @@ static int take_caps(struct args *a, struct cap_set *to, const struct cap_set *f
 {
 	for (size_t i = 0; i < from->caps.n; i++) {
 
-		if (only != CAP_NONE && from->caps.v[i].cap.action != only)
-			continue;
-		if (!vec_add(a->arena, &to->caps, (struct cap_entry){ from->caps.v[i].cap,
-								     RULE_NONE }))
+		const struct cap_entry e = { from->caps.v[i].cap, RULE_NONE };
+
+		if ((only == CAP_NONE || e.cap.action == only) && !vec_add(a->arena, &to->caps, e))
 			return EXIT_FAILED;
 	}
 	return 0;

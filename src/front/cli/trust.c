@@ -16,10 +16,9 @@ struct lines {
 
 static bool split_lines(struct arena *a, struct sv text, struct lines *ret)
 {
-	while (text.n) {
+	while (text.n)
 		if (!vec_add(a, &ret->list, sv_cut(&text, '\n')))
 			return false;
-	}
 	return true;
 }
 

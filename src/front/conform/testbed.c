@@ -158,10 +158,9 @@ int testbed_make(struct suite *s, struct writ_err *err)
 	char dir[PATH_MAX];
 	char *base;
 	const char *state, *config;
-	int r = choose_user(s, err);
 
-	if (r < 0 || (r = check_dir(s->opt->dir, dir, err)) < 0)
-		return r;
+	if (choose_user(s, err) < 0 || check_dir(s->opt->dir, dir, err) < 0)
+		return err->code;
 	base = arena_fmt(s->arena, "%s/we-XXXXXX", dir);
 	if (!base)
 		return writ_nomem(err);
@@ -176,8 +175,8 @@ int testbed_make(struct suite *s, struct writ_err *err)
 	if (chmod(base, 0755) < 0 || !testbed_mkdir(s, state, 0700) ||
 	    !testbed_mkdir(s, config, 0700))
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", base);
-	r = copy_program(s->opt->escape, s->program, err);
-	return r < 0 ? r : make_environment(s, err);
+	return copy_program(s->opt->escape, s->program, err) < 0 ? err->code
+								 : make_environment(s, err);
 }
 
 char *testbed_scene(struct suite *s, const char *name, struct writ_err *err)
@@ -200,14 +199,12 @@ int testbed_policy(struct suite *s, const char *scene, struct sv extra, const ch
 	const char *file = arena_fmt(s->arena, "%s.writ", scene);
 	const char *text = arena_fmt(s->arena, "version 1\nallow write %s/work\n" SV_FMT "%s",
 				     scene, SV_ARG(extra), extra.n ? "\n" : "");
-	int r;
-
 	if (!file || !text)
 		return writ_nomem(err);
-	r = write_new(file, sv_from(text), 0644, err);
-	if (r == 0)
-		*ret_file = file;
-	return r;
+	if (write_new(file, sv_from(text), 0644, err) < 0)
+		return err->code;
+	*ret_file = file;
+	return 0;
 }
 
 /* --- Remove --- */

@@ -120,10 +120,9 @@ static int diagnostics(struct writ_policy *p, const struct writ_policy_options *
 
 	diag_sort_all(&p->diags);
 	tell(p, opt);
-	if (!ret_text)
-		return 0;
-	*ret_text = NULL;
-	if (p->diags.list.n == 0)
+	if (ret_text)
+		*ret_text = NULL;
+	if (!ret_text || p->diags.list.n == 0)
 		return 0;
 	diag_print_all(&p->diags, &b, false);
 	return lib_text(&b, ret_text, err);

@@ -67,12 +67,10 @@ static int add_rules(struct arena *a, const struct cap_set *from, struct cap_set
 		     struct writ_err *err)
 {
 	for (size_t i = 0; i < from->rules.n; i++) {
-		struct cap_rule *rule = vec_push(a, &to->rules);
+		struct cap_rule rule = from->rules.v[i];
 
-		if (!rule)
-			return writ_nomem(err);
-		*rule = from->rules.v[i];
-		if (!arena_sv(a, rule->file, &rule->file) || !arena_sv(a, rule->text, &rule->text))
+		if (!arena_sv(a, rule.file, &rule.file) || !arena_sv(a, rule.text, &rule.text) ||
+		    !vec_add(a, &to->rules, rule))
 			return writ_nomem(err);
 	}
 	return 0;
@@ -362,10 +360,9 @@ int cap_set_price_uses(struct arena *a, struct cap_set *s, struct writ_err *err)
 	for (size_t i = 0; i < s->caps.n; i++) {
 		const struct cap *c = &s->caps.v[i].cap;
 
-		if (!(c->n || c->max_in || c->max_out) ||
-		    has_text(s->prices.v, s->prices.n, c->text))
-			continue;
-		if (!vec_add(a, &s->prices, s->caps.v[i]))
+		if ((c->n || c->max_in || c->max_out) &&
+		    !has_text(s->prices.v, s->prices.n, c->text) &&
+		    !vec_add(a, &s->prices, s->caps.v[i]))
 			return writ_nomem(err);
 	}
 	return 0;

@@ -244,9 +244,8 @@ static int keep_prices(struct chained *c)
 	for (size_t i = 0; c->n == 1 && i < set->caps.n; i++) {
 		const struct cap *cap = &set->caps.v[i].cap;
 
-		if (!cap->n && !cap->rate_n && !cap->max_in && !cap->max_out)
-			continue;
-		if (!vec_add(c->l.a, &set->prices, set->caps.v[i]))
+		if ((cap->n || cap->rate_n || cap->max_in || cap->max_out) &&
+		    !vec_add(c->l.a, &set->prices, set->caps.v[i]))
 			return writ_nomem(c->l.err);
 	}
 	return 0;

@@ -236,10 +236,9 @@ int lang_append_set(struct arena *a, struct cap_set *set, const struct cap_set *
 	if (!vec_reserve(a, &set->rules, more->rules.n) ||
 	    !vec_reserve(a, &set->caps, more->caps.n))
 		return writ_nomem(err);
-	for (size_t i = 0; i < more->rules.n; i++) {
+	for (size_t i = 0; i < more->rules.n; i++)
 		if (!vec_add(a, &set->rules, more->rules.v[i]))
 			return writ_nomem(err);
-	}
 	if (append_entries(a, &set->caps.v, &set->caps.n, &set->caps.room, more->caps.v,
 			   more->caps.n, shift) < 0 ||
 	    append_entries(a, &set->nots.v, &set->nots.n, &set->nots.room, more->nots.v,
@@ -313,12 +312,12 @@ static int cap_limits(struct lower *l, struct cap_set *set)
 	struct policy *scratch = arena_new(l->a, struct policy);
 	int r = lang_fork_lower(l, &base);
 
-	if (r == 0 && !scratch)
-		r = writ_nomem(l->err);
+	if (r < 0 || !scratch)
+		return writ_nomem(l->err);
 	base.policy = scratch;
-	if (r == 0 && l->policy->has_base)
-		r = lang_load_base(&base);
-	for (size_t i = 0; r == 0 && i < LIMIT_COUNT; i++)
+	if (l->policy->has_base && (r = lang_load_base(&base)) < 0)
+		return r;
+	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		if (l->set->limits[i] == 0 && base.set->limits[i] &&
 		    set->limits[i] > base.set->limits[i])
 			/* the default limit of base returns when base is appended */
@@ -469,13 +468,10 @@ static int finish_agent(struct policy *p, struct lower *l, bool narrowed)
 			"an agent cannot have more than its parent, and no rule of the parent "
 			"covers this");
 	}
-	r = inherit_exec(l, &p->set);
-	if (r == 0)
-		r = inherit_refusals(l, &p->set);
+	if ((r = inherit_exec(l, &p->set)) < 0 || (r = inherit_refusals(l, &p->set)) < 0)
+		return r;
 	inherit_settings(l->set, &p->set);
-	if (r == 0 && p->has_base)
-		r = lang_add_base(l, l->set);
-	return r;
+	return p->has_base ? lang_add_base(l, l->set) : 0;
 }
 
 int lang_finish_agents(struct policy *p, bool narrowed)

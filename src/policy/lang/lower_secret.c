@@ -56,8 +56,8 @@ bool lower_env(struct lower *l, const struct stmt *s)
 		return lang_error(l->d, s, &s->w[1], "keep one of them",
 				  SV_FMT " already has another value", SV_ARG(name));
 	}
-	if (!vec_add(l->a, &l->policy->envs, (struct policy_setenv){ name, value, pass,
-								    s->src->built_in, l->rule }))
+	if (!vec_add(l->a, &l->policy->envs,
+		     (struct policy_setenv){ name, value, pass, s->src->built_in, l->rule }))
 		return lower_error(l, s, NULL, "out of memory");
 	return !pass || pass_variable(l, s, name);
 }

@@ -78,12 +78,12 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		if (!(s->verb->quals & 1u << i))
 			continue;
 		names[n++] = lang_qual_name((enum qual_id)i);
-		if (!sv_is(key, lang_qual_name((enum qual_id)i)))
+		if (!sv_is(key, names[n - 1]))
 			continue;
 		if (flag != (i == QUAL_FETCH) || (!flag && value.n == 0))
-			return lang_error(
-				p->d, s, w, NULL, "\"%s\" %s", lang_qual_name((enum qual_id)i),
-				i == QUAL_FETCH ? "takes no value" : "needs a value: key=value");
+			return lang_error(p->d, s, w, NULL, "\"%s\" %s", names[n - 1],
+					  i == QUAL_FETCH ? "takes no value"
+							  : "needs a value: key=value");
 		*ret = (struct qual){ (enum qual_id)i, *w, value };
 		return true;
 	}
@@ -110,8 +110,8 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 			p->d, s, &w[0],
 			token ? "in a file, write the verb and the object as two words"
 			      : diag_suggest(p->d->arena, w[0].text, policy_verb_names(),
-					     "verbs: read write put exec net listen unix git device "
-					     "kernel tool agent shell"),
+					     "verbs: read write put exec net listen unix git "
+					     "device kernel tool agent shell"),
 			"unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
 	}
 	if (n < 2)

@@ -178,7 +178,7 @@ void lint_command(struct check *c, const struct node *command);
 void lint_commands(struct check *c, const struct node *entrypoint, const struct node *command);
 struct sv lint_base(struct sv path); /* returns the part of @path after the last slash */
 
-/* --- image.c --- */
+/* --- container.c --- */
 void lint_image(struct check *c, const struct node *at, struct sv ref);
 bool lint_agent_name(struct sv s); /* does the name @s suggest an agent or its tools? */
 
