@@ -45,6 +45,14 @@ printf_like(2, 3) must_check char *arena_fmt(struct arena *a, const char *fmt, .
 					    &(vec)->room, sizeof(*(vec)->v)))
 must_check void *vec_push_raw(struct arena *a, void **v, size_t *n,
 			      size_t *room, size_t size);
+/* Appends the value to @vec; false if memory runs out. */
+#define vec_add(a, vec, ...)                                       \
+	({                                                         \
+		__typeof__((vec)->v) added_ = vec_push((a), (vec)); \
+		if (added_)                                        \
+			*added_ = (__VA_ARGS__);                   \
+		added_ != NULL;                                    \
+	})
 
 /*
  * Reserves space for @more elements after the existing elements of @vec, to avoid copies while the

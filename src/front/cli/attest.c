@@ -210,23 +210,20 @@ static const char *const answers[] = { [ATTEST_NO] = "does-not-verify",
 static void put_facts(const struct attest_checked *c, json_t *o)
 {
 	const struct attest_session *of = &c->facts.of;
-	json_t *log = json_object(), *boundaries = json_object();
+	json_t *boundaries = json_object();
 
-	(void)json_object_set_new(o, "custody", json_string(attest_custody_name(of->custody)));
-	(void)json_object_set_new(o, "custody_known", json_boolean(c->custody_known));
-	(void)json_object_set_new(o, "realm", json_stringn(of->realm.p, of->realm.n));
-	(void)json_object_set_new(o, "started", json_integer((json_int_t)of->started));
-	(void)json_object_set_new(o, "finished", json_integer((json_int_t)of->finished));
-	(void)json_object_set_new(o, "exit", json_integer((json_int_t)of->exit));
-	(void)json_object_set_new(o, "entries", json_integer((json_int_t)of->entries));
-	(void)json_object_set_new(o, "not_recorded",
-				  json_integer((json_int_t)c->judgement.left_out));
-	(void)json_object_set_new(log, "origin", json_stringn(c->log.origin.p, c->log.origin.n));
-	(void)json_object_set_new(log, "size", json_integer((json_int_t)c->log.size));
-	(void)json_object_set_new(log, "start", json_integer((json_int_t)c->log.start));
-	(void)json_object_set_new(log, "end", json_integer((json_int_t)c->log.end));
-	(void)json_object_set_new(log, "witnesses", json_integer((json_int_t)c->cosigned));
-	(void)json_object_set_new(o, "log", log);
+	(void)json_object_update_new(
+		o, json_pack("{s:s,s:b,s:s%,s:I,s:I,s:I,s:I,s:I}", "custody",
+			     attest_custody_name(of->custody), "custody_known", c->custody_known,
+			     "realm", of->realm.p, of->realm.n, "started", (json_int_t)of->started,
+			     "finished", (json_int_t)of->finished, "exit", (json_int_t)of->exit,
+			     "entries", (json_int_t)of->entries, "not_recorded",
+			     (json_int_t)c->judgement.left_out));
+	(void)json_object_set_new(
+		o, "log",
+		json_pack("{s:s%,s:I,s:I,s:I,s:I}", "origin", c->log.origin.p, c->log.origin.n,
+			  "size", (json_int_t)c->log.size, "start", (json_int_t)c->log.start, "end",
+			  (json_int_t)c->log.end, "witnesses", (json_int_t)c->cosigned));
 	for (enum boundary i = 0; i < BOUNDARIES; i++) {
 		const struct finding *f = &c->judgement.of[i];
 
@@ -356,10 +353,8 @@ static int verify(struct args *a)
 	if (a->given[OPT_REQUIRE] && !parse_required(sv_from(a->value[OPT_REQUIRE]), &q))
 		return cli_end(EXIT_FAILED, "--require wants a list of fs, net, proc, limits, "
 			       "secrets or all, each with a level if you like, as in fs>=E2,net");
-	r = cli_attest_load_init(a, &l, &err);
-	if (r == 0)
-		r = load(a, &l, &err);
-	if (r == 0 && !l.open && !l.unsigned_)
+	if ((r = cli_attest_load_init(a, &l, &err)) == 0 && (r = load(a, &l, &err)) == 0 &&
+	    !l.open && !l.unsigned_)
 		r = cli_attest_load_pins(&l, policy, a->value[OPT_KEY], &err);
 	if (r == 0 && (l.open || l.unsigned_)) {
 		r = report_open(a, &l);

@@ -61,4 +61,7 @@ must_check int cli_attest_out_open(const char *path, int *ret_fd, struct writ_er
 must_check int cli_attest_out(struct args *a, struct sv id, int dir, struct writ_err *err);
 int cli_attest_show(struct args *a);
 
+#define scoped_answer __attribute__((cleanup(signer_answer_clear))) struct signer_answer
+#define scoped_made __attribute__((cleanup(attest_made_clear))) struct attest_made
+
 #endif

@@ -59,33 +59,33 @@ int cli_attest_load_record(struct attest_loaded *l, struct sv id, struct writ_er
 
 static int from_signer(struct attest_loaded *l, struct writ_err *err)
 {
-	struct signer_answer w;
+	scoped_answer w;
 	int r;
 
 	signer_answer_init(&w);
 	r = signer_attest(&l->signer, l->where.realm, l->id, -1, &w, err);
-	if (r == 0) {
-		buf_sv(&l->start, buf_view(&w.start));
-		buf_sv(&l->end, buf_view(&w.end));
-		buf_sv(&l->vkey, buf_view(&w.vkey));
-		buf_sv(&l->pem, buf_view(&w.pem));
-		l->open = !w.ended;
-		l->begun = w.begun;
-	}
-	signer_answer_clear(&w);
-	return r;
+	if (r < 0)
+		return r;
+	buf_sv(&l->start, buf_view(&w.start));
+	buf_sv(&l->end, buf_view(&w.end));
+	buf_sv(&l->vkey, buf_view(&w.vkey));
+	buf_sv(&l->pem, buf_view(&w.pem));
+	l->open = !w.ended;
+	l->begun = w.begun;
+	return 0;
 }
 
 static int from_own(struct attest_loaded *l, const char *path, struct writ_err *err)
 {
 	struct attest_found found = { 0 };
-	struct attest_made m;
-	struct realm log;
-	int r = path ? realm_open(&log, path, false, err) : writ_nomem(err);
+	scoped_made m;
+	scoped_realm log = REALM_INIT;
+	int r;
 
+	attest_made_init(&m);
+	r = path ? realm_open(&log, path, false, err) : writ_nomem(err);
 	if (r < 0)
 		return r;
-	attest_made_init(&m);
 	r = attest_find(&log, l->id, &found, err);
 	l->open = !found.started || !found.ended;
 	l->unsigned_ = !l->open && found.end >= log.checkpoint.size && found.end >= log.latest.size;
@@ -101,8 +101,6 @@ static int from_own(struct attest_loaded *l, const char *path, struct writ_err *
 		buf_sv(&l->start, buf_view(&m.start));
 		buf_sv(&l->end, buf_view(&m.end));
 	}
-	realm_close(&log);
-	attest_made_clear(&m);
 	return r;
 }
 
@@ -136,13 +134,12 @@ static void load_ended(struct attest_loaded *l)
 {
 	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct writ_err none = { 0 };
-	struct realm log;
+	scoped_realm log = REALM_INIT;
 
 	if (!path || l->where.realm.n == 0 || realm_open(&log, path, false, &none) < 0)
 		return;
 	if (attest_prove_rotated(&log, l->a, &l->ended, &none) == 0 && l->ended.n)
 		l->trust.ended = &l->ended;
-	realm_close(&log);
 }
 
 static const char *base_of(const char *path)
@@ -290,12 +287,11 @@ static int load_policy_pins(struct attest_loaded *l, const char *path, struct wr
 	buf_sv(&l->policy_text, own.n ? buf_view(&own) : SV("quorum none\n"));
 	if (!own.n && l->policy_text.n == SV("quorum none\n").n)
 		return 0;
-	r = buf_check(&l->policy_text, err);
-	if (r == 0)
-		r = tlog_policy_parse(buf_view(&l->policy_text), &l->policy, err);
-	if (r == 0)
-		l->trust.policy = &l->policy;
-	return r;
+	if ((r = buf_check(&l->policy_text, err)) < 0 ||
+	    (r = tlog_policy_parse(buf_view(&l->policy_text), &l->policy, err)) < 0)
+		return r;
+	l->trust.policy = &l->policy;
+	return 0;
 }
 
 static int load_key_pins(struct attest_loaded *l, const char *path, struct writ_err *err)
@@ -339,14 +335,13 @@ int cli_attest_load_pins(struct attest_loaded *l, const char *policy, const char
 	l->trust.verify = verify;
 	/* The keys are already loaded if the signer supplied the log. */
 	if (l->foreign && l->signer.there && l->vkey.n == 0) {
-		struct signer_answer w;
+		scoped_answer w;
 
 		signer_answer_init(&w);
 		if (signer_attest(&l->signer, l->where.realm, SV(""), -1, &w, &none) == 0) {
 			buf_sv(&l->vkey, buf_view(&w.vkey));
 			buf_sv(&l->pem, buf_view(&w.pem));
 		}
-		signer_answer_clear(&w);
 	}
 	r = load_policy_pins(l, policy, err);
 	if (r == 0)

@@ -16,14 +16,13 @@
 
 int cli_attest_out_open(const char *path, int *ret_fd, struct writ_err *err)
 {
-	int r = fd_make_dirs(path, err);
-	int fd = r < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int r = fd_make_dirs(path, err);
+	const int fd = r < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (r == 0 && fd < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
-	if (r == 0)
-		*ret_fd = fd;
-	return r;
+	if (fd < 0)
+		return r < 0 ? r : writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	*ret_fd = fd;
+	return 0;
 }
 
 /*
@@ -67,17 +66,13 @@ static int sign_log(struct attest_loaded *l, struct realm *log, struct buf *vkey
 {
 	const char *dir = arena_fmt(l->a, SV_FMT "/keys", SV_ARG(l->where.state));
 	const char *origin = arena_fmt(l->a, "writ/log/" SV_FMT, SV_ARG(l->where.realm));
-	struct key_pair pair;
+	scoped_key_pair pair;
 	struct note_key key;
 	int r = dir && origin ? keys_load(dir, KEY_LOG, false, &pair, err) : writ_nomem(err);
 
-	if (r < 0)
-		return r;
-	r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err);
-	if (r == 0)
-		r = realm_sign(log, &key, &pair.sec, true, err);
-	crypto_wipe(&pair, sizeof(pair));
-	if (r < 0)
+	if (r < 0 ||
+	    (r = note_key_init(&key, NOTE_KEY_ED25519, sv_from(origin), &pair.pub, err)) < 0 ||
+	    (r = realm_sign(log, &key, &pair.sec, true, err)) < 0)
 		return r;
 	note_key_print(&key, vkey);
 	buf_ch(vkey, '\n');
@@ -89,27 +84,22 @@ static int prove_own(struct attest_loaded *l, struct attest_made *m, struct buf 
 {
 	const char *path = arena_fmt(l->a, SV_FMT "/log", SV_ARG(l->where.state));
 	struct attest_found found = { 0 };
-	struct realm log;
+	scoped_realm log = REALM_INIT;
 	int r;
 
 	if (!path)
 		return writ_nomem(err);
 	if (access(path, F_OK) < 0)
 		return not_ended(l->id, err);
-	r = realm_open(&log, path, true, err);
-	if (r < 0)
+	if ((r = realm_open(&log, path, true, err)) < 0 ||
+	    (r = attest_find(&log, l->id, &found, err)) < 0)
 		return r;
-	r = attest_find(&log, l->id, &found, err);
-	if (r == 0 && (!found.started || !found.ended))
-		r = not_ended(l->id, err);
-	if (r == 0)
-		r = sign_log(l, &log, vkey, err);
-	if (r == 0)
-		r = attest_prove(&log, &found, m, err);
-	if (r == 0)
-		r = attest_prove_rotated(&log, l->a, rotated, err);
-	realm_close(&log);
-	return r;
+	if (!found.started || !found.ended)
+		return not_ended(l->id, err);
+	if ((r = sign_log(l, &log, vkey, err)) < 0 ||
+	    (r = attest_prove(&log, &found, m, err)) < 0)
+		return r;
+	return attest_prove_rotated(&log, l->a, rotated, err);
 }
 
 static int sign_own(struct attest_loaded *l, struct sv payload, struct signer_answer *w,
@@ -133,28 +123,26 @@ static int sign_own(struct attest_loaded *l, struct sv payload, struct signer_an
 	u = (struct bundle){ .key = key.id, .payload = payload, .sig = buf_view(&sig) };
 	attest_key_print(&key, &w->pem);
 	r = bundle_print(&u, &w->bundle, err);
-	if (r == 0 && l->where.config.n && (made || access(pin, F_OK) < 0))
-		r = attest_pin_key(pin, &key, err);
-	return r;
+	if (r < 0 || l->where.config.n == 0 || (!made && access(pin, F_OK) == 0))
+		return r;
+	return attest_pin_key(pin, &key, err);
 }
 
 static int make_own(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
 		    struct attest_rotated *rotated, struct writ_err *err)
 {
-	struct attest_made m;
+	scoped_made m;
 	int r;
 
 	attest_made_init(&m);
-	r = prove_own(l, &m, &w->vkey, rotated, err);
-	if (r == 0)
-		r = attest_make(l->a, entries, &m, err);
-	if (r == 0)
-		r = sign_own(l, buf_view(&m.payload), w, err);
+	if ((r = prove_own(l, &m, &w->vkey, rotated, err)) < 0 ||
+	    (r = attest_make(l->a, entries, &m, err)) < 0 ||
+	    (r = sign_own(l, buf_view(&m.payload), w, err)) < 0)
+		return r;
 	buf_sv(&w->start, buf_view(&m.start));
 	buf_sv(&w->end, buf_view(&m.end));
 	buf_sv(&w->manifest, buf_view(&m.manifest));
-	attest_made_clear(&m);
-	return r;
+	return 0;
 }
 
 /* --- statements signed by writ-signer --- */
@@ -167,10 +155,11 @@ static int make_held(struct attest_loaded *l, struct sv entries, struct signer_a
 	int r = fd < 0 ? writ_fail(err, WRIT_E_SYS, errno, "memfd_create")
 		       : fd_write_all(fd, entries, err);
 
-	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "lseek");
-	if (r == 0)
-		r = signer_attest(&l->signer, l->where.realm, l->id, fd, w, err);
+	if (r < 0)
+		return r;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "lseek");
+	r = signer_attest(&l->signer, l->where.realm, l->id, fd, w, err);
 	if (r == 0 && !w->begun) {
 		buf_clear(&w->vkey);
 		buf_clear(&w->pem);
@@ -202,15 +191,12 @@ int cli_attest_out(struct args *a, struct sv id, int dir, struct writ_err *err)
 {
 	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX);
 	struct attest_rotated rotated = { .n = 0 };
-	struct signer_answer w;
+	scoped_answer w;
 	int r;
 
 	signer_answer_init(&w);
 	r = make(a, id, &entries, &w, &rotated, err);
-	if (r == 0)
-		r = put_all(&w, &rotated, buf_view(&entries), dir, err);
-	signer_answer_clear(&w);
-	return r;
+	return r < 0 ? r : put_all(&w, &rotated, buf_view(&entries), dir, err);
 }
 
 /* Prints the statement as indented JSON. */
@@ -238,20 +224,14 @@ int cli_attest_show(struct args *a)
 	scoped_buf entries = BUF_INIT(ATTEST_ENTRIES_MAX);
 	struct attest_rotated rotated = { .n = 0 };
 	struct writ_err err = { 0 };
-	struct signer_answer w;
+	scoped_answer w;
 	scoped_fd dir = -1;
-	int r;
 
-	if (a->given[OPT_OUT]) {
-		r = cli_attest_out_open(a->value[OPT_OUT], &dir, &err);
-		if (r == 0)
-			r = cli_attest_out(a, id, dir, &err);
-		return r < 0 ? cli_fail(&err, NULL) : EXIT_DONE;
-	}
 	signer_answer_init(&w);
-	r = make(a, id, &entries, &w, &rotated, &err);
-	if (r == 0)
-		r = print_statement(a, buf_view(&w.bundle), &err);
-	signer_answer_clear(&w);
-	return r < 0 ? cli_fail(&err, NULL) : EXIT_DONE;
+	if (a->given[OPT_OUT] ? cli_attest_out_open(a->value[OPT_OUT], &dir, &err) < 0 ||
+					cli_attest_out(a, id, dir, &err) < 0
+			      : make(a, id, &entries, &w, &rotated, &err) < 0 ||
+					print_statement(a, buf_view(&w.bundle), &err) < 0)
+		return cli_fail(&err, NULL);
+	return EXIT_DONE;
 }

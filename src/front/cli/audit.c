@@ -57,7 +57,7 @@ static int copy_line(void *ctx, uint64_t index, struct sv line, struct writ_err 
 
 static int audit_export(const struct args *a, const struct log_place *p, struct sv session)
 {
-	struct buf b = BUF_INIT(OUT_MAX * 2);
+	scoped_buf b = BUF_INIT(OUT_MAX * 2);
 	struct copying c = { &b, a->given[OPT_PUBLIC] };
 	struct writ_err err = { 0 };
 	struct slog_read got;
@@ -67,7 +67,6 @@ static int audit_export(const struct args *a, const struct log_place *p, struct 
 	if (fd < 0)
 		return cli_fail(&err, NULL);
 	if (slog_read(fd, copy_line, &c, &got, &err) < 0) {
-		buf_clear(&b);
 		(void)!cli_fail(&err, "the record does not verify");
 		return EXIT_NO;
 	}
@@ -88,22 +87,20 @@ static int redact(const struct log_place *p, const char *id, int fd, struct buf 
 	char path[LOG_PATH], name[SESSION_ID + 32];
 	struct slog_read got;
 	struct stat st;
-	int r = 0;
+	int r;
 
 	(void)snprintf(name, sizeof(name), "sessions/%s.jsonl", id);
 	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "session %s is running", id);
-	if (r == 0)
-		r = slog_read(fd, copy_line, &c, &got, err);
-	if (r == 0 && got.torn)
-		r = writ_fail(err, WRIT_E_DENIED, 0, "the record of %s ends in half a line", id);
-	if (r == 0 && fstat(fd, &st) < 0)
-		r = writ_fail(err, WRIT_E_SYS, errno, "%s", name);
-	if (r == 0)
-		r = audit_log_path(p->state, name, path, err);
-	if (r == 0)
-		r = fd_replace_file(path, buf_view(b), 0600, err);
+		return writ_fail(err, WRIT_E_DENIED, 0, "session %s is running", id);
+	r = slog_read(fd, copy_line, &c, &got, err);
 	if (r < 0)
+		return r;
+	if (got.torn)
+		return writ_fail(err, WRIT_E_DENIED, 0, "the record of %s ends in half a line", id);
+	if (fstat(fd, &st) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", name);
+	if ((r = audit_log_path(p->state, name, path, err)) < 0 ||
+	    (r = fd_replace_file(path, buf_view(b), 0600, err)) < 0)
 		return r;
 	/* Keep the modification time: pruning removes records by age. */
 	const struct timespec times[2] = { st.st_atim, st.st_mtim };
@@ -188,14 +185,10 @@ static int prove_one(struct proving *s, const struct tlog_policy *pins, const ch
 	enum proof_verdict verdict;
 	int r = choose(s, index, err);
 
-	if (r == 0)
-		r = realm_entry(&s->log, index, &entry, err);
-	if (r == 0)
-		r = tree_prove_inclusion(&s->log.nodes.nodes, index, s->size, &proof.path, err);
 	proof.checkpoint = buf_view(&s->note);
-	if (r == 0)
-		r = proof_print(&proof, &b, err);
-	if (r < 0)
+	if (r < 0 || (r = realm_entry(&s->log, index, &entry, err)) < 0 ||
+	    (r = tree_prove_inclusion(&s->log.nodes.nodes, index, s->size, &proof.path, err)) < 0 ||
+	    (r = proof_print(&proof, &b, err)) < 0)
 		return r;
 	/* Verify the proof with writ's own verifier before printing the proof. */
 	verdict = proof_verify(buf_view(&b), buf_view(&entry), pins, &facts, err);

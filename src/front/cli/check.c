@@ -10,13 +10,10 @@ static const char *one_operand(struct args *a)
 	return a->operands.n ? a->operands.v[0] : NULL;
 }
 
-static bool too_many(struct args *a, size_t max)
+static int too_many(const struct args *a)
 {
-	if (a->operands.n <= max)
-		return false;
-	cli_note("%s takes %s; see writ help %s", a->verb->name,
-		 *a->verb->operands ? a->verb->operands : "no operand", a->verb->name);
-	return true;
+	return cli_end(EXIT_FAILED, "%s takes %s; see writ help %s", a->verb->name,
+		       a->verb->operands, a->verb->name);
 }
 
 static void diags_json(const struct diags *d, struct buf *b)
@@ -41,7 +38,7 @@ static void diags_json(const struct diags *d, struct buf *b)
 static int print_policy(struct args *a, const char *file)
 {
 	struct diags d = { .arena = a->arena };
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct writ_err err = { 0 };
 	struct source src;
 	int r;
@@ -53,7 +50,6 @@ static int print_policy(struct args *a, const char *file)
 	r = policy_print(&src, &d, &b, &err);
 	if (r == 0)
 		return cli_out(&b, EXIT_DONE);
-	buf_clear(&b);
 	if (r != WRIT_E_SYNTAX)
 		return cli_fail(&err, NULL);
 	cli_show_diags(&d);
@@ -67,8 +63,8 @@ int cmd_check(struct args *a)
 	size_t rules = 0;
 	int code;
 
-	if (too_many(a, 1))
-		return EXIT_FAILED;
+	if (a->operands.n > 1)
+		return too_many(a);
 	if (a->given[OPT_PRINT])
 		return print_policy(a, one_operand(a));
 	code = cli_load_policy(a, one_operand(a), false, &l);
@@ -119,14 +115,10 @@ int cli_caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret
 		const bool deny = i >= from->caps.n;
 		const struct cap_entry *e =
 			deny ? &from->nots.v[i - from->caps.n] : &from->caps.v[i];
-		struct cap_entry *slot;
 
-		if (!shown(a, from, e))
-			continue;
-		slot = deny ? vec_push(a->arena, &s.nots) : vec_push(a->arena, &s.caps);
-		if (!slot)
+		if (shown(a, from, e) &&
+		    !(deny ? vec_add(a->arena, &s.nots, *e) : vec_add(a->arena, &s.caps, *e)))
 			return writ_nomem(err);
-		*slot = *e;
 	}
 	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		if (!a->given[OPT_ALL] && s.limits[i] && from->rules.v[s.limit_rule[i]].built_in)
@@ -161,15 +153,15 @@ static void caps_text(const struct cap_set *s, const struct digest *d, struct bu
 
 int cmd_caps(struct args *a)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct writ_err err = { 0 };
 	struct cap_set own;
 	struct launch_loaded l;
 	struct digest d;
 	int code;
 
-	if (too_many(a, 1))
-		return EXIT_FAILED;
+	if (a->operands.n > 1)
+		return too_many(a);
 	code = cli_load_policy(a, one_operand(a), true, &l);
 	if (code)
 		return code;
@@ -179,10 +171,8 @@ int cmd_caps(struct args *a)
 		caps_text(&own, &d, &b);
 		return cli_out(&b, EXIT_DONE);
 	}
-	if (cap_set_encode(&own, &b, &err) < 0) {
-		buf_clear(&b);
+	if (cap_set_encode(&own, &b, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	buf_ch(&b, '\n');
 	return cli_out(&b, EXIT_DONE);
 }

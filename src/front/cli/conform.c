@@ -81,15 +81,11 @@ static int select_rows(struct args *a, struct arena *arena, const char *escape,
 	if (check_wanted(a, &all))
 		return EXIT_FAILED;
 	for (size_t i = 0; i < all.rows.n; i++) {
-		struct conform_row *slot;
 
-		if (!wanted(a, OPT_ID, all.rows.v[i].id) ||
-		    !wanted(a, OPT_BOUND, all.rows.v[i].bound))
-			continue;
-		slot = vec_push(arena, &ret->rows);
-		if (!slot)
+		if (wanted(a, OPT_ID, all.rows.v[i].id) &&
+		    wanted(a, OPT_BOUND, all.rows.v[i].bound) &&
+		    !vec_add(arena, &ret->rows, all.rows.v[i]))
 			return EXIT_FAILED;
-		*slot = all.rows.v[i];
 	}
 	if (ret->rows.n == 0)
 		return cli_end(EXIT_FAILED, "no row is of that bound and has that id");
@@ -111,16 +107,12 @@ static int read_under(struct args *a, struct arena *arena, struct conform_option
 		return 0;
 	if (conform_split(sv_from(a->value[OPT_UNDER]), arena, &opt->words, &err) < 0)
 		return cli_fail(&err, "--under");
-	for (size_t i = 0; i < a->operands.n; i++) {
-		const char **slot = vec_push(arena, &opt->words.words);
-
-		if (!slot)
+	for (size_t i = 0; i < a->operands.n; i++)
+		if (!vec_add(arena, &opt->words.words, a->operands.v[i]))
 			return EXIT_FAILED;
-		*slot = a->operands.v[i];
-	}
-	if (conform_read_declared(sv_from(a->value[OPT_DECLARE]), &opt->declared, &err) < 0)
-		return cli_fail(&err, NULL);
-	return 0;
+	return conform_read_declared(sv_from(a->value[OPT_DECLARE]), &opt->declared, &err) < 0
+		       ? cli_fail(&err, NULL)
+		       : 0;
 }
 
 /*
@@ -197,11 +189,8 @@ int cmd_conform(struct args *a)
 	struct writ_err err = { 0 };
 	int r = read_options(a, &arena, &opt);
 
-	if (r == 0)
-		r = find_programs(&arena, &opt);
-	if (r == 0)
-		r = select_rows(a, &arena, opt.escape, &rows);
-	if (r)
+	if (r || (r = find_programs(&arena, &opt)) ||
+	    (r = select_rows(a, &arena, opt.escape, &rows)))
 		return r;
 	if (a->given[OPT_LIST])
 		return show_list(a, &rows);

@@ -44,14 +44,10 @@ static int update(struct args *a, const struct find_where *w)
 static int plan_for_doctor(struct args *a, struct launch_loaded *l, const struct host_facts *f,
 			   struct plan **ret)
 {
-	static const struct policy_arg limits[] = {
-		{ ARG_LIMIT,
-		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("memory=1G") } },
-		{ ARG_LIMIT,
-		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("cpu=1") } },
-		{ ARG_LIMIT,
-		  { .name = SV_INIT("limit"), .dir = SV_INIT(""), .text = SV_INIT("pids=64") } },
-	};
+#define LIMIT(value) { ARG_LIMIT, { SV_INIT("limit"), SV_INIT(""), SV_INIT(value) } }
+	static const struct policy_arg limits[] = { LIMIT("memory=1G"), LIMIT("cpu=1"),
+						    LIMIT("pids=64") };
+#undef LIMIT
 	const struct policy_input in = { .args = limits, .args_n = ARRAY_LEN(limits) };
 	struct writ_err err = { 0 };
 

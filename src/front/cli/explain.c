@@ -49,11 +49,8 @@ int cmd_explain(struct args *a)
 	if (a->operands.n > 1)
 		return cli_end(EXIT_FAILED, "explain takes one FILE; see writ help explain");
 	code = cli_load_policy(a, a->operands.n ? a->operands.v[0] : NULL, true, &l);
-	if (code == 0)
-		code = cli_load_facts(a, a->given[OPT_ADAPTER], &f);
-	if (code == 0)
-		code = cli_load_plan(a, &l, &l.policy->set, &f, &plan);
-	if (code)
+	if (code || (code = cli_load_facts(a, a->given[OPT_ADAPTER], &f)) ||
+	    (code = cli_load_plan(a, &l, &l.policy->set, &f, &plan)))
 		return code;
 	runs = plan_runs(plan);
 	agents = arena_array(a->arena, struct plan_agent, l.policy->agents.n + 1);
@@ -223,8 +220,7 @@ static void why_protected(const struct plan *plan, const struct policy_question 
 
 static bool question_source(struct args *a, struct source *ret)
 {
-	struct buf b = BUF_INIT(65536);
-	bool good;
+	scoped_buf b = BUF_INIT(65536);
 
 	/*
 	 * The shell passes the question as separate words: restore the quotes that the shell
@@ -239,9 +235,7 @@ static bool question_source(struct args *a, struct source *ret)
 			quote ? "\"" : "");
 	}
 	*ret = (struct source){ .name = SV("question"), .dir = SV("") };
-	good = !b.failed && arena_sv(a->arena, buf_view(&b), &ret->text);
-	buf_clear(&b);
-	return good;
+	return !b.failed && arena_sv(a->arena, buf_view(&b), &ret->text);
 }
 
 /* Parses the question and prints its diagnostics. */
@@ -265,7 +259,7 @@ static const int answer_codes[] = {
 
 static int why_denied(struct args *a, struct sv id, struct sv number)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct cli_denials t = { .b = &b,
 				 .hint = sv_starts(number, SV("h")),
 				 .json = a->given[OPT_JSON] };
@@ -275,14 +269,10 @@ static int why_denied(struct args *a, struct sv id, struct sv number)
 	if (!sv_to_u64(sv_skip(number, t.hint), UINT32_MAX, &t.number) || t.number == 0)
 		return cli_end(EXIT_FAILED, "SESSION#N, as in: writ why 7f3a#1");
 	if (cli_where_find(a->arena, a->value[OPT_CWD], false, &w, &err) < 0 ||
-	    session_denials(w.state, id, cli_denial_put, &t, &err) < 0) {
-		buf_clear(&b);
+	    session_denials(w.state, id, cli_denial_put, &t, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
-	if (t.n == 0) {
-		buf_clear(&b);
+	if (t.n == 0)
 		return cli_end(EXIT_FAILED, "there is no such denial");
-	}
 	if (t.json)
 		buf_ch(&b, '\n');
 	return cli_out(&b, EXIT_NO);
@@ -308,19 +298,13 @@ int cmd_why(struct args *a)
 			       "why needs a question, as in: writ why write /etc/passwd");
 	if (id.n && sv_is_graph(session) && sv_find(session, ':') == SIZE_MAX)
 		return why_denied(a, session, id);
-	code = cli_load_policy(a, NULL, true, &l);
-	if (code == 0)
-		code = cli_load_facts(a, false, &f);
-	if (code)
+	if ((code = cli_load_policy(a, NULL, true, &l)) || (code = cli_load_facts(a, false, &f)))
 		return code;
 	set = set_of(a, &l);
 	if (!set || !question_source(a, &src))
 		return cli_end(EXIT_FAILED, "no agent \"%s\" in this policy",
 			       a->given[OPT_AGENT] ? a->value[OPT_AGENT] : "");
-	code = ask(a, &l, &src, &q);
-	if (code == 0)
-		code = cli_load_plan(a, &l, set, &f, &plan);
-	if (code)
+	if ((code = ask(a, &l, &src, &q)) || (code = cli_load_plan(a, &l, set, &f, &plan)))
 		return code;
 	v = policy_answer(set, &q);
 	row = policy_protects(l.policy, l.in.where.workspace, set, &q, &v);

@@ -88,7 +88,7 @@ static const struct threat *find_threat(struct sv name)
 /* Asks the user on a terminal for a threat; the user answers with a number or a name. */
 static const struct threat *ask_threat(void)
 {
-	struct buf b = BUF_INIT(4096);
+	scoped_buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	char answer[64];
 	ssize_t n;
@@ -100,7 +100,6 @@ static const struct threat *ask_threat(void)
 		buf_fmt(&b, "  %zu  %-12s%s\n", i + 1, threats[i].name, threats[i].says);
 	buf_str(&b, "number or name: ");
 	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
-	buf_clear(&b);
 	n = read(STDIN_FILENO, answer, sizeof(answer));
 	if (n <= 0)
 		return NULL;
@@ -185,7 +184,7 @@ static int say_what_it_needs(struct args *a, const struct find_where *w, struct 
 
 int cmd_init(struct args *a)
 {
-	struct buf b = BUF_INIT(65536);
+	scoped_buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	const struct threat *t;
 	struct find_where w;
@@ -210,18 +209,12 @@ int cmd_init(struct args *a)
 	path = locate_project_file(a->arena, &w, "projects");
 	if (!path)
 		return cli_fail(&err, "out of memory");
-	if (access(path, F_OK) == 0 && !a->given[OPT_FORCE]) {
-		cli_note("%s is already there; edit it, or replace it with --force", path);
-		buf_clear(&b);
-		return EXIT_NO;
-	}
-	if (fd_replace_deep(AT_FDCWD, path, buf_view(&b), 0600, &err) < 0) {
-		buf_clear(&b);
+	if (access(path, F_OK) == 0 && !a->given[OPT_FORCE])
+		return cli_end(EXIT_NO, "%s is already there; edit it, or replace it with --force",
+			       path);
+	if (fd_replace_deep(AT_FDCWD, path, buf_view(&b), 0600, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	cli_note("wrote %s", path);
 	code = say_what_it_needs(a, &w, buf_view(&b));
-	buf_clear(&b);
-	cli_note("next: writ explain");
-	return code;
+	return cli_end(code, "next: writ explain");
 }

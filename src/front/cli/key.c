@@ -109,17 +109,14 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 {
 	scoped_buf name = BUF_INIT(NOTE_VKEY_MAX), note = BUF_INIT(256);
 	struct writ_err none = { 0 };
-	struct key_pair pair;
+	scoped_key_pair pair;
 	char dir[LOG_PATH];
 	bool pinned;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
 	if (r == 0 && keys_load(dir, role, false, &pair, &none) < 0)
 		return none.sys == ENOENT ? 0 : (*err = none).code;
-	crypto_wipe(&pair.sec, sizeof(pair.sec));
-	if (r == 0)
-		r = put_name(p, role, &pair.pub, &name, err);
-	if (r < 0)
+	if (r < 0 || (r = put_name(p, role, &pair.pub, &name, err)) < 0)
 		return r;
 	pinned = role == KEY_LOG && is_pinned(p, &pair.pub);
 	buf_fmt(&note, "%s; %s", pinned ? "pinned" : "NOT pinned: writ key init pins it", custody);
@@ -129,7 +126,7 @@ static int show_one(const struct log_place *p, enum key_role role, bool json, si
 
 static int show(struct args *a, const struct log_place *p)
 {
-	struct buf b = BUF_INIT(65536);
+	scoped_buf b = BUF_INIT(65536);
 	struct writ_err err = { 0 };
 	enum key_role only = KEY_NONE;
 	struct signer_install in;
@@ -148,10 +145,8 @@ static int show(struct args *a, const struct log_place *p)
 			r = show_one(p, (enum key_role)i, a->given[OPT_JSON], &n, &b, &err);
 	if (a->given[OPT_JSON])
 		buf_str(&b, "]\n");
-	if (r < 0) {
-		buf_clear(&b);
+	if (r < 0)
 		return cli_fail(&err, NULL);
-	}
 	if (n == 0 && !a->given[OPT_JSON])
 		cli_note("there is no key yet: the first run makes one, or writ key init");
 	return cli_out(&b, EXIT_DONE);
@@ -164,15 +159,13 @@ static int init(const struct log_place *p)
 	scoped_log_key k = { 0 };
 	char dir[LOG_PATH], path[LOG_PATH];
 	struct signer_install in;
-	struct key_pair pair;
+	scoped_key_pair pair;
 
 	if (cli_log_signer(&in, &err) < 0 ||
 	    (!in.there && audit_log_key_load(p, true, &k, &err) < 0) ||
 	    audit_log_path(p->state, "keys", dir, &err) < 0 ||
-	    keys_load(dir, KEY_ISSUE, true, &pair, &err) < 0)
-		return cli_fail(&err, NULL);
-	crypto_wipe(&pair, sizeof(pair));
-	if (audit_log_path(p->config, "log.policy", path, &err) < 0 ||
+	    keys_load(dir, KEY_ISSUE, true, &pair, &err) < 0 ||
+	    audit_log_path(p->config, "log.policy", path, &err) < 0 ||
 	    (!in.there && pins_add_log(path, &k.key, &err) < 0))
 		return cli_fail(&err, NULL);
 	if (in.there)
@@ -200,29 +193,21 @@ static int said(struct realm *log, const struct log_place *p, const struct jws_k
 static int rotate_issue(const struct log_place *p, struct writ_err *err)
 {
 	char dir[LOG_PATH], path[LOG_PATH];
-	struct key_pair old, next;
+	scoped_key_pair old, next;
 	struct jws_kid was, is;
-	struct realm log;
+	scoped_realm log = REALM_INIT;
 	int r = audit_log_path(p->state, "keys", dir, err);
 
-	if (r == 0)
-		r = audit_log_path(p->state, "log", path, err);
-	if (r == 0)
-		r = keys_load(dir, KEY_ISSUE, false, &old, err);
-	if (r == 0)
-		r = keys_next_make(dir, KEY_ISSUE, &next, err);
-	if (r < 0)
+	if (r < 0 || (r = audit_log_path(p->state, "log", path, err)) < 0 ||
+	    (r = keys_load(dir, KEY_ISSUE, false, &old, err)) < 0 ||
+	    (r = keys_next_make(dir, KEY_ISSUE, &next, err)) < 0)
 		return r;
 	was = jws_thumbprint(&old.pub);
 	is = jws_thumbprint(&next.pub);
-	crypto_wipe(&old, sizeof(old));
-	crypto_wipe(&next, sizeof(next));
-	r = realm_open(&log, path, true, err);
-	if (r == 0) {
-		r = said(&log, p, &was, &is, err);
-		realm_close(&log);
-	}
-	return r == 0 ? keys_next_take(dir, KEY_ISSUE, err) : r;
+	if ((r = realm_open(&log, path, true, err)) < 0 ||
+	    (r = said(&log, p, &was, &is, err)) < 0)
+		return r;
+	return keys_next_take(dir, KEY_ISSUE, err);
 }
 
 static int rotate(struct args *a, const struct log_place *p)

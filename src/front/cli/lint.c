@@ -19,11 +19,9 @@ static int read_any(struct args *a, const char *path, struct sv *ret, struct wri
 {
 	scoped_buf b = BUF_INIT(LINT_BYTES_MAX + 1);
 	const bool in = sv_is(sv_from(path), "-");
-	int r = in ? fd_read_all(STDIN_FILENO, &b, err) : fd_read_file(path, &b, err);
+	const int r = in ? fd_read_all(STDIN_FILENO, &b, err) : fd_read_file(path, &b, err);
 
-	if (r == 0 && !arena_sv(a->arena, buf_view(&b), ret))
-		r = writ_nomem(err);
-	return r;
+	return r == 0 && !arena_sv(a->arena, buf_view(&b), ret) ? writ_nomem(err) : r;
 }
 
 /* Lints a writ policy: prints errors as `check` does, and reports risky rules as findings. */

@@ -228,11 +228,11 @@ static int first_policy(struct args *a, const struct find_where *w, struct sv id
 	struct whose whose = { .a = a->arena, .id = id };
 	int r = session_list(w->state, a->arena, find_whose, &whose, err);
 
-	if (r == 0)
-		r = locate_agent_text(a->arena, whose.program, environ, ret, err);
-	if (r == 0 && ret->n == 0)
+	if (r < 0 || (r = locate_agent_text(a->arena, whose.program, environ, ret, err)) < 0)
+		return r;
+	if (ret->n == 0)
 		*ret = SV("version 1\nallow write .\n");
-	return r;
+	return 0;
 }
 
 /* Appends the rule to the operator's own policy for this project. */

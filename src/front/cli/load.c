@@ -18,12 +18,11 @@ int cli_where_find(struct arena *a, const char *cwd, bool make_realm, struct fin
 
 void cli_show_diags(const struct diags *d)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct writ_err err = { 0 };
 
 	diag_print_all(d, &b, cli_use_colour(STDERR_FILENO));
 	(void)!fd_write_all(STDERR_FILENO, buf_view(&b), &err);
-	buf_clear(&b);
 }
 
 void cli_input_init(const struct args *a, bool missing_ok, struct find_input *ret)
@@ -98,8 +97,7 @@ int cli_launch_failed(const struct launch_result *result, const struct writ_err 
 	case LAUNCH_TOKEN_UNHELD:
 		return EXIT_GUARANTEE;
 	case LAUNCH_PLAN_REFUSED:
-		cli_note("nothing was started; writ explain says more");
-		return EXIT_GUARANTEE;
+		return cli_end(EXIT_GUARANTEE, "nothing was started; writ explain says more");
 	case LAUNCH_SESSION_FAILED:
 		if (err->code != WRIT_E_UNENFORCEABLE)
 			return fail_start(result, err, "cannot start");
@@ -127,9 +125,9 @@ int cli_load_rules(struct args *a, struct launch_loaded *l)
 		if (r == 0)
 			r = locate_add_source(a->arena, &l->in, &src, &err);
 	}
-	if (r == 0)
-		r = launch_read_policy(a->arena, &req.events, l, &result, &err);
-	return r < 0 ? cli_launch_failed(&result, &err) : 0;
+	if (r < 0 || launch_read_policy(a->arena, &req.events, l, &result, &err) < 0)
+		return cli_launch_failed(&result, &err);
+	return 0;
 }
 
 /* Tests whether the verb uses the name of the realm; the realm is then created if missing. */
@@ -145,7 +143,6 @@ int cli_load_policy(struct args *a, const char *operand, bool missing_ok, struct
 	struct writ_err err = { 0 };
 	struct launch_request req;
 	struct find_where where;
-	int r;
 
 	cli_request(a, &req);
 	req.policy.missing_ok = missing_ok;
@@ -159,28 +156,26 @@ int cli_load_policy(struct args *a, const char *operand, bool missing_ok, struct
 	for (size_t i = 0; i < a->policies.n; i++)
 		*files++ = a->policies.v[i];
 	req.policy.files_n = (operand != NULL) + a->policies.n;
-	r = launch_locate(a->arena, &req.where, names_realm(a), &where, &err);
-	if (r == 0)
-		r = launch_load(a->arena, &req, &where, NULL, l, &result, &err);
-	return r < 0 ? cli_launch_failed(&result, &err) : 0;
+	if (launch_locate(a->arena, &req.where, names_realm(a), &where, &err) < 0 ||
+	    launch_load(a->arena, &req, &where, NULL, l, &result, &err) < 0)
+		return cli_launch_failed(&result, &err);
+	return 0;
 }
 
 int cli_load_facts(struct args *a, bool tools, struct host_facts *ret)
 {
 	struct writ_err err = { 0 };
 	struct source src;
-	int r;
 
 	if (a->given[OPT_FACTS]) {
-		r = locate_text_arg(a->arena, a->value[OPT_FACTS], &src, &err);
-		if (r == 0)
-			r = facts_parse(src.text, ret, &err);
-		return r < 0 ? cli_fail(&err, a->value[OPT_FACTS]) : 0;
+		if (locate_text_arg(a->arena, a->value[OPT_FACTS], &src, &err) < 0 ||
+		    facts_parse(src.text, ret, &err) < 0)
+			return cli_fail(&err, a->value[OPT_FACTS]);
+		return 0;
 	}
-	r = facts_probe(ret, &err);
-	if (r == 0 && tools)
-		r = facts_probe_tools(ret, &err);
-	return r < 0 ? cli_fail(&err, "cannot look at this machine") : 0;
+	if (facts_probe(ret, &err) < 0 || (tools && facts_probe_tools(ret, &err) < 0))
+		return cli_fail(&err, "cannot look at this machine");
+	return 0;
 }
 
 int cli_load_facts_kept(struct args *a, struct sv state, struct host_facts *ret)

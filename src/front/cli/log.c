@@ -38,13 +38,12 @@ static int read_key(struct args *a, struct log_view *v, struct writ_err *err)
 	struct sv text, line;
 	int r = audit_log_path(v->copy.state, "log/log.vkey", path, err);
 
-	if (r == 0)
-		r = fd_read_file(path, &b, err);
+	if (r < 0 || (r = fd_read_file(path, &b, err)) < 0)
+		return r;
 	text = buf_view(&b);
 	line = sv_cut(&text, '\n');
-	if (r == 0 && !arena_sv(a->arena, line, &line))
-		r = writ_nomem(err);
-	return r == 0 ? note_key_parse(line, &v->key, err) : r;
+	return arena_sv(a->arena, line, &line) ? note_key_parse(line, &v->key, err)
+					       : writ_nomem(err);
 }
 
 void cli_log_view_own(const struct log_place *p, struct log_view *ret)
@@ -156,9 +155,8 @@ int cli_log_pins(const struct args *a, const struct log_view *v, const struct no
 			       : r;
 	}
 	r = audit_log_path(v->place.config, "log.policy", path, err);
-	if (r == 0)
-		r = pins_read(path, ret, err);
-	if (r == 0)
-		choose_keys(v, signer, ret);
-	return r;
+	if (r < 0 || (r = pins_read(path, ret, err)) < 0)
+		return r;
+	choose_keys(v, signer, ret);
+	return 0;
 }

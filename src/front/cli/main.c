@@ -58,11 +58,8 @@ static int unknown_verb(const char *name)
 			names[n++] = v->name;
 	names[n] = NULL;
 	near = diag_nearest(sv_from(name), names);
-	if (near)
-		cli_note("no verb \"%s\"; did you mean %s?", name, near);
-	else
-		cli_note("no verb \"%s\"; writ help lists them", name);
-	return EXIT_FAILED;
+	return near ? cli_end(EXIT_FAILED, "no verb \"%s\"; did you mean %s?", name, near)
+		    : cli_end(EXIT_FAILED, "no verb \"%s\"; writ help lists them", name);
 }
 
 static int run_verb(const struct cli_verb *v, int argc, char **argv, struct arena *arena)

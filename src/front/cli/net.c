@@ -142,7 +142,7 @@ static void put_summary(const struct summary *s, bool json, struct buf *b)
 			"UP", "DOWN", "HOST");
 	for (size_t i = 0; i < s->peers.n; i++) {
 		const struct peer *p = &s->peers.v[i];
-		struct buf up = BUF_INIT(32), down = BUF_INIT(32);
+		scoped_buf up = BUF_INIT(32), down = BUF_INIT(32);
 
 		if (json) {
 			buf_fmt(b, "%s{\"host\":", i ? "," : "");
@@ -164,8 +164,7 @@ static void put_summary(const struct summary *s, bool json, struct buf *b)
 		if (p->port)
 			buf_fmt(b, ":%llu", (unsigned long long)p->port);
 		buf_ch(b, '\n');
-		buf_clear(&up);
-		buf_clear(&down);
+
 	}
 	if (json)
 		buf_str(b, "]\n");

@@ -255,12 +255,9 @@ static int unknown(const struct cli_verb *v, struct sv name, struct writ_err *er
 			names[n++] = opts[i].name;
 	names[n] = NULL;
 	near = diag_nearest(name, names);
-	if (near)
-		return writ_fail(err, WRIT_E_SYNTAX, 0,
-				 "%s has no option --" SV_FMT "; did you mean --%s?", v->name,
-				 SV_ARG(name), near);
-	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; see writ help %s",
-			 v->name, SV_ARG(name), v->name);
+	return writ_fail(err, WRIT_E_SYNTAX, 0, "%s has no option --" SV_FMT "; %s%s%s", v->name,
+			 SV_ARG(name), near ? "did you mean --" : "see writ help ",
+			 near ? near : v->name, near ? "?" : "");
 }
 
 static int add_rule_arg(struct args *a, const struct opt *o, const char *value,
@@ -275,19 +272,17 @@ static int add_rule_arg(struct args *a, const struct opt *o, const char *value,
 	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct policy_arg *r;
 		const char *name;
 
 		if (kinds[i].id != o->id)
 			continue;
-		r = vec_push(a->arena, &a->rules);
 		name = arena_fmt(a->arena, "--%s", o->name);
-		if (!r || !name)
+		if (!name || !vec_add(a->arena, &a->rules,
+				      (struct policy_arg){ kinds[i].kind,
+							   { .name = sv_from(name),
+							     .dir = SV(""),
+							     .text = sv_from(value) } }))
 			return writ_nomem(err);
-		*r = (struct policy_arg){
-			kinds[i].kind,
-			{ .name = sv_from(name), .dir = SV(""), .text = sv_from(value) }
-		};
 	}
 	return 0;
 }
@@ -312,30 +307,18 @@ static int take(struct args *a, const struct opt *o, const char *value, struct w
 {
 	a->given[o->id] = true;
 	a->value[o->id] = value;
-	if (o->id == OPT_POLICY) {
-		const char **p = vec_push(a->arena, &a->policies);
-
-		if (!p)
-			return writ_nomem(err);
-		*p = value;
-	}
-	if (o->id == OPT_BOUND || o->id == OPT_ID) {
-		struct opt_value *v = vec_push(a->arena, &a->repeated);
-
-		if (!v)
-			return writ_nomem(err);
-		*v = (struct opt_value){ o->id, value };
-	}
+	if ((o->id == OPT_POLICY && !vec_add(a->arena, &a->policies, value)) ||
+	    ((o->id == OPT_BOUND || o->id == OPT_ID) &&
+	     !vec_add(a->arena, &a->repeated, (struct opt_value){ o->id, value })))
+		return writ_nomem(err);
 	if (o->id == OPT_VAR) {
-		struct policy_var *var = vec_push(a->arena, &a->vars);
 		struct sv rest = sv_from(value);
+		const struct sv name = sv_cut(&rest, '=');
 
-		if (!var)
-			return writ_nomem(err);
-		var->name = sv_cut(&rest, '=');
-		var->value = rest;
-		if (var->name.n == 0 || !is_clean_path(rest))
+		if (name.n == 0 || !is_clean_path(rest))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "--var wants NAME=/absolute/path");
+		if (!vec_add(a->arena, &a->vars, (struct policy_var){ name, rest }))
+			return writ_nomem(err);
 	}
 	return value ? add_rule_arg(a, o, value, err) : 0;
 }
@@ -405,11 +388,8 @@ int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *
 		} else if (!only_operands && s.n > 1 && s.p[0] == '-') {
 			r = parse_short(&a, argc, argv, &i, err);
 		} else {
-			const char **p = vec_push(a.arena, &a.operands);
-
-			if (!p)
+			if (!vec_add(a.arena, &a.operands, argv[i]))
 				return writ_nomem(err);
-			*p = argv[i];
 			only_operands |= verb->command;
 		}
 		if (r < 0)

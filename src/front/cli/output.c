@@ -30,8 +30,7 @@ int cli_out(struct buf *b, int code)
 
 printf_like(1, 0) static void note(const char *fmt, va_list ap)
 {
-	struct buf b = BUF_INIT(65536);
-	struct buf safe = BUF_INIT(65536 * 4);
+	scoped_buf b = BUF_INIT(65536), safe = BUF_INIT(65536 * 4);
 	struct writ_err err = { 0 };
 
 	buf_vfmt(&b, fmt, ap);
@@ -40,8 +39,6 @@ printf_like(1, 0) static void note(const char *fmt, va_list ap)
 	buf_ch(&safe, '\n');
 	/* A failed write to standard error cannot be reported. */
 	(void)!fd_write_all(STDERR_FILENO, buf_view(&safe), &err);
-	buf_clear(&b);
-	buf_clear(&safe);
 }
 
 void cli_note(const char *fmt, ...)

@@ -106,10 +106,8 @@ static int make_request(struct args *a, size_t first, struct launch_request *ret
 	int code;
 
 	cli_request(a, ret);
-	code = cli_plan_options(a, &ret->host);
-	if (code == 0)
-		code = parse_durability(a, &ret->opt.durable);
-	if (code)
+	if ((code = cli_plan_options(a, &ret->host)) ||
+	    (code = parse_durability(a, &ret->opt.durable)))
 		return code;
 	ret->command.argv = command_of(a, first);
 	if (!ret->command.argv)
@@ -174,10 +172,7 @@ int cmd_run(struct args *a)
 
 	if (a->operands.n == 0)
 		return cli_end(EXIT_FAILED, "run what? as in: %s", a->verb->example);
-	r = make_request(a, 0, &req);
-	if (r == 0)
-		r = parse_status_fd(a, &req.opt.status_fd);
-	if (r)
+	if ((r = make_request(a, 0, &req)) || (r = parse_status_fd(a, &req.opt.status_fd)))
 		return r;
 	r = session_job(&req.opt.job, &code, &err);
 	if (r)
@@ -303,7 +298,7 @@ bool cli_denial_put(void *ctx, const struct session_denial *d)
 
 static int session_denials_verb(struct args *a)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct cli_denials l = { .b = &b, .json = a->given[OPT_JSON] };
 	struct find_where w;
 	struct writ_err err = { 0 };
@@ -314,10 +309,8 @@ static int session_denials_verb(struct args *a)
 	if (l.json)
 		buf_ch(&b, '[');
 	if (cli_where_find(a->arena, NULL, false, &w, &err) < 0 ||
-	    session_denials(w.state, sv_from(a->operands.v[1]), cli_denial_put, &l, &err) < 0) {
-		buf_clear(&b);
+	    session_denials(w.state, sv_from(a->operands.v[1]), cli_denial_put, &l, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	if (l.json)
 		buf_str(&b, "]\n");
 	else if (l.n == 0 && !a->given[OPT_QUIET])

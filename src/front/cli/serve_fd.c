@@ -65,7 +65,7 @@ static void handle_facts(void *ctx, struct rpc_conn *c, struct rpc_call *call,
 			 struct rpc_message *m)
 {
 	struct serve *v = ctx;
-	struct buf b = BUF_INIT(1 << 20);
+	scoped_buf b = BUF_INIT(1 << 20);
 	struct host_facts facts;
 	struct writ_err err = { 0 };
 	struct sv state;
@@ -80,7 +80,6 @@ static void handle_facts(void *ctx, struct rpc_conn *c, struct rpc_call *call,
 	}
 	facts_print(&facts, &b);
 	rpc_result(c, call, json_pack("{s:o}", "facts", rpc_bytes(buf_view(&b))), NULL, 0);
-	buf_clear(&b);
 }
 
 static void handle_open(void *ctx, struct rpc_conn *c, struct rpc_call *call, struct rpc_message *m)

@@ -113,12 +113,9 @@ static int account(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct writ
 
 	if (!is_account_name(s))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "--user wants the name of an account");
-	if (!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid)) {
-		const int r = add_account(name, err);
-
-		if (r < 0)
-			return r;
-	}
+	if ((!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid)) &&
+	    add_account(name, err) < 0)
+		return err->code;
 	if (!find_account("/etc/group", s, &gid) || !find_account("/etc/passwd", s, &uid))
 		return writ_fail(err, WRIT_E_SYS, 0, "there is no user and group %s", name);
 	*ret_uid = uid;
@@ -179,9 +176,7 @@ static int put_program(const char *path, gid_t gid, struct writ_err *err)
 	char fresh[PATH_MAX + 64];
 	int r = signer_open_plain(&from, err);
 
-	if (r == 0)
-		r = fd_read_all(from, &b, err);
-	if (r < 0)
+	if (r < 0 || (r = fd_read_all(from, &b, err)) < 0)
 		return r;
 	(void)snprintf(fresh, sizeof(fresh), "%s.new", path);
 	(void)unlink(fresh);
@@ -225,17 +220,15 @@ static int make_place(struct arena *a, const char *dir, uid_t uid, gid_t gid, st
 
 	if (!bin || !data || !program)
 		return writ_nomem(err);
-	r = make_dir(dir, 0, 0, 0755, err);
-	if (r == 0)
-		r = check_above(dir, err);
-	if (r == 0)
-		r = make_dir(bin, 0, 0, 0755, err);
-	if (r == 0 && statvfs(bin, &fs) == 0 && (fs.f_flag & ST_NOSUID))
-		r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
-			      "%.80s lies on a nosuid mount: choose another --dir", dir);
-	if (r == 0)
-		r = make_dir(data, uid, gid, 02770, err);
-	return r == 0 ? put_program(program, gid, err) : r;
+	if ((r = make_dir(dir, 0, 0, 0755, err)) < 0 || (r = check_above(dir, err)) < 0 ||
+	    (r = make_dir(bin, 0, 0, 0755, err)) < 0)
+		return r;
+	if (statvfs(bin, &fs) == 0 && (fs.f_flag & ST_NOSUID))
+		return writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
+				 "%.80s lies on a nosuid mount: choose another --dir", dir);
+	if ((r = make_dir(data, uid, gid, 02770, err)) < 0)
+		return r;
+	return put_program(program, gid, err);
 }
 
 /* --- the verbs --- */

@@ -59,13 +59,12 @@ static int holder_verb(struct args *a, const struct find_where *w)
 	struct buf b = BUF_INIT(4096);
 	struct writ_err err = { 0 };
 	struct wallet wallet;
-	struct key_pair pair;
+	scoped_key_pair pair;
 
 	if (wallet_open(a->arena, w->state, w->realm, false, &wallet, &err) < 0 ||
 	    wallet_holder_new(&wallet, wallet.now + TOKEN_LIFE_MAX, &pair, &err) < 0)
 		return cli_fail(&err, NULL);
 	keys_print_public(&pair.pub, &b);
-	crypto_wipe(&pair, sizeof(pair));
 	return cli_out(&b, EXIT_DONE);
 }
 

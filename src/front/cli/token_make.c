@@ -52,7 +52,7 @@ static int read_wishes(struct args *a, struct wishes *w)
 static int fill(const struct wallet *w, const struct wishes *want, struct token *t,
 		struct writ_err *err)
 {
-	struct key_pair pair;
+	scoped_key_pair pair;
 	int r = wallet_new_id(w, &t->jti, err);
 
 	if (r == 0)
@@ -62,10 +62,8 @@ static int fill(const struct wallet *w, const struct wishes *want, struct token 
 	if (r < 0 || want->has_holder)
 		return r;
 	r = wallet_holder_new(w, t->exp, &pair, err);
-	if (r == 0) {
+	if (r == 0)
 		t->cnf = pair.pub;
-		crypto_wipe(&pair, sizeof(pair));
-	}
 	return r;
 }
 
@@ -79,7 +77,7 @@ static int finish(const struct wallet *w, const struct token *t, const char *eve
 					   .sid = token_id_sv(&t->sid),
 					   .hops = hops,
 					   .exp = t->exp };
-	struct buf b = BUF_INIT(TOKEN_PRESENTATION_MAX + 1);
+	scoped_buf b = BUF_INIT(TOKEN_PRESENTATION_MAX + 1);
 	struct writ_err err = { 0 };
 
 	if (before.n) {
@@ -89,10 +87,8 @@ static int finish(const struct wallet *w, const struct token *t, const char *eve
 	buf_sv(&b, buf_view(text));
 	buf_ch(&b, '\n');
 	buf_clear(text);
-	if (wallet_save_clock(w, &err) < 0 || wallet_log(w, &entry, 1, &err) < 0) {
-		buf_clear(&b);
+	if (wallet_save_clock(w, &err) < 0 || wallet_log(w, &entry, 1, &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	/*
 	 * On a terminal, say what the printed text is and where to use it. The token in the
 	 * scrollback is no risk: a token is useless without its holder key.
@@ -202,14 +198,11 @@ static int take_caps(struct args *a, struct cap_set *to, const struct cap_set *f
 		     enum cap_action only)
 {
 	for (size_t i = 0; i < from->caps.n; i++) {
-		struct cap_entry *e;
 
-		if (only != CAP_NONE && from->caps.v[i].cap.action != only)
-			continue;
-		e = vec_push(a->arena, &to->caps);
-		if (!e)
+		const struct cap_entry e = { from->caps.v[i].cap, RULE_NONE };
+
+		if ((only == CAP_NONE || e.cap.action == only) && !vec_add(a->arena, &to->caps, e))
 			return EXIT_FAILED;
-		*e = (struct cap_entry){ from->caps.v[i].cap, RULE_NONE };
 	}
 	return 0;
 }
@@ -313,10 +306,10 @@ int cli_token_attenuate_verb(struct args *a)
 	struct launch_token t = { 0 };
 	struct token child = { 0 };
 	const struct token *leaf;
-	struct key_pair holder;
+	scoped_key_pair holder;
 	struct wishes want;
 	struct launch_loaded l;
-	int code = read_wishes(a, &want), r;
+	int code = read_wishes(a, &want);
 
 	if (code)
 		return code;
@@ -326,20 +319,15 @@ int cli_token_attenuate_verb(struct args *a)
 	if (code)
 		return code;
 	leaf = chain_leaf(&t.chain);
-	code = child_set(a, &l, &leaf->set, &child.set);
-	if (code == 0 && widens(&child.set, &leaf->set, t.chain.n))
-		code = EXIT_NO;
-	if (code == 0)
-		code = child_times(&t, &want, &child);
-	if (code)
+	if ((code = child_set(a, &l, &leaf->set, &child.set)) ||
+	    (widens(&child.set, &leaf->set, t.chain.n) && (code = EXIT_NO)) ||
+	    (code = child_times(&t, &want, &child)))
 		return code;
 	if (wallet_holder(&t.wallet, &leaf->cnf_kid, &holder, &err) < 0 ||
 	    fill(&t.wallet, &want, &child, &err) < 0)
 		return cli_fail(&err, NULL);
 	why.hop = (int)t.chain.n;
-	r = token_derive(a->arena, leaf, &child, &holder, &text, &why);
-	crypto_wipe(&holder, sizeof(holder));
-	if (r < 0)
+	if (token_derive(a->arena, leaf, &child, &holder, &text, &why) < 0)
 		return cli_token_refused(&why, EXIT_NO);
 	return finish(&t.wallet, &child, "delegation.out", t.chain.n + 1,
 		      (struct sv){ t.text, t.text_n }, &text);

@@ -47,12 +47,9 @@ bool cli_token_has(const struct cap *c, const struct cap_set *s, bool whole)
 static bool key_is_here(const struct launch_token *t, const struct token *hop)
 {
 	struct writ_err err = { 0 };
-	struct key_pair pair;
+	scoped_key_pair pair;
 
-	if (wallet_holder(&t->wallet, &hop->cnf_kid, &pair, &err) < 0)
-		return false;
-	crypto_wipe(&pair, sizeof(pair));
-	return true;
+	return wallet_holder(&t->wallet, &hop->cnf_kid, &pair, &err) == 0;
 }
 
 static void put_list(struct buf *b, const char *head, struct sv text)

@@ -16,13 +16,9 @@ struct lines {
 
 static bool split_lines(struct arena *a, struct sv text, struct lines *ret)
 {
-	while (text.n) {
-		struct sv *line = vec_push(a, &ret->list);
-
-		if (!line)
+	while (text.n)
+		if (!vec_add(a, &ret->list, sv_cut(&text, '\n')))
 			return false;
-		*line = sv_cut(&text, '\n');
-	}
 	return true;
 }
 
@@ -42,8 +38,7 @@ static void put_line(struct buf *b, char mark, struct sv line, bool colour)
 static int diff(struct arena *a, struct sv old_text, struct sv new_text, bool colour, struct buf *b,
 		struct writ_err *err)
 {
-	struct lines x = { 0 };
-	struct lines y = { 0 };
+	struct lines x = { 0 }, y = { 0 };
 	size_t n, m, i = 0, j = 0;
 	uint16_t *len;
 
@@ -113,7 +108,7 @@ static bool is_right(struct args *a, const struct find_where *w, const struct so
 
 static int show_change(struct args *a, const struct source *src, const char *pin)
 {
-	struct buf b = BUF_INIT(OUT_MAX);
+	scoped_buf b = BUF_INIT(OUT_MAX);
 	struct writ_err err = { 0 };
 	struct source old = { .text = SV("") };
 	const bool before = locate_text_arg(a->arena, pin, &old, &err) == 0;
@@ -121,10 +116,8 @@ static int show_change(struct args *a, const struct source *src, const char *pin
 	buf_fmt(&b, "%s\n",
 		before ? "changes since you last trusted it:" : "never trusted before; all of it:");
 	if (diff(a->arena, before ? old.text : SV(""), src->text, cli_use_colour(STDOUT_FILENO), &b,
-		 &err) < 0) {
-		buf_clear(&b);
+		 &err) < 0)
 		return cli_fail(&err, NULL);
-	}
 	return cli_out(&b, 0);
 }
 

@@ -44,7 +44,7 @@ static int logs_of(struct args *a, struct pins *pins, struct note_key **ret, siz
 static int load_key(const struct args *a, const struct log_place *p, struct witness_store *k,
 		    struct buf *name, struct writ_err *err)
 {
-	struct key_pair pair;
+	scoped_key_pair pair;
 	char dir[LOG_PATH];
 	int r = audit_log_path(p->state, "keys", dir, err);
 
@@ -54,10 +54,8 @@ static int load_key(const struct args *a, const struct log_place *p, struct witn
 	if (r < 0)
 		return r;
 	buf_fmt(name, "writ/witness/" SV_FMT, SV_ARG(p->realm));
-	r = note_key_init(&k->key, NOTE_KEY_COSIGNATURE, buf_view(name), &pair.pub, err);
 	k->sec = pair.sec;
-	crypto_wipe(&pair, sizeof(pair));
-	return r;
+	return note_key_init(&k->key, NOTE_KEY_COSIGNATURE, buf_view(name), &pair.pub, err);
 }
 
 static int serve(struct args *a, const struct log_place *p)

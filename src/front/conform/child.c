@@ -180,7 +180,7 @@ static pid_t session_of(const char *pid)
  */
 static void kill_session(pid_t leader)
 {
-	DIR *d = opendir("/proc");
+	scoped_list *d = opendir("/proc");
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -190,8 +190,6 @@ static void kill_session(pid_t leader)
 		    session_of(e->d_name) == leader)
 			(void)kill((pid_t)pid, SIGKILL);
 	}
-	if (d)
-		(void)closedir(d);
 }
 
 void conform_child_end(struct child *c)

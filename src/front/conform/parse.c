@@ -96,7 +96,6 @@ int conform_read_rows(struct sv json, struct arena *a, struct conform_rows *ret,
 	json_array_foreach(list, i, v)
 	{
 		struct conform_row row;
-		struct conform_row *slot;
 
 		r = read_row(v, a, &row, err);
 		if (r < 0)
@@ -104,10 +103,8 @@ int conform_read_rows(struct sv json, struct arena *a, struct conform_rows *ret,
 		if (find_row(&rows, row.id))
 			return writ_fail(err, WRIT_E_SYNTAX, 0, "two rows are called %.40s",
 					 row.id.p);
-		slot = vec_push(a, &rows.rows);
-		if (!slot)
+		if (!vec_add(a, &rows.rows, row))
 			return writ_nomem(err);
-		*slot = row;
 	}
 	*ret = rows;
 	return 0;

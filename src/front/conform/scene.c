@@ -37,20 +37,13 @@ struct argv {
 
 static void push(struct argv *a, const char *word)
 {
-	const char **slot = word && !a->failed ? vec_push(a->s->arena, &a->v) : NULL;
-
-	if (slot)
-		*slot = word;
-	else
-		a->failed = true;
+	a->failed = a->failed || !word || !vec_add(a->s->arena, &a->v, word);
 }
 
 /* Terminates the argument list; returns NULL if memory ran out. */
 static const char *const *words(struct argv *a)
 {
-	const char **slot = a->failed ? NULL : vec_push(a->s->arena, &a->v);
-
-	return slot ? a->v.v : NULL;
+	return !a->failed && vec_add(a->s->arena, &a->v, NULL) ? a->v.v : NULL;
 }
 
 static void push_all(struct argv *a, const char *const *list)
@@ -109,7 +102,6 @@ static int push_sandbox(struct argv *a, const char *scene, struct sv extra, stru
 {
 	const struct conform_options *opt = a->s->opt;
 	const char *policy;
-	int r;
 
 	if (opt->under) {
 		for (size_t i = 0; i < opt->words.words.n; i++)
@@ -118,9 +110,8 @@ static int push_sandbox(struct argv *a, const char *scene, struct sv extra, stru
 			push(a, "--");
 		return 0;
 	}
-	r = testbed_policy(a->s, scene, extra, &policy, err);
-	if (r < 0)
-		return r;
+	if (testbed_policy(a->s, scene, extra, &policy, err) < 0)
+		return err->code;
 	push_writ(a, "run", policy);
 	push(a, "--");
 	return 0;
@@ -507,9 +498,7 @@ static int ask_explain(struct suite *s, struct sv policy, struct conform_levels 
 int scene_levels(struct suite *s, struct sv policy, const struct conform_levels **ret,
 		 struct writ_err *err)
 {
-	struct conform_levels levels;
-	struct declaration *slot;
-	int r;
+	struct declaration d = { .policy = policy };
 
 	if (s->opt->under) {
 		*ret = &s->opt->declared;
@@ -520,13 +509,10 @@ int scene_levels(struct suite *s, struct sv policy, const struct conform_levels 
 			*ret = &s->declarations.v[i].levels;
 			return 0;
 		}
-	r = ask_explain(s, policy, &levels, err);
-	if (r < 0)
-		return r;
-	slot = vec_push(s->arena, &s->declarations);
-	if (!slot)
+	if (ask_explain(s, policy, &d.levels, err) < 0)
+		return err->code;
+	if (!vec_add(s->arena, &s->declarations, d))
 		return writ_nomem(err);
-	*slot = (struct declaration){ policy, levels };
-	*ret = &slot->levels;
+	*ret = &s->declarations.v[s->declarations.n - 1].levels;
 	return 0;
 }

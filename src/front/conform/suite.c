@@ -60,11 +60,7 @@ struct pool {
 
 static bool batch_add(struct suite *s, struct batch *b, const struct conform_row *row)
 {
-	const struct conform_row **slot = vec_push(s->arena, &b->rows);
-
-	if (slot)
-		*slot = row;
-	return slot != NULL;
+	return vec_add(s->arena, &b->rows, row);
 }
 
 static void worker_main(struct suite *s, const struct conform_row *row, bool bare,
@@ -341,19 +337,15 @@ static int run(struct suite *s, struct conform_report *ret, struct writ_err *err
 				  arena_array(s->arena, enum conform_control, n + 1) };
 	int r = testbed_make(s, err);
 
-	if (r == 0 && (!t.bare || !t.inside || !t.controls))
-		r = writ_nomem(err);
-	if (r == 0)
-		r = scene_try(s, err);
-	if (r == 0 && !s->stopped)
-		r = run_bare(s, t.bare, err);
-	if (r == 0 && !s->stopped)
-		r = run_all(s, false, t.inside, err);
-	if (r == 0 && !s->stopped)
-		r = run_controls(s, t.controls, err);
-	if (r == 0 && !s->stopped)
-		r = fill_report(s, &t, ret, err);
-	return r;
+	if (r < 0)
+		return r;
+	if (!t.bare || !t.inside || !t.controls)
+		return writ_nomem(err);
+	if ((r = scene_try(s, err)) < 0 || (!s->stopped && (r = run_bare(s, t.bare, err)) < 0) ||
+	    (!s->stopped && (r = run_all(s, false, t.inside, err)) < 0) ||
+	    (!s->stopped && (r = run_controls(s, t.controls, err)) < 0))
+		return r;
+	return !s->stopped ? fill_report(s, &t, ret, err) : 0;
 }
 
 int conform_run(struct arena *a, const struct conform_options *opt, const struct conform_rows *rows,

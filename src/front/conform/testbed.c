@@ -81,16 +81,11 @@ static int make_environment(struct suite *s, struct writ_err *err)
 {
 	static const char *const kept[] = { "PATH=", "LANG=", "TERM=", "TMPDIR=", "WRIT_" };
 	VEC(char *) env = { 0 };
-	char **slot;
-
 	for (char **e = s->opt->environ; *e; e++)
 		for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-			if (sv_starts(sv_from(*e), sv_from(kept[i]))) {
-				slot = vec_push(s->arena, &env);
-				if (!slot)
-					return writ_nomem(err);
-				*slot = *e;
-			}
+			if (sv_starts(sv_from(*e), sv_from(kept[i])) &&
+			    !vec_add(s->arena, &env, *e))
+				return writ_nomem(err);
 	char *const own[] = {
 		arena_fmt(s->arena, "HOME=" SV_FMT, SV_ARG(s->home)),
 		arena_fmt(s->arena, "USER=" SV_FMT, SV_ARG(s->user)),
@@ -99,12 +94,11 @@ static int make_environment(struct suite *s, struct writ_err *err)
 		arena_fmt(s->arena, "XDG_STATE_HOME=%s/state", s->base),
 		arena_fmt(s->arena, "XDG_CONFIG_HOME=%s/config", s->base),
 	};
-	for (size_t i = 0; i <= ARRAY_LEN(own); i++) {
-		slot = vec_push(s->arena, &env);
-		if (!slot || (i < ARRAY_LEN(own) && !own[i]))
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (!own[i] || !vec_add(s->arena, &env, own[i]))
 			return writ_nomem(err);
-		*slot = i < ARRAY_LEN(own) ? own[i] : NULL;
-	}
+	if (!vec_add(s->arena, &env, NULL))
+		return writ_nomem(err);
 	s->env = env.v;
 	return 0;
 }
@@ -130,11 +124,8 @@ static int check_dir(const char *dir, char ret[PATH_MAX], struct writ_err *err)
 
 bool testbed_mkdir(const struct suite *s, const char *path, mode_t mode)
 {
-	if (mkdir(path, 0700) < 0)
-		return false;
-	if (s->drop && chown(path, s->uid, s->gid) < 0)
-		return false;
-	return chmod(path, mode) == 0;
+	return mkdir(path, 0700) == 0 && !(s->drop && chown(path, s->uid, s->gid) < 0) &&
+	       chmod(path, mode) == 0;
 }
 
 /*
@@ -167,12 +158,9 @@ int testbed_make(struct suite *s, struct writ_err *err)
 	char dir[PATH_MAX];
 	char *base;
 	const char *state, *config;
-	int r = choose_user(s, err);
 
-	if (r == 0)
-		r = check_dir(s->opt->dir, dir, err);
-	if (r < 0)
-		return r;
+	if (choose_user(s, err) < 0 || check_dir(s->opt->dir, dir, err) < 0)
+		return err->code;
 	base = arena_fmt(s->arena, "%s/we-XXXXXX", dir);
 	if (!base)
 		return writ_nomem(err);
@@ -187,8 +175,8 @@ int testbed_make(struct suite *s, struct writ_err *err)
 	if (chmod(base, 0755) < 0 || !testbed_mkdir(s, state, 0700) ||
 	    !testbed_mkdir(s, config, 0700))
 		return writ_fail(err, WRIT_E_SYS, errno, "%s", base);
-	r = copy_program(s->opt->escape, s->program, err);
-	return r < 0 ? r : make_environment(s, err);
+	return copy_program(s->opt->escape, s->program, err) < 0 ? err->code
+								 : make_environment(s, err);
 }
 
 char *testbed_scene(struct suite *s, const char *name, struct writ_err *err)
@@ -211,14 +199,12 @@ int testbed_policy(struct suite *s, const char *scene, struct sv extra, const ch
 	const char *file = arena_fmt(s->arena, "%s.writ", scene);
 	const char *text = arena_fmt(s->arena, "version 1\nallow write %s/work\n" SV_FMT "%s",
 				     scene, SV_ARG(extra), extra.n ? "\n" : "");
-	int r;
-
 	if (!file || !text)
 		return writ_nomem(err);
-	r = write_new(file, sv_from(text), 0644, err);
-	if (r == 0)
-		*ret_file = file;
-	return r;
+	if (write_new(file, sv_from(text), 0644, err) < 0)
+		return err->code;
+	*ret_file = file;
+	return 0;
 }
 
 /* --- Remove --- */

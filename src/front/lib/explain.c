@@ -17,9 +17,7 @@ static int make_plans(struct arena *a, struct writ_policy *p, struct plans *ret,
 	const struct plan_options opt = { .engines = engines_all, .tier = p->tier };
 	int r = lib_facts(p->w, &ret->facts, err);
 
-	if (r == 0)
-		r = plan_new(a, &p->policy->set, &ret->facts, &opt, &ret->main, err);
-	if (r < 0)
+	if (r < 0 || (r = plan_new(a, &p->policy->set, &ret->facts, &opt, &ret->main, err)) < 0)
 		return r;
 	ret->agents = arena_array(a, struct plan_agent, p->policy->agents.n + 1);
 	if (!ret->agents)
@@ -38,7 +36,7 @@ static int explain(struct writ_policy *p, bool json, uint32_t flags, char **ret,
 	const struct explain_style style = { .all = flags & WRIT_EXPLAIN_ALL,
 					     .verbose = flags & WRIT_EXPLAIN_VERBOSE };
 	scoped_arena a = ARENA_INIT(POLICY_ARENA_MAX);
-	struct buf b = BUF_INIT(64 << 20);
+	scoped_buf b = BUF_INIT(64 << 20);
 	struct writ_err why = { 0 };
 	struct plans plans = { 0 };
 	int r;
@@ -52,7 +50,6 @@ static int explain(struct writ_policy *p, bool json, uint32_t flags, char **ret,
 		plan_explain(plans.main, plans.agents, p->policy->agents.n, &style, &b);
 	if (r == 0)
 		r = lib_text(&b, ret, &why);
-	buf_clear(&b);
 	return r < 0 ? lib_error(err, &why) : 0;
 }
 

@@ -140,12 +140,11 @@ static int fill(struct writ *w, const struct writ_options *opt, struct writ_err 
 	if (!w->environ)
 		return writ_nomem(err);
 	where.environ = w->environ;
-	r = locate_where(&w->arena, &where, &w->where, err);
-	if (r == 0 && w->where.state.n == 0)
-		r = writ_fail(err, WRIT_E_SYS, ENOENT,
-			      "there is no place for state: give state_dir or set HOME");
-	if (r < 0)
+	if ((r = locate_where(&w->arena, &where, &w->where, err)) < 0)
 		return r;
+	if (w->where.state.n == 0)
+		return writ_fail(err, WRIT_E_SYS, ENOENT,
+				 "there is no place for state: give state_dir or set HOME");
 	/*
 	 * If no writ program is installed, the handle can still check policies and confine this
 	 * process.

@@ -82,15 +82,12 @@ static int gather(struct writ_policy *p, const struct writ_policy_options *opt,
 		r = add_text(p, opt->text, opt->text_name, err);
 	for (const char *const *f = opt->files; r == 0 && f && *f; f++)
 		r = locate_add_file(&p->arena, in, *f, err);
-	if (r == 0)
-		r = add_rules(p, opt, err);
-	if (r == 0)
-		r = add_vars(p, opt->vars, err);
-	if (r == 0 && find)
-		r = locate_policies(&p->arena, in, err);
-	if (r == 0 && find && opt->program)
-		r = locate_agent(&p->arena, opt->program, p->w->environ, in, err);
-	return r == 0 && opt->program ? locate_program(&p->arena, opt->program, in, err) : r;
+	if (r < 0 || (r = add_rules(p, opt, err)) < 0 || (r = add_vars(p, opt->vars, err)) < 0 ||
+	    (find && (r = locate_policies(&p->arena, in, err)) < 0) ||
+	    (find && opt->program &&
+	     (r = locate_agent(&p->arena, opt->program, p->w->environ, in, err)) < 0))
+		return r;
+	return opt->program ? locate_program(&p->arena, opt->program, in, err) : 0;
 }
 
 /* --- diagnostics --- */
@@ -123,10 +120,9 @@ static int diagnostics(struct writ_policy *p, const struct writ_policy_options *
 
 	diag_sort_all(&p->diags);
 	tell(p, opt);
-	if (!ret_text)
-		return 0;
-	*ret_text = NULL;
-	if (p->diags.list.n == 0)
+	if (ret_text)
+		*ret_text = NULL;
+	if (!ret_text || p->diags.list.n == 0)
 		return 0;
 	diag_print_all(&p->diags, &b, false);
 	return lib_text(&b, ret_text, err);
@@ -145,19 +141,18 @@ static int put_bytes(const char *bytes, size_t n, void *ctx)
 static int encode(struct writ_policy *p, struct writ_err *err)
 {
 	scoped_json *params = locate_input_encode(&p->in);
-	struct buf hex = BUF_INIT(128);
+	scoped_buf hex = BUF_INIT(128);
 	struct digest digest;
 	int r = cap_set_digest(&p->policy->set, &digest, err);
 
 	digest_hex(&digest, &hex);
-	if (r == 0 &&
-	    (!params || json_object_set_new(params, "digest", rpc_bytes(buf_view(&hex))) < 0 ||
-	     json_object_set_new(params, "tier", json_integer(p->tier)) < 0))
-		r = writ_nomem(err);
-	buf_clear(&hex);
-	if (r == 0)
-		(void)json_dump_callback(params, put_bytes, &p->open, JSON_COMPACT);
-	return r < 0 ? r : buf_check(&p->open, err);
+	if (r < 0)
+		return r;
+	if (!params || json_object_set_new(params, "digest", rpc_bytes(buf_view(&hex))) < 0 ||
+	    json_object_set_new(params, "tier", json_integer(p->tier)) < 0)
+		return writ_nomem(err);
+	(void)json_dump_callback(params, put_bytes, &p->open, JSON_COMPACT);
+	return buf_check(&p->open, err);
 }
 
 static int load(struct writ_policy *p, const struct writ_policy_options *opt, char **ret_text,

@@ -85,7 +85,6 @@ int lib_pool_take(struct writ_policy *p, struct writ_pool *pool, struct lib_peer
 		  int64_t *ret_id, struct writ_err *err)
 {
 	size_t at = SIZE_MAX;
-	int r = 0;
 
 	if (!pool)
 		return start(p, ret, ret_id, err);
@@ -99,9 +98,7 @@ int lib_pool_take(struct writ_policy *p, struct writ_pool *pool, struct lib_peer
 		pool->v[at] = (struct warm){ 0 };
 	}
 	pthread_mutex_unlock(&pool->lock);
-	if (at == SIZE_MAX)
-		r = start(p, ret, ret_id, err);
-	return r;
+	return at == SIZE_MAX ? start(p, ret, ret_id, err) : 0;
 }
 
 static int fill(struct writ_pool *pool, struct writ_err *err)

@@ -117,7 +117,7 @@ static int check_policy(const struct policy *p, struct writ_err *err)
 
 static int count_threads(struct writ_err *err)
 {
-	DIR *d = opendir("/proc/self/task");
+	scoped_list *d = opendir("/proc/self/task");
 	const struct dirent *e;
 	int n = 0;
 
@@ -125,7 +125,6 @@ static int count_threads(struct writ_err *err)
 		return writ_fail(err, WRIT_E_SYS, errno, "/proc/self/task");
 	while ((e = readdir(d)))
 		n += e->d_name[0] != '.';
-	closedir(d);
 	return n;
 }
 
@@ -147,20 +146,19 @@ static bool reaches_out(int fd)
 
 static int check_sockets(struct writ_err *err)
 {
-	DIR *d = opendir("/proc/self/fd");
+	scoped_list *d = opendir("/proc/self/fd");
 	const struct dirent *e;
 	uint64_t fd;
-	int r = 0;
 
 	if (!d)
 		return writ_fail(err, WRIT_E_SYS, errno, "/proc/self/fd");
-	while (r == 0 && (e = readdir(d)))
+	while ((e = readdir(d)))
 		if (sv_to_u64(sv_from(e->d_name), INT32_MAX, &fd) && reaches_out((int)fd))
-			r = writ_fail(err, WRIT_E_UNENFORCEABLE, 0,
-				      "descriptor %s is a socket that reaches out: close it first",
-				      e->d_name);
-	closedir(d);
-	return r;
+			return writ_fail(
+				err, WRIT_E_UNENFORCEABLE, 0,
+				"descriptor %s is a socket that reaches out: close it first",
+				e->d_name);
+	return 0;
 }
 
 static int check_process(uint32_t flags, struct writ_err *err)
@@ -261,26 +259,17 @@ static int prepare(struct arena *a, struct writ_policy *p, uint32_t flags, struc
 	scoped_fd fd = -1;
 	int r = own_facts(&facts, err);
 
-	if (r == 0)
-		r = check_policy(p->policy, err);
-	if (r == 0)
-		r = plan_new(a, &p->policy->set, &facts, &tier_b, &plan, err);
-	if (r == 0)
-		r = plan_check(plan, err);
-	if (r == 0)
-		r = check_process(flags, err);
-	if (r == 0)
-		r = compile(a, p, plan, &fd, err);
-	if (r == 0)
-		r = map(fd, w, err);
-	if (r == 0)
-		r = check_own(w, a, p->in.where.config, err);
-	if (r == 0)
-		r = check_own(w, a, p->in.where.state, err);
+	if (r < 0 || (r = check_policy(p->policy, err)) < 0 ||
+	    (r = plan_new(a, &p->policy->set, &facts, &tier_b, &plan, err)) < 0 ||
+	    (r = plan_check(plan, err)) < 0 || (r = check_process(flags, err)) < 0 ||
+	    (r = compile(a, p, plan, &fd, err)) < 0 || (r = map(fd, w, err)) < 0 ||
+	    (r = check_own(w, a, p->in.where.config, err)) < 0 ||
+	    (r = check_own(w, a, p->in.where.state, err)) < 0)
+		return r;
 	w->no_exec = !cap_set_has(&p->policy->set, CAP_PROC_EXEC);
 	w->attributes = p->policy->set.accepts[G_FS_WRITE] &&
 			p->policy->set.accept[G_FS_WRITE] <= LEVEL_PARTIAL;
-	return r < 0 ? r : apply_prepare(w, err);
+	return apply_prepare(w, err);
 }
 
 int writ_restrict_self(struct writ_policy *p, uint32_t flags, int *ret_partial,

@@ -107,10 +107,8 @@ int writ_session_wait(struct writ_session *s, int timeout_ms, struct writ_exit *
 		if (r > 0)
 			r = run_hear(&s->run, &why) < 0 ? why.code : 1;
 	}
-	if (r < 0)
-		return lib_error(err, &why);
-	if (r == 0)
-		return 0;
+	if (r <= 0)
+		return r < 0 ? lib_error(err, &why) : 0;
 	run_exit(&s->run, ret);
 	return 1;
 }

@@ -274,7 +274,7 @@ static bool ref_print(const struct cap *c, struct buf *b)
 static bool is_sha256(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f'))
+		if (sv_hex_lower(s.p[i]) < 0)
 			return false;
 	return s.n == 64;
 }

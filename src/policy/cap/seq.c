@@ -114,18 +114,13 @@ static int seg_parse(struct arena *a, struct sv text, unsigned flags, struct cap
 	return 0;
 }
 
-static bool is_double_star(struct sv s)
-{
-	return s.n == 2 && s.p[0] == '*' && s.p[1] == '*';
-}
-
 /* Parses @part, the text between two slashes, and adds the segment to the sequence. */
 static int seq_part(struct arena *a, struct sv part, bool last, unsigned flags,
 		    struct cap_seg *segs, struct cap_seq *s)
 {
 	int r;
 
-	if (is_double_star(part)) {
+	if (sv_is(part, "**")) {
 		if (last && (flags & (SEQ_TAIL | SEQ_HOLE)) && s->hole != s->n)
 			s->tail = true;
 		else if (!last && (flags & SEQ_HOLE) && s->hole == SIZE_MAX)
@@ -260,9 +255,7 @@ bool cap_seq_matches(const struct cap_seq *p, const struct cap_seq *x)
 {
 	const size_t lead = p->hole == SIZE_MAX ? p->n : p->hole;
 
-	if (x->n < p->n || (x->n > p->n && !p->tail))
-		return false;
-	if (!segs_match(p->segs, x->segs, lead))
+	if (x->n < p->n || (x->n > p->n && !p->tail) || !segs_match(p->segs, x->segs, lead))
 		return false;
 	if (lead == p->n)
 		return true;
@@ -274,9 +267,7 @@ bool cap_seq_matches(const struct cap_seq *p, const struct cap_seq *x)
 
 bool cap_seq_within(const struct cap_seq *child, const struct cap_seq *parent)
 {
-	if (child->n < parent->n)
-		return false;
-	if (!parent->tail && (child->tail || child->n != parent->n))
+	if (child->n < parent->n || (!parent->tail && (child->tail || child->n != parent->n)))
 		return false;
 	for (size_t i = 0; i < parent->n; i++)
 		if (!seg_within(&child->segs[i], &parent->segs[i]))

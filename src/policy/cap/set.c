@@ -67,12 +67,10 @@ static int add_rules(struct arena *a, const struct cap_set *from, struct cap_set
 		     struct writ_err *err)
 {
 	for (size_t i = 0; i < from->rules.n; i++) {
-		struct cap_rule *rule = vec_push(a, &to->rules);
+		struct cap_rule rule = from->rules.v[i];
 
-		if (!rule)
-			return writ_nomem(err);
-		*rule = from->rules.v[i];
-		if (!arena_sv(a, rule->file, &rule->file) || !arena_sv(a, rule->text, &rule->text))
+		if (!arena_sv(a, rule.file, &rule.file) || !arena_sv(a, rule.text, &rule.text) ||
+		    !vec_add(a, &to->rules, rule))
 			return writ_nomem(err);
 	}
 	return 0;
@@ -104,22 +102,19 @@ static int add_entries(struct arena *a, enum cap_kind kind, const struct cap_ent
 {
 	for (size_t i = 0; i < n; i++) {
 		const bool deny = kind == CAP_DENIAL;
-		struct cap_entry *add;
-		struct cap c;
+		struct cap_entry add;
 		int r;
 
 		if (deny ? has_text(to->nots.v, to->nots.n, v[i].cap.text)
 			 : !is_priced(&v[i].cap) ||
 				   has_text(to->prices.v, to->prices.n, v[i].cap.text))
 			continue;
-		r = cap_parse(a, kind, v[i].cap.text, &c, err);
+		add.rule = x ? rule_index_in_meet(x, v[i].rule) : v[i].rule;
+		r = cap_parse(a, kind, v[i].cap.text, &add.cap, err);
 		if (r < 0)
 			return r;
-		add = deny ? vec_push(a, &to->nots) : vec_push(a, &to->prices);
-		if (!add)
+		if (!(deny ? vec_add(a, &to->nots, add) : vec_add(a, &to->prices, add)))
 			return writ_nomem(err);
-		add->cap = c;
-		add->rule = x ? rule_index_in_meet(x, v[i].rule) : v[i].rule;
 	}
 	return 0;
 }
@@ -144,7 +139,6 @@ static bool covers(const struct cap *all, const struct cap *c)
 static int add_cap(struct arena *a, const struct cap *c, uint32_t rule, struct cap_set *to,
 		   struct writ_err *err)
 {
-	struct cap_entry *add;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < to->caps.n; i++)
@@ -154,12 +148,7 @@ static int add_cap(struct arena *a, const struct cap *c, uint32_t rule, struct c
 		if (!covers(c, &to->caps.v[i].cap))
 			to->caps.v[kept++] = to->caps.v[i];
 	to->caps.n = kept;
-	add = vec_push(a, &to->caps);
-	if (!add)
-		return writ_nomem(err);
-	add->cap = *c;
-	add->rule = rule;
-	return 0;
+	return vec_add(a, &to->caps, (struct cap_entry){ *c, rule }) ? 0 : writ_nomem(err);
 }
 
 static int meet_caps(struct arena *a, const struct cap_set *x, const struct cap_set *y,
@@ -171,10 +160,9 @@ static int meet_caps(struct arena *a, const struct cap_set *x, const struct cap_
 			bool any = false;
 			int r = cap_meet(a, &x->caps.v[i].cap, &y->caps.v[j].cap, &c, &any, err);
 
-			if (r == 0 && any)
-				r = add_cap(a, &c, rule_index_in_meet(x, y->caps.v[j].rule), to,
-					    err);
-			if (r < 0)
+			if (r < 0 ||
+			    (any && (r = add_cap(a, &c, rule_index_in_meet(x, y->caps.v[j].rule),
+						 to, err)) < 0))
 				return r;
 		}
 	}
@@ -238,24 +226,14 @@ int cap_set_meet(struct arena *a, const struct cap_set *x, const struct cap_set 
 	struct cap_set s = { 0 };
 	int r;
 
-	r = add_rules(a, x, &s, err);
-	if (r == 0)
-		r = add_rules(a, y, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_DENIAL, x->nots.v, x->nots.n, NULL, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_DENIAL, y->nots.v, y->nots.n, x, &s, err);
-	if (r == 0)
-		r = meet_caps(a, x, y, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_GRANT, x->caps.v, x->caps.n, NULL, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_GRANT, x->prices.v, x->prices.n, NULL, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_GRANT, y->caps.v, y->caps.n, x, &s, err);
-	if (r == 0)
-		r = add_entries(a, CAP_GRANT, y->prices.v, y->prices.n, x, &s, err);
-	if (r < 0)
+	if ((r = add_rules(a, x, &s, err)) < 0 || (r = add_rules(a, y, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_DENIAL, x->nots.v, x->nots.n, NULL, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_DENIAL, y->nots.v, y->nots.n, x, &s, err)) < 0 ||
+	    (r = meet_caps(a, x, y, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_GRANT, x->caps.v, x->caps.n, NULL, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_GRANT, x->prices.v, x->prices.n, NULL, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_GRANT, y->caps.v, y->caps.n, x, &s, err)) < 0 ||
+	    (r = add_entries(a, CAP_GRANT, y->prices.v, y->prices.n, x, &s, err)) < 0)
 		return r;
 	meet_limits(x, y, &s);
 	meet_guarantees(x, y, &s);
@@ -381,15 +359,11 @@ int cap_set_price_uses(struct arena *a, struct cap_set *s, struct writ_err *err)
 {
 	for (size_t i = 0; i < s->caps.n; i++) {
 		const struct cap *c = &s->caps.v[i].cap;
-		struct cap_entry *e;
 
-		if (!(c->n || c->max_in || c->max_out) ||
-		    has_text(s->prices.v, s->prices.n, c->text))
-			continue;
-		e = vec_push(a, &s->prices);
-		if (!e)
+		if ((c->n || c->max_in || c->max_out) &&
+		    !has_text(s->prices.v, s->prices.n, c->text) &&
+		    !vec_add(a, &s->prices, s->caps.v[i]))
 			return writ_nomem(err);
-		*e = s->caps.v[i];
 	}
 	return 0;
 }

@@ -21,12 +21,10 @@ static int compare_texts(const void *a, const void *b)
 static json_t *texts_json(struct arena *a, const struct cap_entry *v, size_t n)
 {
 	struct sv *texts = arena_array(a, struct sv, n);
-	json_t *list = json_array();
+	scoped_json *list = json_array();
 
-	if (!texts || !list) {
-		json_decref(list);
+	if (!texts || !list)
 		return NULL;
-	}
 	for (size_t i = 0; i < n; i++)
 		texts[i] = v[i].cap.text;
 	if (n)
@@ -34,44 +32,33 @@ static json_t *texts_json(struct arena *a, const struct cap_entry *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (i && sv_eq(texts[i - 1], texts[i]))
 			continue;
-		if (json_array_append_new(list, json_stringn(texts[i].p, texts[i].n)) < 0) {
-			json_decref(list);
+		if (json_array_append_new(list, json_stringn(texts[i].p, texts[i].n)) < 0)
 			return NULL;
-		}
 	}
-	return list;
+	return json_incref(list);
 }
 
 static json_t *limits_json(const struct cap_set *s)
 {
-	json_t *o = json_object();
+	scoped_json *o = json_object();
 
-	for (enum cap_limit l = 0; l < LIMIT_COUNT; l++) {
-		if (s->limits[l] == 0)
-			continue;
-		if (json_object_set_new(o, cap_limit_name(l),
-					json_integer((json_int_t)s->limits[l])) < 0) {
-			json_decref(o);
+	for (enum cap_limit l = 0; l < LIMIT_COUNT; l++)
+		if (s->limits[l] && json_object_set_new(o, cap_limit_name(l),
+							json_integer((json_int_t)s->limits[l])) < 0)
 			return NULL;
-		}
-	}
-	return o;
+	return json_incref(o);
 }
 
 static json_t *require_json(const struct cap_set *s)
 {
-	json_t *o = json_object();
+	scoped_json *o = json_object();
 
-	for (enum guarantee g = 0; g < G_COUNT; g++) {
-		if (s->require[g] == LEVEL_NONE)
-			continue;
-		if (json_object_set_new(o, guarantee_name(g),
-					json_string(level_name(s->require[g]))) < 0) {
-			json_decref(o);
+	for (enum guarantee g = 0; g < G_COUNT; g++)
+		if (s->require[g] != LEVEL_NONE &&
+		    json_object_set_new(o, guarantee_name(g),
+					json_string(level_name(s->require[g]))) < 0)
 			return NULL;
-		}
-	}
-	return o;
+	return json_incref(o);
 }
 
 static json_t *rt_json(const struct cap_set *s)

@@ -64,9 +64,7 @@ int cap_url_parse(struct arena *a, struct sv text, enum cap_kind kind, struct ca
 	struct sv host, path;
 	int r;
 
-	if (!u.tls && !cut_prefix(&text, SV("http://")))
-		return WRIT_E_SYNTAX;
-	if (!split(text, &host, &u.port, &path))
+	if ((!u.tls && !cut_prefix(&text, SV("http://"))) || !split(text, &host, &u.port, &path))
 		return WRIT_E_SYNTAX;
 	/* Only denials of net.connect may name addresses that no grant can name. */
 	if (kind == CAP_DENIAL)

@@ -109,8 +109,8 @@ const char *lang_qual_name(enum qual_id id);
 struct place lang_word_place(const struct stmt *s, const struct word *w);
 struct place lang_stmt_place(const struct stmt *s);
 /* Reports an error at the word @w of the statement; returns false. */
-printf_like(5, 6) bool lang_error(struct diags *d, const struct stmt *s, const struct word *w,
-				  const char *hint, const char *fmt, ...);
+#define lang_error(d, s, w, hint, ...) \
+	diag_add((d), DIAG_ERROR, lang_word_place((s), (w)), (hint), __VA_ARGS__)
 
 /*
  * Parses a policy file. Syntax errors become diagnostics; the function fails only if memory runs

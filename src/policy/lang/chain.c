@@ -46,11 +46,10 @@ static int copy_entries(struct lower *l, struct cap_set *to, const struct cap_se
 		const bool deny = i >= from->caps.n;
 		const struct cap *c =
 			deny ? &from->nots.v[i - from->caps.n].cap : &from->caps.v[i].cap;
-		struct cap_entry *e = deny ? vec_push(l->a, &to->nots) : vec_push(l->a, &to->caps);
+		const struct cap_entry e = { *c, (uint32_t)to->rules.n };
 
-		if (!e)
+		if (!(deny ? vec_add(l->a, &to->nots, e) : vec_add(l->a, &to->caps, e)))
 			return writ_nomem(l->err);
-		*e = (struct cap_entry){ *c, (uint32_t)to->rules.n };
 		r = add_rule(l, to, name, c->text, RULE_GRANTS);
 	}
 	return r;
@@ -139,14 +138,12 @@ static int narrow_by_args(struct chained *c, const struct policy_input *in)
 	 */
 	for (size_t i = 0; r == 0 && i < c->l.set->caps.n; i++) {
 		const struct cap *cap = &c->l.set->caps.v[i].cap;
-		struct cap_entry *e;
 
 		if (!all && !lang_is_operator_action(cap->action))
 			continue;
-		e = vec_push(c->l.a, &own->caps);
-		if (!e)
+		if (!vec_add(c->l.a, &own->caps,
+			     (struct cap_entry){ *cap, (uint32_t)own->rules.n }))
 			return writ_nomem(c->l.err);
-		*e = (struct cap_entry){ *cap, (uint32_t)own->rules.n };
 		r = add_rule(&o.l, own, SV("token"), cap->text, RULE_GRANTS);
 	}
 	c->agents = o.l.policy;
@@ -219,7 +216,6 @@ static int add_envs(struct lower *l)
 	for (size_t i = 0; i < l->set->caps.n; i++) {
 		const struct cap *c = &l->set->caps.v[i].cap;
 		const struct cap_seg *s = c->path.segs;
-		struct policy_setenv *e;
 		const char *name;
 
 		/* Variables of base are added together with base. */
@@ -228,12 +224,11 @@ static int add_envs(struct lower *l)
 			continue;
 		name = arena_fmt(l->a, SV_FMT "%s" SV_FMT, SV_ARG(s->pre), s->star ? "*" : "",
 				 SV_ARG(s->suf));
-		e = vec_push(l->a, &l->policy->envs);
-		if (!e || !name)
+		if (!name || !vec_add(l->a, &l->policy->envs,
+				      (struct policy_setenv){ .name = sv_from(name),
+							      .pass = true,
+							      .rule = l->set->caps.v[i].rule }))
 			return writ_nomem(l->err);
-		*e = (struct policy_setenv){ .name = sv_from(name),
-					     .pass = true,
-					     .rule = l->set->caps.v[i].rule };
 	}
 	return 0;
 }
@@ -248,14 +243,10 @@ static int keep_prices(struct chained *c)
 
 	for (size_t i = 0; c->n == 1 && i < set->caps.n; i++) {
 		const struct cap *cap = &set->caps.v[i].cap;
-		struct cap_entry *e;
 
-		if (!cap->n && !cap->rate_n && !cap->max_in && !cap->max_out)
-			continue;
-		e = vec_push(c->l.a, &set->prices);
-		if (!e)
+		if ((cap->n || cap->rate_n || cap->max_in || cap->max_out) &&
+		    !vec_add(c->l.a, &set->prices, set->caps.v[i]))
 			return writ_nomem(c->l.err);
-		*e = set->caps.v[i];
 	}
 	return 0;
 }
@@ -266,24 +257,19 @@ static int finish(struct chained *c)
 	struct cap_set *set = c->l.set;
 	int r = keep_prices(c);
 
-	if (r == 0)
-		r = add_envs(&c->l);
-	if (r == 0)
-		r = protect_own_files(&c->l);
-	if (r == 0)
-		r = lang_set_root(&c->l, set);
-	if (r == 0)
-		r = lang_add_base(&c->l, set);
-	if (r == 0)
-		hide_workspace(set);
-	if (r == 0)
-		r = add_base_to_hops(c);
-	if (r == 0 && !cap_set_index(c->l.a, set))
-		r = writ_nomem(c->l.err);
+	if (r < 0 || (r = add_envs(&c->l)) < 0 || (r = protect_own_files(&c->l)) < 0 ||
+	    (r = lang_set_root(&c->l, set)) < 0 || (r = lang_add_base(&c->l, set)) < 0)
+		return r;
+	hide_workspace(set);
+	r = add_base_to_hops(c);
+	if (r < 0)
+		return r;
+	if (!cap_set_index(c->l.a, set))
+		return writ_nomem(c->l.err);
 	set->hops = c->hops;
 	set->hops_n = c->n;
 	set->says = SV("");
-	return r;
+	return 0;
 }
 
 /* Takes the agents described on the command line and narrows each to the meet of the tokens. */
@@ -345,9 +331,8 @@ int policy_chain(const struct policy_env *env, const struct policy_input *in,
 	if (r == 0 && d->errors == 0)
 		r = finish(&c);
 	p->set = *met;
-	if (r == 0 && d->errors == 0)
-		r = add_agents(&c, p);
-	if (r == 0 && d->errors == 0)
-		r = lang_grant_agents(env, d->arena, p, c.hops, err);
-	return r < 0 ? r : lang_finish(d, p, ret_policy, err);
+	if (r < 0 || (d->errors == 0 && (r = add_agents(&c, p)) < 0) ||
+	    (d->errors == 0 && (r = lang_grant_agents(env, d->arena, p, c.hops, err)) < 0))
+		return r;
+	return lang_finish(d, p, ret_policy, err);
 }

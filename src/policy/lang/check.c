@@ -87,8 +87,7 @@ static bool same_meaning(const struct lower *l, const struct lowered_rule *x,
 
 static int by_hash(const void *x, const void *y)
 {
-	const struct keyed *a = x;
-	const struct keyed *b = y;
+	const struct keyed *a = x, *b = y;
 
 	if (a->hash != b->hash)
 		return a->hash < b->hash ? -1 : 1;
@@ -109,10 +108,9 @@ static void check_duplicates(struct lower *l, size_t from)
 		k[i] = (struct keyed){ hash_rule(l, &l->done.v[from + i]), &l->done.v[from + i] };
 	qsort(k, n, sizeof(*k), by_hash);
 	for (size_t i = 1; i < n; i++) {
-		if (k[i].hash != k[i - 1].hash || !same_meaning(l, k[i].r, k[i - 1].r))
-			continue;
-		diag_add(l->d, DIAG_ERROR, lang_stmt_place(k[i].r->s), "keep one of them",
-			 "this says the same as line %u", k[i - 1].r->s->line);
+		if (k[i].hash == k[i - 1].hash && same_meaning(l, k[i].r, k[i - 1].r))
+			diag_add(l->d, DIAG_ERROR, lang_stmt_place(k[i].r->s), "keep one of them",
+				 "this says the same as line %u", k[i - 1].r->s->line);
 	}
 }
 
@@ -135,11 +133,9 @@ struct shadows {
 static bool add_shadow(struct lower *l, struct shadows *out, const struct cap *from,
 		       const struct stmt *s)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX + 64);
+	struct shadow sh = { .s = s, .denies = from->kind == CAP_DENIAL };
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX + 64);
 	struct writ_err err = { 0 };
-	struct shadow *sh;
-	struct cap cap;
-	int r;
 
 	/*
 	 * Make a valid grant from the entry: remove the approval of an ask rule; add the params
@@ -157,16 +153,9 @@ static bool add_shadow(struct lower *l, struct shadows *out, const struct cap *f
 		if (from->action == CAP_HTTP_REQUEST)
 			buf_str(&b, ";m=*;q=any");
 	}
-	r = cap_parse(l->a, CAP_GRANT, buf_view(&b), &cap, &err);
-	buf_clear(&b);
-	if (r < 0)
-		/* no grant can have the form of this entry, so the entry covers no grant */
-		return true;
-	sh = vec_push(l->a, &out->list);
-	if (!sh)
-		return false;
-	*sh = (struct shadow){ cap, s, from->kind == CAP_DENIAL };
-	return true;
+	/* An entry whose form no grant can have covers no grant. */
+	return cap_parse(l->a, CAP_GRANT, buf_view(&b), &sh.cap, &err) < 0 ||
+	       vec_add(l->a, &out->list, sh);
 }
 
 static bool collect_shadows(struct lower *l, size_t from, struct shadows *out)

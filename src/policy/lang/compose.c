@@ -38,12 +38,11 @@ static int add_entry(struct lower *l, struct cap_set *set, const char *text, boo
 static int add_default_rule(struct lower *l, struct cap_set *set, const char *text,
 			    const char *says, bool deny)
 {
-	struct cap_rule *r = vec_push(l->a, &set->rules);
+	const struct cap_rule r = { SV_INIT("default"), .text = sv_from(says), .built_in = true };
 	struct writ_err err = { 0 };
 
-	if (!r)
+	if (!vec_add(l->a, &set->rules, r))
 		return writ_nomem(l->err);
-	*r = (struct cap_rule){ .file = SV("default"), .text = sv_from(says), .built_in = true };
 	return add_entry(l, set, text, deny, &err) < 0
 		       ? writ_fail(l->err, WRIT_E_BUG, 0, "%s", err.what)
 		       : 0;
@@ -237,13 +236,9 @@ int lang_append_set(struct arena *a, struct cap_set *set, const struct cap_set *
 	if (!vec_reserve(a, &set->rules, more->rules.n) ||
 	    !vec_reserve(a, &set->caps, more->caps.n))
 		return writ_nomem(err);
-	for (size_t i = 0; i < more->rules.n; i++) {
-		struct cap_rule *r = vec_push(a, &set->rules);
-
-		if (!r)
+	for (size_t i = 0; i < more->rules.n; i++)
+		if (!vec_add(a, &set->rules, more->rules.v[i]))
 			return writ_nomem(err);
-		*r = more->rules.v[i];
-	}
 	if (append_entries(a, &set->caps.v, &set->caps.n, &set->caps.room, more->caps.v,
 			   more->caps.n, shift) < 0 ||
 	    append_entries(a, &set->nots.v, &set->nots.n, &set->nots.room, more->nots.v,
@@ -269,9 +264,7 @@ int lang_add_base(struct lower *l, struct cap_set *set)
 	struct lower base;
 	int r = lang_fork_lower(l, &base);
 
-	if (r == 0)
-		r = lang_load_base(&base);
-	if (r < 0)
+	if (r < 0 || (r = lang_load_base(&base)) < 0)
 		return r;
 	for (size_t i = envs; i < l->policy->envs.n; i++)
 		l->policy->envs.v[i].rule += shift;
@@ -319,12 +312,12 @@ static int cap_limits(struct lower *l, struct cap_set *set)
 	struct policy *scratch = arena_new(l->a, struct policy);
 	int r = lang_fork_lower(l, &base);
 
-	if (r == 0 && !scratch)
-		r = writ_nomem(l->err);
+	if (r < 0 || !scratch)
+		return writ_nomem(l->err);
 	base.policy = scratch;
-	if (r == 0 && l->policy->has_base)
-		r = lang_load_base(&base);
-	for (size_t i = 0; r == 0 && i < LIMIT_COUNT; i++)
+	if (l->policy->has_base && (r = lang_load_base(&base)) < 0)
+		return r;
+	for (size_t i = 0; i < LIMIT_COUNT; i++)
 		if (l->set->limits[i] == 0 && base.set->limits[i] &&
 		    set->limits[i] > base.set->limits[i])
 			/* the default limit of base returns when base is appended */
@@ -351,31 +344,19 @@ static int narrow(struct loader *o, const struct source *src, struct cap_set *re
 	check_narrow_kinds(&ws.l);
 	lang_check_within(&ws.l, own, DIAG_WARNING,
 			  "this asks for more than your own policy allows, so it is cut down");
-	r = lang_default_exec(&ws.l);
-	if (r == 0)
-		r = cap_set_meet(o->l.a, own, ws.l.set, ret, o->l.err);
-	if (r == 0)
-		r = cap_limits(&o->l, ret);
-	for (size_t i = 0; r == 0 && i < own->caps.n; i++)
-		if (lang_is_operator_action(own->caps.v[i].cap.action)) {
-			struct cap_entry *e = vec_push(o->l.a, &ret->caps);
-
-			if (!e)
-				return writ_nomem(o->l.err);
-			/*
-			 * The rule index of the grant is still valid: a meet keeps the indices of
-			 * its first set.
-			 */
-			*e = own->caps.v[i];
-		}
-	for (size_t i = 0; r == 0 && i < ws.l.tests.n; i++) {
-		const struct stmt **t = vec_push(o->l.a, &o->l.tests);
-
-		if (!t)
+	if ((r = lang_default_exec(&ws.l)) < 0 ||
+	    (r = cap_set_meet(o->l.a, own, ws.l.set, ret, o->l.err)) < 0 ||
+	    (r = cap_limits(&o->l, ret)) < 0)
+		return r;
+	/* The rule index of a grant is still valid: a meet keeps the indices of its first set. */
+	for (size_t i = 0; i < own->caps.n; i++)
+		if (lang_is_operator_action(own->caps.v[i].cap.action) &&
+		    !vec_add(o->l.a, &ret->caps, own->caps.v[i]))
 			return writ_nomem(o->l.err);
-		*t = ws.l.tests.v[i];
-	}
-	return r;
+	for (size_t i = 0; i < ws.l.tests.n; i++)
+		if (!vec_add(o->l.a, &o->l.tests, ws.l.tests.v[i]))
+			return writ_nomem(o->l.err);
+	return 0;
 }
 
 /* --- agents --- */
@@ -487,13 +468,10 @@ static int finish_agent(struct policy *p, struct lower *l, bool narrowed)
 			"an agent cannot have more than its parent, and no rule of the parent "
 			"covers this");
 	}
-	r = inherit_exec(l, &p->set);
-	if (r == 0)
-		r = inherit_refusals(l, &p->set);
+	if ((r = inherit_exec(l, &p->set)) < 0 || (r = inherit_refusals(l, &p->set)) < 0)
+		return r;
 	inherit_settings(l->set, &p->set);
-	if (r == 0 && p->has_base)
-		r = lang_add_base(l, l->set);
-	return r;
+	return p->has_base ? lang_add_base(l, l->set) : 0;
 }
 
 int lang_finish_agents(struct policy *p, bool narrowed)
@@ -608,14 +586,9 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 		.env = env, .d = d, .policy = p, .a = d->arena, .set = own, .err = err
 	};
 	p->has_base = true;
-	r = lang_load_inputs(&o, in);
-	if (r == 0)
-		r = lang_default_exec(&o.l);
-	if (r == 0)
-		r = protect_own_files(&o.l);
-	if (r == 0 && in->narrow && d->errors == 0)
-		r = narrow(&o, in->narrow, &met);
-	if (r < 0)
+	if ((r = lang_load_inputs(&o, in)) < 0 || (r = lang_default_exec(&o.l)) < 0 ||
+	    (r = protect_own_files(&o.l)) < 0 ||
+	    (in->narrow && d->errors == 0 && (r = narrow(&o, in->narrow, &met)) < 0))
 		return r;
 	/*
 	 * Base and the grants derived from the machine are appended after narrowing: an untrusted
@@ -623,16 +596,11 @@ int policy_new(const struct policy_env *env, const struct policy_input *in, stru
 	 * anything.
 	 */
 	p->set = in->narrow && d->errors == 0 ? met : *own;
-	r = lang_set_root(&o.l, &p->set);
-	if (r == 0 && p->has_base)
-		r = lang_add_base(&o.l, &p->set);
-	if (r == 0 && p->has_base)
-		r = grant_program(&o.l, &p->set);
-	if (r == 0 && d->errors == 0)
-		r = grant_repository(&o.l, &p->set);
-	if (r == 0 && d->errors == 0)
-		r = lang_finish_agents(p, in->narrow != NULL);
-	if (r < 0)
+	if ((r = lang_set_root(&o.l, &p->set)) < 0 ||
+	    (p->has_base && (r = lang_add_base(&o.l, &p->set)) < 0) ||
+	    (p->has_base && (r = grant_program(&o.l, &p->set)) < 0) ||
+	    (d->errors == 0 && (r = grant_repository(&o.l, &p->set)) < 0) ||
+	    (d->errors == 0 && (r = lang_finish_agents(p, in->narrow != NULL)) < 0))
 		return r;
 	if (d->errors == 0)
 		lang_check_secrets(&o.l);

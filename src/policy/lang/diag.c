@@ -203,15 +203,12 @@ static void print_excerpt(const struct diag *g, struct buf *b)
 	buf_ch(b, '\n');
 }
 
-static const char *const level_words[] = {
-	[DIAG_ERROR] = "error",
-	[DIAG_WARNING] = "warning",
-	[DIAG_NOTE] = "note",
-};
-static const char *const level_colours[] = {
-	[DIAG_ERROR] = "\033[1;31m",
-	[DIAG_WARNING] = "\033[1;33m",
-	[DIAG_NOTE] = "\033[1;36m",
+static const struct {
+	const char *word, *colour;
+} levels[] = {
+	[DIAG_ERROR] = { "error", "\033[1;31m" },
+	[DIAG_WARNING] = { "warning", "\033[1;33m" },
+	[DIAG_NOTE] = { "note", "\033[1;36m" },
 };
 
 void diag_print_all(const struct diags *d, struct buf *b, bool colour)
@@ -225,8 +222,8 @@ void diag_print_all(const struct diags *d, struct buf *b, bool colour)
 			buf_str(b, "writ");
 		if (g->at.src && g->at.line)
 			buf_fmt(b, ":%u:%u", g->at.line, g->at.col);
-		buf_fmt(b, ": %s%s:%s ", colour ? level_colours[g->level] : "",
-			level_words[g->level], colour ? "\033[0m" : "");
+		buf_fmt(b, ": %s%s:%s ", colour ? levels[g->level].colour : "",
+			levels[g->level].word, colour ? "\033[0m" : "");
 		diag_put_safe(b, g->text);
 		buf_ch(b, '\n');
 		if (g->at.src && g->at.line)

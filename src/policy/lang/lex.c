@@ -100,12 +100,11 @@ static bool lex_quoted(struct lexer *l, size_t from, struct word *ret_w, bool *r
 		} else if (c == '\\') {
 			const size_t len = quoted ? escape(sv_skip(l->line, i + 1), &text[n]) : 0;
 
-			if (len == 0) {
-				diag_add(l->d, DIAG_ERROR, at(l->src, l->no, i + 1, 1),
-					 "inside double quotes: \\\" \\\\ \\* \\n \\t \\xHH", "%s",
-					 quoted ? "unknown escape" : "backslash outside quotes");
-				return false;
-			}
+			if (len == 0)
+				return diag_add(
+					l->d, DIAG_ERROR, at(l->src, l->no, i + 1, 1),
+					"inside double quotes: \\\" \\\\ \\* \\n \\t \\xHH", "%s",
+					quoted ? "unknown escape" : "backslash outside quotes");
 			n++;
 			i += len;
 		} else if (!quoted && (c == ' ' || c == '\t')) {
@@ -138,7 +137,6 @@ static bool lex_word(struct lexer *l, size_t from, struct word *ret_w, bool *ret
 static int lex_line(struct lexer *l, struct lex_lines *out, struct writ_err *err)
 {
 	VEC(struct word) words = { 0 };
-	struct lex_line *line;
 	bool nomem = false;
 	size_t i = 0;
 
@@ -163,12 +161,11 @@ static int lex_line(struct lexer *l, struct lex_lines *out, struct writ_err *err
 	}
 	if (words.n == 0)
 		return 0;
-	line = vec_push(l->d->arena, &out->list);
-	if (!line)
-		return writ_nomem(err);
-	*line = (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t', words.v,
-				   words.n };
-	return 0;
+	return vec_add(l->d->arena, &out->list,
+		       (struct lex_line){ l->no, l->line.p[0] == ' ' || l->line.p[0] == '\t',
+					  words.v, words.n })
+		       ? 0
+		       : writ_nomem(err);
 }
 
 int lex(struct diags *d, const struct source *src, struct lex_lines *ret_lines,

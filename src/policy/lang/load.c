@@ -58,14 +58,8 @@ static int load_stmt(struct lower *l, const struct stmt *s)
 	const size_t errors = l->d->errors;
 	struct lowered_rule *done;
 
-	if (s->kind == STMT_TEST) {
-		const struct stmt **t = vec_push(l->a, &l->tests);
-
-		if (!t)
-			return writ_nomem(l->err);
-		*t = s;
-		return 0;
-	}
+	if (s->kind == STMT_TEST)
+		return vec_add(l->a, &l->tests, s) ? 0 : writ_nomem(l->err);
 	if (s->kind == STMT_VERSION || s->kind == STMT_USE || s->kind == STMT_AGENT)
 		return 0;
 	done = vec_push(l->a, &l->done);

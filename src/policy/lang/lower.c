@@ -1,7 +1,5 @@
 #include "lang/lower_priv.h"
 
-#include <stdio.h>
-
 #include "lang/protect.h"
 
 #include "base/banned.h"
@@ -11,16 +9,9 @@ bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret)
 	return !b->failed && arena_sv(l->a, buf_view(b), ret);
 }
 
-bool lower_error(struct lower *l, const struct stmt *s, const char *hint, const char *fmt, ...)
+const struct word *lower_main_word(const struct stmt *s)
 {
-	const struct word *w = s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return lang_error(l->d, s, w, hint, "%s", text);
+	return s->object.raw.n ? &s->object : &s->w[s->n > 1 ? 1 : 0];
 }
 
 bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, struct sv resource,
@@ -31,8 +22,7 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 	struct params p = params && !deny ? *params : none;
 	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
-	struct cap_entry *e;
-	struct cap cap;
+	struct cap_entry e = { .rule = l->rule };
 	int r;
 
 	if (s->kind == STMT_RULE && s->effect == EFFECT_ASK)
@@ -43,14 +33,11 @@ bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action, st
 		if (p.v[i].n)
 			buf_fmt(&b, ";%s=" SV_FMT, cap_param_key(i).p, SV_ARG(p.v[i]));
 	r = b.failed ? writ_fail(&err, WRIT_E_LIMIT, 0, "this rule is too long")
-		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &cap, &err);
+		     : cap_parse(l->a, deny ? CAP_DENIAL : CAP_GRANT, buf_view(&b), &e.cap, &err);
 	if (r < 0)
 		return lower_error(l, s, NULL, "%s", err.what);
-	e = deny ? vec_push(l->a, &l->set->nots) : vec_push(l->a, &l->set->caps);
-	if (!e)
-		return lower_error(l, s, NULL, "out of memory");
-	*e = (struct cap_entry){ cap, l->rule };
-	return true;
+	return (deny ? vec_add(l->a, &l->set->nots, e) : vec_add(l->a, &l->set->caps, e)) ||
+	       lower_error(l, s, NULL, "out of memory");
 }
 
 /* Adds the capabilities of a read, write or put rule. */
@@ -186,8 +173,7 @@ static bool sha256_check(struct lower *l, const struct stmt *s, const struct qua
 	bool good = q->value.n == 64;
 
 	for (size_t i = 0; good && i < q->value.n; i++)
-		good = (q->value.p[i] >= '0' && q->value.p[i] <= '9') ||
-		       (q->value.p[i] >= 'a' && q->value.p[i] <= 'f');
+		good = sv_hex_lower(q->value.p[i]) >= 0;
 	return good || lang_bad_qual(l, s, q,
 				     "64 lower-case hexadecimal digits, as sha256sum prints them");
 }
@@ -236,9 +222,7 @@ static bool lower_exec(struct lower *l, const struct stmt *s)
 
 	if (s->effect != EFFECT_DENY)
 		l->exec_seen = true;
-	if (args && !args_text(l, s, args, &p.v[P_ARGS]))
-		return false;
-	if (sha && !sha256_check(l, s, sha))
+	if ((args && !args_text(l, s, args, &p.v[P_ARGS])) || (sha && !sha256_check(l, s, sha)))
 		return false;
 	if (sha)
 		p.v[P_SHA256] = sha->value;
@@ -274,8 +258,9 @@ static bool plain_text(struct lower *l, const struct stmt *s, struct sv *ret_raw
 	       lower_error(l, s, NULL, "this path is too long");
 }
 
-static bool lower_unix(struct lower *l, const struct stmt *s, bool danger)
+static bool lower_unix(struct lower *l, const struct stmt *s)
 {
+	const bool danger = s->kind == STMT_DANGER;
 	const struct protect_socket *known;
 	struct params p = { 0 };
 	struct sv raw, text;
@@ -352,9 +337,8 @@ static bool lower_kernel(struct lower *l, const struct stmt *s)
 {
 	static const char *const switches[] = { "nested-userns", "ptrace-own", "io_uring", NULL };
 
-	for (size_t i = 0; switches[i]; i++)
-		if (sv_is(s->object.text, switches[i]))
-			return lower_name(l, s, CAP_KERNEL_USE, "");
+	if (sv_index(s->object.text, switches, ARRAY_LEN(switches) - 1) < ARRAY_LEN(switches) - 1)
+		return lower_name(l, s, CAP_KERNEL_USE, "");
 	return lower_error(l, s,
 			   diag_suggest(l->a, s->object.text, switches,
 					"nested-userns, ptrace-own or io_uring"),
@@ -415,18 +399,13 @@ static bool lower_agent(struct lower *l, const struct stmt *s)
 	return lower_name(l, s, CAP_AGENT_SPAWN, "");
 }
 
-static bool lower_plain_unix(struct lower *l, const struct stmt *s)
-{
-	return lower_unix(l, s, false);
-}
-
 static bool lower_rule(struct lower *l, const struct stmt *s)
 {
 	static bool (*const verbs[])(struct lower *l, const struct stmt *s) = {
 		[VERB_READ] = lower_files,     [VERB_WRITE] = lower_files,
 		[VERB_PUT] = lower_files,      [VERB_EXEC] = lower_exec,
 		[VERB_NET] = lower_net,	       [VERB_LISTEN] = lower_listen,
-		[VERB_UNIX] = lower_plain_unix, [VERB_GIT] = lower_git,
+		[VERB_UNIX] = lower_unix,      [VERB_GIT] = lower_git,
 		[VERB_DEVICE] = lower_device,  [VERB_KERNEL] = lower_kernel,
 		[VERB_TOOL] = lower_tool,      [VERB_AGENT] = lower_agent,
 		[VERB_SHELL] = lower_shell,
@@ -451,14 +430,13 @@ static bool lower_danger(struct lower *l, const struct stmt *s)
 	as_rule.kind = STMT_DANGER;
 	as_rule.effect = EFFECT_ALLOW;
 	as_rule.object = s->w[2];
-	return lower_unix(l, &as_rule, true);
+	return lower_unix(l, &as_rule);
 }
 
 static bool lower_open(struct lower *l, const struct stmt *s)
 {
 	const struct word *w = &s->w[1];
 	struct sv name = w->text;
-	struct policy_open *o;
 
 	if (sv_starts(name, SV("./")))
 		name = sv_skip(name, 2);
@@ -475,11 +453,8 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 					     "writ explain --protected lists the names"),
 				"\"" SV_FMT "\" is not a protected name", SV_ARG(name));
 	}
-	o = vec_push(l->a, &l->policy->opens);
-	if (!o)
-		return lower_error(l, s, NULL, "out of memory");
-	*o = (struct policy_open){ name, l->rule };
-	return true;
+	return vec_add(l->a, &l->policy->opens, (struct policy_open){ name, l->rule }) ||
+	       lower_error(l, s, NULL, "out of memory");
 }
 
 /* Parses the value of a setting, which must be one of @words. */

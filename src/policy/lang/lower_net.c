@@ -154,9 +154,8 @@ static bool put_url_seg(struct buf *b, struct sv seg)
 
 	if (star == SIZE_MAX)
 		return put_url_part(b, seg);
-	if (sv_find(sv_skip(seg, star + 1), '*') != SIZE_MAX)
-		return false;
-	if (!put_url_part(b, sv_sub(seg, 0, star)))
+	if (sv_find(sv_skip(seg, star + 1), '*') != SIZE_MAX ||
+	    !put_url_part(b, sv_sub(seg, 0, star)))
 		return false;
 	buf_ch(b, '*');
 	return put_url_part(b, sv_skip(seg, star + 1));
@@ -434,23 +433,19 @@ static bool net_params(struct lower *l, const struct stmt *s, const struct net_o
 	static const enum qual_id web_only[] = { QUAL_METHODS, QUAL_QUERY, QUAL_TLS };
 	const struct qual *priv = lang_qual_find(s, QUAL_PRIVATE);
 
-	if (!lower_counters(l, s, p))
-		return false;
-	if (priv && !private_text(l, s, priv, &p->v[P_PRIV]))
+	if (!lower_counters(l, s, p) || (priv && !private_text(l, s, priv, &p->v[P_PRIV])))
 		return false;
 	if (o->http)
 		return http_params(l, s, o, p);
 	for (size_t i = 0; i < ARRAY_LEN(web_only); i++) {
 		const struct qual *q = lang_qual_find(s, web_only[i]);
 
-		if (q) {
-			diag_add(l->d, DIAG_ERROR, lang_word_place(s, &q->word),
-				 o->any ? "https://* is every public name over HTTPS"
-					: "use an https:// URL",
-				 "%s= needs HTTP, and this rule is for any TCP",
-				 lang_qual_name(q->id));
-			return false;
-		}
+		if (q)
+			return lang_error(l->d, s, &q->word,
+					  o->any ? "https://* is every public name over HTTPS"
+						 : "use an https:// URL",
+					  "%s= needs HTTP, and this rule is for any TCP",
+					  lang_qual_name(q->id));
 	}
 	return true;
 }

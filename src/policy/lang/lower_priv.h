@@ -52,8 +52,9 @@ must_check bool lang_keep(struct lower *l, const struct buf *b, struct sv *ret);
  * Reports an error at the object of @s. Returns false, so that callers can return the result of
  * lower_error().
  */
-printf_like(4, 5) bool lower_error(struct lower *l, const struct stmt *s, const char *hint,
-				   const char *fmt, ...);
+#define lower_error(l, s, hint, ...) \
+	lang_error((l)->d, (s), lower_main_word(s), (hint), __VA_ARGS__)
+const struct word *lower_main_word(const struct stmt *s);
 
 /* Adds one capability of the current rule to the set: a grant, or a denial without params. */
 must_check bool lower_add(struct lower *l, const struct stmt *s, enum cap_action action,

@@ -34,7 +34,6 @@ bool lower_env(struct lower *l, const struct stmt *s)
 	struct sv value = s->w[1].text;
 	const struct sv name = sv_cut(&value, '=');
 	const bool pass = name.n == s->w[1].text.n;
-	struct policy_setenv *e;
 
 	if (!is_env_name(name, pass))
 		return lang_error(l->d, s, &s->w[1], "env NAME, env NAME=VALUE or env LC_*",
@@ -57,10 +56,9 @@ bool lower_env(struct lower *l, const struct stmt *s)
 		return lang_error(l->d, s, &s->w[1], "keep one of them",
 				  SV_FMT " already has another value", SV_ARG(name));
 	}
-	e = vec_push(l->a, &l->policy->envs);
-	if (!e)
+	if (!vec_add(l->a, &l->policy->envs,
+		     (struct policy_setenv){ name, value, pass, s->src->built_in, l->rule }))
 		return lower_error(l, s, NULL, "out of memory");
-	*e = (struct policy_setenv){ name, value, pass, s->src->built_in, l->rule };
 	return !pass || pass_variable(l, s, name);
 }
 
@@ -123,7 +121,6 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 	struct policy_secret out = { .name = s->w[1].text, .rule = l->rule };
 	struct stmt as_rule = *s;
 	struct params p = { 0 };
-	struct policy_secret *slot;
 	struct net_object o;
 
 	as_rule.object = s->w[5];
@@ -149,10 +146,8 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 		     !sv_eq(l->policy->secrets.v[i].source, out.source)))
 			return lower_error(l, s, NULL, "secret " SV_FMT " has two sources",
 					   SV_ARG(out.name));
-	slot = vec_push(l->a, &l->policy->secrets);
-	if (!slot)
+	if (!vec_add(l->a, &l->policy->secrets, out))
 		return lower_error(l, s, NULL, "out of memory");
-	*slot = out;
 	p.v[P_AS] = out.form;
 	p.v[P_TO] = out.url;
 	as_rule.object = s->w[7];
@@ -178,12 +173,11 @@ static bool guarantee_word(struct lower *l, const struct stmt *s, const struct w
 				     "proc.signal exec syscall res.memory res.cpu res.pids "
 				     "res.disk res.time res.output cred audit"),
 			"unknown guarantee \"" SV_FMT "\"", SV_ARG(key));
-	if (value.n == 0) {
-		lang_error(l->d, s, w,
-			   arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
-			   "\"" SV_FMT "\" needs a level", SV_ARG(key));
-		return false;
-	}
+	if (value.n == 0)
+		return lang_error(
+			l->d, s, w,
+			arena_fmt(l->a, SV_FMT "=exact, stricter, partial or none", SV_ARG(key)),
+			"\"" SV_FMT "\" needs a level", SV_ARG(key));
 	if (!level_parse(value, ret_l))
 		return lang_error(l->d, s, w, "exact, stricter, partial or none",
 				  "unknown level \"" SV_FMT "\"", SV_ARG(value));

@@ -1,6 +1,5 @@
 #include "lang/ast_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -58,18 +57,6 @@ struct place lang_stmt_place(const struct stmt *s)
 			       last->col + (uint32_t)last->raw.n - s->w[0].col };
 }
 
-bool lang_error(struct diags *d, const struct stmt *s, const struct word *w, const char *hint,
-		const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return diag_add(d, DIAG_ERROR, lang_word_place(s, w), hint, "%s", text);
-}
-
 static bool effect_find(struct sv word, enum policy_effect *ret)
 {
 	const size_t i = sv_index(word, effect_names, EFFECT_ALLOW + 1);
@@ -91,25 +78,23 @@ static bool parse_qual(struct parser *p, struct stmt *s, const struct word *w, s
 		if (!(s->verb->quals & 1u << i))
 			continue;
 		names[n++] = lang_qual_name((enum qual_id)i);
-		if (!sv_is(key, lang_qual_name((enum qual_id)i)))
+		if (!sv_is(key, names[n - 1]))
 			continue;
-		if (flag != (i == QUAL_FETCH) || (!flag && value.n == 0)) {
-			lang_error(p->d, s, w, NULL, "\"%s\" %s", lang_qual_name((enum qual_id)i),
-				   i == QUAL_FETCH ? "takes no value" : "needs a value: key=value");
-			return false;
-		}
+		if (flag != (i == QUAL_FETCH) || (!flag && value.n == 0))
+			return lang_error(p->d, s, w, NULL, "\"%s\" %s", names[n - 1],
+					  i == QUAL_FETCH ? "takes no value"
+							  : "needs a value: key=value");
 		*ret = (struct qual){ (enum qual_id)i, *w, value };
 		return true;
 	}
 	names[n] = NULL;
 	if (w->text.n == 0)
 		return lang_error(p->d, s, w, NULL, "nothing behind the last semicolon");
-	diag_add(p->d, DIAG_ERROR, lang_word_place(s, w),
-		 diag_suggest(p->d->arena, key, names,
-			 n ? "one object per rule; qualifiers are key=value"
-			   : "one object per rule"),
-		 "\"%s\" does not take \"" SV_FMT "\"", s->verb->name, SV_ARG(key));
-	return false;
+	return lang_error(p->d, s, w,
+			  diag_suggest(p->d->arena, key, names,
+				       n ? "one object per rule; qualifiers are key=value"
+					 : "one object per rule"),
+			  "\"%s\" does not take \"" SV_FMT "\"", s->verb->name, SV_ARG(key));
 }
 
 /* Parses VERB OBJECT [qualifiers] in @w and fills the rule members of @s. */
@@ -121,13 +106,13 @@ static bool parse_rule_words(struct parser *p, struct stmt *s, const struct word
 	if (!s->verb) {
 		const bool token = sv_find(w[0].text, ':') != SIZE_MAX;
 
-		diag_add(p->d, DIAG_ERROR, lang_word_place(s, &w[0]),
-			 token ? "in a file, write the verb and the object as two words"
-			       : diag_suggest(p->d->arena, w[0].text, policy_verb_names(),
-					 "verbs: read write put exec net listen unix git device "
-					 "kernel tool agent shell"),
-			 "unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
-		return false;
+		return lang_error(
+			p->d, s, &w[0],
+			token ? "in a file, write the verb and the object as two words"
+			      : diag_suggest(p->d->arena, w[0].text, policy_verb_names(),
+					     "verbs: read write put exec net listen unix git "
+					     "device kernel tool agent shell"),
+			"unknown verb \"" SV_FMT "\"", SV_ARG(w[0].text));
 	}
 	if (n < 2)
 		return lang_error(p->d, s, &w[0], NULL, "\"%s\" needs %s", s->verb->name,
@@ -224,7 +209,6 @@ static bool check_escapes(struct parser *p, const struct stmt *s)
 static int parse_stmt(struct parser *p, struct stmt s, bool indented)
 {
 	const struct keyword *k = find_keyword(p, &s);
-	struct stmt *out;
 
 	if (!k) {
 		/*
@@ -249,19 +233,12 @@ static int parse_stmt(struct parser *p, struct stmt s, bool indented)
 			 "%s \"%s\"", many ? "too many words for" : "more is needed for", k->name);
 		return 0;
 	}
-	if (s.kind == STMT_RULE && !parse_rule(p, &s, 0))
-		return 0;
-	if (s.kind == STMT_TEST && !parse_rule(p, &s, 1))
-		return 0;
-	if (!check_escapes(p, &s))
+	if ((s.kind == STMT_RULE && !parse_rule(p, &s, 0)) ||
+	    (s.kind == STMT_TEST && !parse_rule(p, &s, 1)) || !check_escapes(p, &s))
 		return 0;
 	if (s.kind == STMT_USE && sv_is(s.w[1].text, "none"))
 		p->ast->drops_base = true;
-	out = vec_push(p->d->arena, &p->ast->stmts);
-	if (!out)
-		return writ_nomem(p->err);
-	*out = s;
-	return 0;
+	return vec_add(p->d->arena, &p->ast->stmts, s) ? 0 : writ_nomem(p->err);
 }
 
 static void check_version(struct parser *p, const struct source *src, const struct lex_lines *lines)
@@ -361,7 +338,6 @@ int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect
 	struct stmt s = { .kind = kind, .src = src, .line = 1, .effect = effect };
 	struct lex_line line;
 	struct word *words;
-	struct stmt *out;
 	int r = cli_words(d, src, &line, err);
 
 	if (r < 0 || line.n == 0)
@@ -377,11 +353,7 @@ int ast_parse_rule(struct diags *d, const struct source *src, enum policy_effect
 	s.w = words;
 	if (!parse_rule_words(&p, &s, s.w, s.n) || !check_escapes(&p, &s))
 		return 0;
-	out = vec_push(d->arena, &ast->stmts);
-	if (!out)
-		return writ_nomem(err);
-	*out = s;
-	return 0;
+	return vec_add(d->arena, &ast->stmts, s) ? 0 : writ_nomem(err);
 }
 
 int ast_parse_statement(struct diags *d, const struct source *src, const char *keyword,

@@ -90,6 +90,8 @@ const struct lint_rule *lint_rule_row(enum rule_id r);
 void lint_fail(struct check *c, int code, const char *why);
 /* Return @p, a new allocation, and a copy of @s; record that memory ran out if there is none. */
 void *lint_must(struct check *c, void *p);
+/* Appends the value to @vec; false without memory, a failure that lint_must() records in @c. */
+#define lint_add(c, vec, ...) (vec_add((c)->arena, (vec), __VA_ARGS__) || lint_must((c), NULL))
 must_check bool lint_keep(struct check *c, struct sv s, struct sv *ret);
 
 /*
@@ -176,7 +178,7 @@ void lint_command(struct check *c, const struct node *command);
 void lint_commands(struct check *c, const struct node *entrypoint, const struct node *command);
 struct sv lint_base(struct sv path); /* returns the part of @path after the last slash */
 
-/* --- image.c --- */
+/* --- container.c --- */
 void lint_image(struct check *c, const struct node *at, struct sv ref);
 bool lint_agent_name(struct sv s); /* does the name @s suggest an agent or its tools? */
 

@@ -283,16 +283,9 @@ void lint_shell_check(struct shell *sh)
 
 bool lint_collect(struct check *c, struct node_list *argv, const struct node *list)
 {
-	for (const struct node *i = lint_first(list); i; i = lint_next(list, i)) {
-		const struct node **slot;
-
-		if (i->kind != NODE_SCALAR)
-			continue;
-		slot = lint_must(c, vec_push(c->arena, argv));
-		if (!slot)
+	for (const struct node *i = lint_first(list); i; i = lint_next(list, i))
+		if (i->kind == NODE_SCALAR && !lint_add(c, argv, i))
 			return false;
-		*slot = i;
-	}
 	return true;
 }
 

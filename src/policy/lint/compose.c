@@ -308,16 +308,14 @@ static void check_workspaces(struct check *c, const struct project *p)
 		check_replicas(c, &p->v[i]);
 		for (size_t j = 0; j < b->mounts.n; j++) {
 			const struct container_mount *m = &b->mounts.v[j];
-			struct container_mount *slot;
 
 			for (size_t k = 0; k < before && !m->readonly; k++)
 				if (sv_eq(seen.v[k].source, m->source))
 					lint_report(c, R_SHARED_WORKSPACE, m->at,
 						    SV_FMT " is another agent's too",
 						    SV_ARG(m->source));
-			slot = m->readonly ? NULL : vec_push(c->arena, &seen);
-			if (slot)
-				*slot = *m;
+			if (!m->readonly)
+				(void)vec_add(c->arena, &seen, *m);
 		}
 		if (seen.n > WORKSPACES_MAX)
 			lint_fail(c, WRIT_E_LIMIT, "too many volumes");

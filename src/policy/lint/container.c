@@ -241,26 +241,17 @@ bool lint_container_is_agent(const struct container *b)
 void lint_container_add(struct check *c, struct container_items *items, const struct node *at,
 			struct sv text)
 {
-	struct container_item *slot = lint_must(c, vec_push(c->arena, items));
-
-	if (slot)
-		*slot = (struct container_item){ at, text };
+	(void)lint_add(c, items, (struct container_item){ at, text });
 }
 
 void lint_container_mount(struct check *c, struct container *b, struct container_mount m)
 {
-	struct container_mount *slot = lint_must(c, vec_push(c->arena, &b->mounts));
-
-	if (slot)
-		*slot = m;
+	(void)lint_add(c, &b->mounts, m);
 }
 
 void lint_container_env(struct check *c, struct container *b, struct container_env e)
 {
-	struct container_env *slot = lint_must(c, vec_push(c->arena, &b->envs));
-
-	if (slot)
-		*slot = e;
+	(void)lint_add(c, &b->envs, e);
 }
 
 /* Is @s, the source of a mount, the name of a volume? A source without a path character is. */
@@ -324,4 +315,43 @@ void lint_container_env_spec(struct check *c, struct container *b, const struct 
 	lint_container_env(
 		c, b,
 		(struct container_env){ .at = at, .name = name, .value = spec, .passed = passed });
+}
+
+bool lint_agent_name(struct sv s)
+{
+	static const char *const words[] = {
+		"agent", "claude", "codex", "gemini", "aider", "opencode", "goose", "openhands",
+		"copilot", "cursor", "devin", "swe-", "gpt", "langchain", "crewai", "assistant",
+		"code-interpreter", "sandbox", "llm", "mcp", NULL,
+	};
+
+	return lint_any(s, words, lint_has);
+}
+
+static bool has_digit(struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] >= '0' && s.p[i] <= '9')
+			return true;
+	return false;
+}
+
+/*
+ * Reports images without a fixed version. A tag with a digit counts as a version; "latest" and
+ * "stable" move.
+ */
+void lint_image(struct check *c, const struct node *at, struct sv ref)
+{
+	const size_t slash = sv_rfind(ref, '/');
+	struct sv name, tag;
+
+	ref = sv_trim(ref);
+	if (!ref.n || ref.p[0] == '$' || sv_find(ref, '@') != SIZE_MAX)
+		return;
+	name = slash == SIZE_MAX ? ref : sv_skip(ref, slash + 1);
+	(void)sv_cut(&name, ':');
+	tag = name;
+	if (tag.n && (has_digit(tag) || tag.p[0] == '$'))
+		return;
+	lint_found(c, R_UNPINNED_IMAGE, at, ref);
 }

@@ -202,12 +202,8 @@ static struct node_list words_of(const struct file *f, const struct inst *in)
 	struct simple s;
 
 	while (lint_shell_simple(&sh, &s))
-		for (size_t i = 0; i < s.argv.n; i++) {
-			const struct node **slot = lint_must(f->c, vec_push(f->c->arena, &words));
-
-			if (slot)
-				*slot = s.argv.v[i];
-		}
+		for (size_t i = 0; i < s.argv.n; i++)
+			(void)lint_add(f->c, &words, s.argv.v[i]);
 	return words;
 }
 
@@ -226,7 +222,6 @@ static bool exec_form(const struct file *f, const struct inst *in, struct node_l
 		return false;
 	for (; i < in->end; i++) {
 		const size_t start = i;
-		const struct node **slot;
 		struct node *n;
 
 		if (t.p[i] != '"')
@@ -234,10 +229,9 @@ static bool exec_form(const struct file *f, const struct inst *in, struct node_l
 		for (i++; i < in->end && t.p[i] != '"'; i++)
 			i += t.p[i] == '\\';
 		n = lint_node(f->c, NODE_SCALAR, start, i + 1);
-		slot = n ? lint_must(f->c, vec_push(f->c->arena, out)) : NULL;
-		if (!slot || !lint_keep(f->c, sv_sub(t, start + 1, i - start - 1), &n->text))
+		if (!n || !lint_keep(f->c, sv_sub(t, start + 1, i - start - 1), &n->text) ||
+		    !lint_add(f->c, out, n))
 			return true;
-		*slot = n;
 	}
 	return true;
 }
@@ -284,7 +278,7 @@ static void on_from(struct file *f, const struct inst *in)
 {
 	const struct node_list words = words_of(f, in);
 	struct stage s = { .name = SV("") };
-	struct stage *base, *slot;
+	struct stage *base;
 	size_t i = 0;
 
 	while (i < words.n && lint_starts(words.v[i]->text, "--"))
@@ -299,9 +293,7 @@ static void on_from(struct file *f, const struct inst *in)
 		lint_image(f->c, s.from, s.from->text);
 	if (i + 2 < words.n && lint_eq(words.v[i + 1]->text, "as"))
 		s.name = words.v[i + 2]->text;
-	slot = lint_must(f->c, vec_push(f->c->arena, &f->stages));
-	if (slot)
-		*slot = s;
+	(void)lint_add(f->c, &f->stages, s);
 	if (f->stages.n > LINT_BOXES_MAX)
 		lint_fail(f->c, WRIT_E_LIMIT, "too many stages");
 }

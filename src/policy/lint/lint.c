@@ -173,17 +173,14 @@ static int publish(struct check *c, struct writ_err *err)
 		qsort(c->found.v, c->found.n, sizeof(*c->found.v), by_place);
 	for (size_t i = 0; i < c->found.n; i++) {
 		const struct lint_finding *f = &c->found.v[i];
-		struct lint_finding *slot;
 
 		if (last && last->rule == f->rule && last->line == f->line &&
 		    last->column == f->column)
 			continue;
-		slot = vec_push(c->arena, c->out);
-		if (!slot) {
+		if (!vec_add(c->arena, c->out, *f)) {
 			c->out->n = before;
 			return writ_nomem(err);
 		}
-		*slot = *f;
 		last = f;
 	}
 	return 0;

@@ -99,26 +99,19 @@ struct policy_linter {
 
 static void found(struct policy_linter *l, size_t rule, uint32_t line, struct sv detail)
 {
-	struct lint_finding *f = vec_push(l->a, l->out);
+	struct lint_finding f = { .rule = &rules[rule],
+				  .line = line,
+				  .column = 1,
+				  .width = 1,
+				  .where = SV(""),
+				  .detail = detail };
+	struct sv rest = l->src->text, text = SV("");
 
-	if (!f) {
-		l->nomem = true;
-		return;
-	}
-	*f = (struct lint_finding){ .rule = &rules[rule],
-				    .line = line,
-				    .column = 1,
-				    .width = 1,
-				    .where = SV(""),
-				    .detail = detail };
-	if (line) {
-		struct sv rest = l->src->text;
-		struct sv text = SV("");
-
-		for (uint32_t i = 0; i < line; i++)
-			text = sv_cut(&rest, '\n');
-		f->width = text.n ? (uint32_t)sv_trim(text).n : 1;
-	}
+	for (uint32_t i = 0; i < line; i++)
+		text = sv_cut(&rest, '\n');
+	if (text.n)
+		f.width = (uint32_t)sv_trim(text).n;
+	l->nomem = l->nomem || !vec_add(l->a, l->out, f);
 }
 
 /*
@@ -134,16 +127,13 @@ static const struct cap_rule *own_rule(const struct policy_linter *l, uint32_t r
 
 static bool covers_path(struct policy_linter *l, const struct cap *c, struct sv path)
 {
-	struct buf b = BUF_INIT(CAP_TEXT_MAX);
+	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
 	struct writ_err err = { 0 };
 	struct cap req;
-	bool hit;
 
 	buf_fmt(&b, "%s:" SV_FMT ":", cap_action_name(c->action), SV_ARG(l->env->realm));
-	hit = path.n && cap_put_path(&b, path, &err) == 0 && !b.failed &&
-	      cap_parse(l->a, CAP_REQUEST, buf_view(&b), &req, &err) == 0 && cap_matches(c, &req);
-	buf_clear(&b);
-	return hit;
+	return path.n && cap_put_path(&b, path, &err) == 0 && !b.failed &&
+	       cap_parse(l->a, CAP_REQUEST, buf_view(&b), &req, &err) == 0 && cap_matches(c, &req);
 }
 
 static void lint_files(struct policy_linter *l, const struct cap *c, const struct cap_rule *r)

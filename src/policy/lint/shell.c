@@ -192,7 +192,6 @@ static bool read_word(struct shell *sh, struct node_list *argv)
 {
 	scoped_buf b = BUF_INIT(LINT_BYTES_MAX);
 	const size_t from = sh->at;
-	const struct node **slot;
 	const struct node *n;
 
 	if (at(sh, sh->at) == '<' && at(sh, sh->at + 1) == '(')
@@ -204,10 +203,7 @@ static bool read_word(struct shell *sh, struct node_list *argv)
 	if (!argv || is_fd(sh, buf_view(&b)))
 		return true;
 	n = word_node(sh, from, buf_view(&b));
-	slot = n ? lint_must(sh->c, vec_push(sh->c->arena, argv)) : NULL;
-	if (slot)
-		*slot = n;
-	return slot != NULL;
+	return n && lint_add(sh->c, argv, n);
 }
 
 static void skip_redirect(struct shell *sh)
@@ -269,13 +265,8 @@ void lint_shell_all(struct shell *sh, struct simples *out)
 {
 	struct simple s;
 
-	while (lint_shell_simple(sh, &s)) {
-		struct simple *slot = lint_must(sh->c, vec_push(sh->c->arena, out));
-
-		if (!slot)
-			return;
-		*slot = s;
-	}
+	while (lint_shell_simple(sh, &s) && lint_add(sh->c, out, s))
+		;
 }
 
 bool lint_shell_inner(struct sv word, size_t *pos, struct sv *ret_inner)

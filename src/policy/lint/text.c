@@ -78,9 +78,7 @@ bool lint_is_reference(struct sv s)
 {
 	if (s.n < 2)
 		return false;
-	if (s.p[0] == '$' && s.p[1] != ' ')
-		return true;
-	if (lint_starts(s, "{{") && lint_ends(s, "}}"))
+	if ((s.p[0] == '$' && s.p[1] != ' ') || (lint_starts(s, "{{") && lint_ends(s, "}}")))
 		return true;
 	return s.p[0] == '%' && s.p[s.n - 1] == '%';
 }

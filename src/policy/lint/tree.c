@@ -19,10 +19,8 @@ struct node *lint_node(struct check *c, enum node_kind kind, size_t off, size_t 
 	n = lint_must(c, arena_new(c->arena, struct node));
 	if (!n)
 		return NULL;
-	if (off > c->text.n)
-		off = c->text.n;
-	if (end > c->text.n)
-		end = c->text.n;
+	off = off > c->text.n ? c->text.n : off;
+	end = end > c->text.n ? c->text.n : end;
 	n->kind = kind;
 	n->text = n->key = SV("");
 	n->off = (uint32_t)off;

@@ -85,18 +85,16 @@ static struct node *new_node(struct yaml_read *y, enum node_kind kind, const yam
 static int add_anchor(struct yaml_read *y, const yaml_char_t *name, const struct node *n, bool open,
 		      const yaml_mark_t *m)
 {
-	struct anchor *a;
+	struct anchor a = { .node = n, .open = open };
 
 	if (!name)
 		return 0;
 	if (y->anchors.n >= LINT_ANCHORS_MAX)
 		return fail_at(y, m, WRIT_E_LIMIT, "too many anchors");
-	a = vec_push(y->c->arena, &y->anchors);
-	if (!a || !arena_sv(y->c->arena, sv_from((const char *)name), &a->name))
-		return writ_nomem(y->err);
-	a->node = n;
-	a->open = open;
-	return 0;
+	return arena_sv(y->c->arena, sv_from((const char *)name), &a.name) &&
+			       vec_add(y->c->arena, &y->anchors, a)
+		       ? 0
+		       : writ_nomem(y->err);
 }
 
 /* Attaches node @n at the current position: as a document, a list item, a key or a value. */
@@ -104,14 +102,8 @@ static int add_node(struct yaml_read *y, struct node *n, const yaml_mark_t *m)
 {
 	struct frame *top;
 
-	if (!y->depth) {
-		const struct node **doc = vec_push(y->c->arena, y->docs);
-
-		if (!doc)
-			return writ_nomem(y->err);
-		*doc = n;
-		return 0;
-	}
+	if (!y->depth)
+		return vec_add(y->c->arena, y->docs, n) ? 0 : writ_nomem(y->err);
 	top = &y->stack[y->depth - 1];
 	if (top->node->kind == NODE_LIST) {
 		lint_attach(top->node, SV(""), n);
@@ -183,11 +175,8 @@ static int on_open(struct yaml_read *y, const yaml_event_t *e, enum node_kind ki
 	n = new_node(y, kind, e);
 	if (!n)
 		return fail_check(y);
-	r = add_node(y, n, &e->start_mark);
-	if (r < 0)
-		return r;
-	r = add_anchor(y, anchor, n, true, &e->start_mark);
-	if (r < 0)
+	if ((r = add_node(y, n, &e->start_mark)) < 0 ||
+	    (r = add_anchor(y, anchor, n, true, &e->start_mark)) < 0)
 		return r;
 	top = &y->stack[y->depth++];
 	*top = (struct frame){ .node = n, .anchor = anchor ? y->anchors.n : 0 };
