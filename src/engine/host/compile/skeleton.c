@@ -1,9 +1,6 @@
 #include "compile/host_priv.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/banned.h"

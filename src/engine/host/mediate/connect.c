@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/job_priv.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "mediate/git_priv.h"
 #include "mediate/guard_priv.h"

@@ -494,12 +494,12 @@ int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 	return place_find(c, dirfd, c->text[buf], ret);
 }
 
-int place_from_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret)
+int place_from_arg(struct call *c, unsigned i, unsigned buf, struct place *ret)
 {
 	const int n = task_read_path(c, c->arg[i], c->text[buf]);
 
 	ret->dir = -1;
-	return n < 0 ? n : place_from_text(c, dirfd, buf, ret);
+	return n < 0 ? n : place_from_text(c, c->dir, buf, ret);
 }
 
 int place_follow(struct call *c, struct place *p, int *links)

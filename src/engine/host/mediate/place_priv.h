@@ -43,8 +43,8 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret);
  * ANSWER_CONTINUE for paths in /proc, which the mediator must not resolve.
  */
 int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret);
-/* Copies the path at call.arg[@i] to call.text[@buf] and resolves the path. */
-int place_from_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret);
+/* Copies the path at call.arg[@i] to call.text[@buf] and resolves the path from call.dir. */
+int place_from_arg(struct call *c, unsigned i, unsigned buf, struct place *ret);
 /* Makes the place @name in @dir. The caller of this function keeps @dir. Returns 0 or -errno. */
 int place_child(struct call *c, int dir, const char *name, struct place *ret);
 bool place_exists(const struct place *p);
