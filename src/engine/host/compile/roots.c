@@ -17,8 +17,7 @@ bool compile_path_below(struct sv path, struct sv dir)
 static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv *ret,
 			bool *ret_star)
 {
-	struct buf b = BUF_INIT(JAIL_PATH);
-	int r = 0;
+	scoped_buf b = BUF_INIT(JAIL_PATH);
 
 	*ret_star = false;
 	for (size_t i = 0; i < seq->n && !*ret_star; i++) {
@@ -32,11 +31,9 @@ static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv 
 	if (b.n == 0)
 		buf_ch(&b, '/');
 	if (b.failed)
-		r = writ_fail(c->err, WRIT_E_LIMIT, 0, "a path is longer than %d bytes", JAIL_PATH);
-	else if (!arena_sv(c->a, buf_view(&b), ret))
-		r = writ_nomem(c->err);
-	buf_clear(&b);
-	return r;
+		return writ_fail(c->err, WRIT_E_LIMIT, 0, "a path is longer than %d bytes",
+				 JAIL_PATH);
+	return arena_sv(c->a, buf_view(&b), ret) ? 0 : writ_nomem(c->err);
 }
 
 static int add_root(struct compile *c, const struct root *root)
@@ -44,8 +41,7 @@ static int add_root(struct compile *c, const struct root *root)
 	struct root *to;
 
 	for (size_t i = 0; i < c->roots.n; i++)
-		if (sv_eq(c->roots.v[i].path, root->path) && !root->inside &&
-		    !c->roots.v[i].inside) {
+		if (sv_eq(c->roots.v[i].path, root->path)) {
 			struct root *old = &c->roots.v[i];
 
 			/*

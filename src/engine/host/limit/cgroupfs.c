@@ -25,6 +25,29 @@ int limit_file_get(int dir, const char *file, char *ret_text, size_t size)
 	return 0;
 }
 
+bool limit_number_get(int dir, const char *file, uint64_t *ret_v)
+{
+	char text[64];
+	struct sv rest;
+
+	if (limit_file_get(dir, file, text, sizeof(text)) != 0)
+		return false;
+	rest = sv_from(text);
+	return sv_to_u64(sv_cut(&rest, '\n'), UINT64_MAX, ret_v);
+}
+
+bool limit_cpu_get(int dir, uint64_t *ret_quota, uint64_t *ret_period)
+{
+	char text[64];
+	struct sv rest;
+
+	if (limit_file_get(dir, "cpu.max", text, sizeof(text)) != 0)
+		return false;
+	rest = sv_from(text);
+	return sv_to_u64(sv_cut(&rest, ' '), UINT32_MAX, ret_quota) &&
+	       sv_to_u64(sv_cut(&rest, '\n'), UINT32_MAX, ret_period) && *ret_period;
+}
+
 bool limit_file_exists(int dir, const char *file)
 {
 	return faccessat(dir, file, F_OK, 0) == 0;

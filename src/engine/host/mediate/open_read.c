@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "mediate/job_priv.h"
 #include "mediate/open_priv.h"
@@ -97,7 +96,7 @@ static int open_tty(struct call *c, int flags)
 {
 	scoped_fd stat = -1;
 	char number[32], name[32];
-	unsigned dev;
+	uint64_t dev = 0;
 	int r = task_status(c);
 
 	if (r < 0)
@@ -105,12 +104,13 @@ static int open_tty(struct call *c, int flags)
 	stat = openat(c->task->proc, "stat", O_RDONLY | O_CLOEXEC);
 	if (!mediate_stat_field(stat, 7, number))
 		return -EACCES;
-	dev = (unsigned)strtoul(number, NULL, 10);
 	/* Pseudo terminals have the major numbers 136 to 143. */
-	if ((dev >> 8 & 0xfff) < 136 || (dev >> 8 & 0xfff) > 143)
+	if (!sv_to_u64(sv_from(number), UINT32_MAX, &dev) || (dev >> 8 & 0xfff) < 136 ||
+	    (dev >> 8 & 0xfff) > 143)
 		return -ENXIO;
 	(void)snprintf(name, sizeof(name), "dev/pts/%u",
-		       ((dev >> 8 & 0xfff) - 136) * 256 + (dev & 0xff) + (dev >> 12 & 0xfff00));
+		       (unsigned)(((dev >> 8 & 0xfff) - 136) * 256 + (dev & 0xff) +
+				  (dev >> 12 & 0xfff00)));
 	r = task_root(c);
 	if (r < 0)
 		return r;
