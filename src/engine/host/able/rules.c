@@ -363,9 +363,9 @@ static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 			    but_base ? "nothing but base's system trees allows it"
 				     : "nothing allows it anyway");
 	if (denial_in_cow(g, d))
-		return HOLD(EXACT,
-			    d->action == CAP_FS_READ ? "copy-on-write snapshot"
-						     : "commit gate of the copy-on-write workspace");
+		return HOLD(EXACT, d->action == CAP_FS_READ
+					   ? "copy-on-write snapshot"
+					   : "commit gate of the copy-on-write workspace");
 	if (g->mediate && d->action == CAP_FS_READ)
 		return HOLD_FOR(EXACT,
 				g->tier == TIER_A

@@ -1,15 +1,15 @@
 #include "compile/host_priv.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -159,7 +159,8 @@ static bool workspace_is(const struct compile *c, bool writable)
  */
 static int writable_file(struct compile *c, struct sv *ret)
 {
-	DIR *d = c->mediate && workspace_is(c, true) ? opendir(c->place->workspace.p) : NULL;
+	scoped_list *d = c->mediate && workspace_is(c, true) ? opendir(c->place->workspace.p)
+								 : NULL;
 	const struct dirent *e;
 	const char *path = "";
 
@@ -169,8 +170,6 @@ static int writable_file(struct compile *c, struct sv *ret)
 					 e->d_name);
 			break;
 		}
-	if (d)
-		closedir(d);
 	*ret = sv_from(path ? path : "");
 	return path ? 0 : writ_nomem(c->err);
 }

@@ -1,8 +1,9 @@
 #include "compile/host_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -76,7 +77,7 @@ static bool is_split(const struct compile *c, struct sv path)
 static int add_entries(struct compile *c, const struct root *root)
 {
 	const char *path = arena_str(c->a, root->path);
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 	int r = 0;
 
@@ -103,7 +104,6 @@ static int add_entries(struct compile *c, const struct root *root)
 		if (r == 0 && e->d_type != DT_LNK && !skeleton_is(c, one.path))
 			r = is_split(c, one.path) ? add_entries(c, &one) : add_root(c, &one);
 	}
-	closedir(d);
 	return r;
 }
 

@@ -114,7 +114,7 @@ static uint32_t base_ipc(struct gen_pool *p, uint32_t bits, unsigned int arg)
 
 /* --- Base: decided by arguments --- */
 
-/* The calls clone() and unshare() have their flags in argument 0. @arg: the flags that make namespaces. */
+/* Checks the flags of clone() and unshare(), argument 0. @arg: flags that make namespaces. */
 static uint32_t base_spaces(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	if (bits & FILTER_NESTED_USERNS)

@@ -55,14 +55,10 @@ bool limit_file_exists(int dir, const char *file)
 
 void limit_dirs_below(int dir, int depth, dir_fn *fn, void *ctx)
 {
-	scoped_fd fd = depth > 0 ? openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	scoped_list *d = depth > 0 ? fd_open_list(dir, ".") : NULL;
 	struct dirent *e;
 
-	if (!d)
-		return;
-	(void)fd_take(&fd);
-	while ((e = readdir(d))) {
+	while (d && (e = readdir(d))) {
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
 			continue;
 
@@ -74,5 +70,4 @@ void limit_dirs_below(int dir, int depth, dir_fn *fn, void *ctx)
 		limit_dirs_below(below, depth - 1, fn, ctx);
 		fn(dirfd(d), e->d_name, below, ctx);
 	}
-	(void)closedir(d);
 }

@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/op_priv.h"
@@ -120,11 +119,10 @@ static void record_args(struct call *c, uint64_t argv, struct mediate_event *e)
 
 static int probe_path(int root, const char *path, uint64_t resolve)
 {
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | resolve };
-	scoped_fd fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	scoped_fd fd = mediate_openat2(root, path, O_PATH,
+				       RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | resolve);
 
-	return fd < 0 ? -errno : 0;
+	return fd < 0 ? fd : 0;
 }
 
 /*

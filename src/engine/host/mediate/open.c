@@ -278,7 +278,8 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 {
 	const int flags = w->flags & ~NOT_HANDED;
 	struct stat st, got;
-	int r, fd;
+	scoped_fd fd = -1;
+	int r;
 
 	if (p->slash || p->name[0] == 0 || only_reads(w) || is_tmpfile(w) ||
 	    (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY || (w->flags & O_DIRECTORY))
@@ -301,16 +302,11 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 		return -errno;
 	if (fstat(fd, &got) < 0 || got.st_dev != st.st_dev || got.st_ino != st.st_ino ||
 	    (c->m->rules.globs && !has_name(c->m, fd, p)))
-		r = -EAGAIN;
-	if (r == 0 && (flags & O_TRUNC) && ftruncate(fd, 0) < 0)
-		r = -errno;
-	if (r == 0 && !(w->flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_TRUNC) < 0)
-		r = -errno;
-	if (r < 0) {
-		fd_scope_close(&fd);
-		return r;
-	}
-	return mediate_hand_out(c, fd, w->flags);
+		return -EAGAIN;
+	if (((flags & O_TRUNC) && ftruncate(fd, 0) < 0) ||
+	    (!(w->flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_TRUNC) < 0))
+		return -errno;
+	return mediate_hand_out(c, fd_take(&fd), w->flags);
 }
 
 /* --- General path --- */

@@ -52,15 +52,11 @@ int mediate_hand_out(struct call *c, int fd, int flags)
 int mediate_open_object(struct call *c, int obj, int flags)
 {
 	const int keep = flags & ~NOT_HANDED;
-	const int fd = mediate_reopen(c->m, obj, keep | O_NONBLOCK);
+	scoped_fd fd = mediate_reopen(c->m, obj, keep | O_NONBLOCK);
 
-	if (fd >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, keep) < 0) {
-		const int r = -errno;
-
-		fd_scope_close(&fd);
-		return r;
-	}
-	return mediate_hand_out(c, fd, flags);
+	if (fd >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, keep) < 0)
+		return -errno;
+	return mediate_hand_out(c, fd_take(&fd), flags);
 }
 
 int mediate_pipe_open(struct call *c, int obj, int flags)

@@ -5,11 +5,11 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/open_priv.h"
+#include "mediate/place_priv.h"
 
 #include "base/banned.h"
 
@@ -75,12 +75,8 @@ bool mediate_stat_field(int fd, unsigned field, char to[32])
 
 static int open_in(int root, const char *path, int flags)
 {
-	const struct open_how how = { .flags = (unsigned)flags | O_NOCTTY | O_CLOEXEC,
-				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
-						 RESOLVE_NO_MAGICLINKS };
-	const long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
+	return mediate_openat2(root, path, flags | O_NOCTTY,
+			       RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /*
@@ -113,16 +109,13 @@ static int inner_ids(struct call *c, int root, struct inner_ids *ret)
 static bool is_plain_entry(struct sv rest)
 {
 	static const char *const names[] = { "",     "stat",   "statm",	    "status", "cmdline",
-					     "comm", "cgroup", "oom_score", "task",   NULL };
+					     "comm", "cgroup", "oom_score", "task" };
 
 	if (sv_starts(rest, SV("task/"))) {
 		rest = sv_skip(rest, 5);
 		(void)sv_cut(&rest, '/');
 	}
-	for (size_t i = 0; names[i]; i++)
-		if (sv_is(rest, names[i]))
-			return true;
-	return false;
+	return sv_index(rest, names, ARRAY_LEN(names)) < ARRAY_LEN(names);
 }
 
 static bool is_number(struct sv s)
