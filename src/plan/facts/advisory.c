@@ -1,6 +1,5 @@
 #include "facts/advisory.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/banned.h"
@@ -175,10 +174,9 @@ static const unsigned needed = 1u << KEY_COMPONENT | 1u << KEY_PRIMITIVE | 1u <<
 
 static enum key find_key(struct sv name)
 {
-	for (int i = KEY_NONE + 1; i < KEY_COUNT; i++)
-		if (sv_is(name, key_names[i]))
-			return (enum key)i;
-	return KEY_NONE;
+	const size_t i = sv_index(name, key_names, KEY_COUNT);
+
+	return i < KEY_COUNT ? (enum key)i : KEY_NONE;
 }
 
 /* Accepts lower-case letters, digits, '-' and '_'. */
@@ -207,12 +205,11 @@ static bool set_primitives(struct advisory *adv, struct sv v)
 
 static bool set_severity(struct advisory *adv, struct sv v)
 {
-	for (size_t i = 0; i < ARRAY_LEN(severity_names); i++)
-		if (sv_is(v, severity_names[i])) {
-			adv->severity = (enum advisory_severity)i;
-			return true;
-		}
-	return false;
+	const size_t i = sv_index(v, severity_names, ARRAY_LEN(severity_names));
+
+	if (i < ARRAY_LEN(severity_names))
+		adv->severity = (enum advisory_severity)i;
+	return i < ARRAY_LEN(severity_names);
 }
 
 /* Parses the fixed versions. They must be ascending, one per series; otherwise the verdict would
@@ -426,12 +423,8 @@ static bool vendor_kernel(struct sv release)
 static struct sv fact_text(const struct host_facts *f, const char *name)
 {
 	const struct fact *row = facts_find(sv_from(name));
-	const char *p;
 
-	if (!row || row->type != FACT_TEXT)
-		return SV("");
-	p = (const char *)f + row->offset;
-	return (struct sv){ p, strnlen(p, row->size) };
+	return row && row->type == FACT_TEXT ? facts_text(f, row) : SV("");
 }
 
 static bool other_distro(const struct advisory *adv, const struct host_facts *f)

@@ -142,7 +142,7 @@ static uint64_t get_num(const struct host_facts *f, const struct fact *row)
 	return v;
 }
 
-static struct sv get_text(const struct host_facts *f, const struct fact *row)
+struct sv facts_text(const struct host_facts *f, const struct fact *row)
 {
 	const char *p = (const char *)f + row->offset;
 
@@ -171,7 +171,7 @@ void facts_value(const struct host_facts *f, const struct fact *row, struct buf 
 		buf_str(b, get_word(f, row));
 		return;
 	case FACT_TEXT:
-		buf_sv(b, get_text(f, row).n ? get_text(f, row) : SV("-"));
+		buf_sv(b, facts_text(f, row).n ? facts_text(f, row) : SV("-"));
 		return;
 	}
 }
@@ -204,7 +204,7 @@ void facts_json(const struct host_facts *f, struct buf *b)
 			break;
 		/* text_ok() and facts_set_text() reject bytes that would need escaping. */
 		case FACT_TEXT:
-			buf_fmt(b, "\"" SV_FMT "\"", SV_ARG(get_text(f, row)));
+			buf_fmt(b, "\"" SV_FMT "\"", SV_ARG(facts_text(f, row)));
 			break;
 		}
 	}
@@ -251,8 +251,7 @@ static bool set_value(struct host_facts *f, const struct fact *row, struct sv v)
 			return false;
 		break;
 	case FACT_WORD:
-		while (n <= row->max && !sv_is(v, row->words[n]))
-			n++;
+		n = sv_index(v, row->words, row->max + 1);
 		if (n > row->max)
 			return false;
 		break;

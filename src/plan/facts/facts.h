@@ -157,6 +157,8 @@ size_t facts_count(void);
 const struct fact *facts_at(size_t i);
 /* Finds a row of the table by name; returns NULL if there is no such row. */
 const struct fact *facts_find(struct sv name);
+/* Returns a view of the text of the fact @row, whose type is FACT_TEXT. */
+struct sv facts_text(const struct host_facts *f, const struct fact *row);
 /* Appends the value of the fact @row as facts_print() prints it; an empty text is "-". */
 void facts_value(const struct host_facts *f, const struct fact *row, struct buf *b);
 

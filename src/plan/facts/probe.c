@@ -1,6 +1,5 @@
 #include "facts/probe.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -55,18 +54,13 @@ _Static_assert(ARRAY_LEN(outside) <= TRIALS_MAX && ARRAY_LEN(inside) <= TRIALS_M
  */
 static void probe_all(struct probe *p, struct host_facts *f)
 {
-	struct report user = { .sys = ECHILD };
 	struct cgroup_trial cgroup;
-	struct trial t;
+	struct report user;
 
 	probe_host(p, f);
 	probe_sysctls(f);
 	probe_cgroup_start(p, f, &cgroup);
-	if (trial_start(p, try_user, 0, &t) == 0)
-		(void)trial_finish(&t, &user);
-	else
-		f->transient_failure = true;
-	f->ns_user = p->userns = user.sys == 0;
+	f->ns_user = p->userns = trial_run(p, try_user, 0, &user) == 0;
 	facts_trials_run(p, outside, ARRAY_LEN(outside), f);
 	/* Without user namespaces or CAP_SYS_ADMIN no trial of the table `inside` can succeed. */
 	if (f->ns_user || f->caps_sys_admin)

@@ -109,7 +109,8 @@ static bool subject_refused(const struct subject *s)
 }
 
 /*
- * Removes a cgroup. A killed member may take a moment to exit, so retries after EBUSY for a while.
+ * Removes a cgroup. Does nothing if @parent is empty. A killed member may take a moment to exit, so
+ * retries after EBUSY for a while.
  */
 static void remove_cgroup(const char *parent, const char *name)
 {
@@ -142,19 +143,21 @@ static bool move_into(int dir, pid_t pid)
 	return fd_put_at(dir, "cgroup.procs", text) == 0;
 }
 
+/* Files and values of the limits in version 1 ([0]) and 2 ([1]). */
+static const struct {
+	const char *file[2], *value[2], *on, *off;
+} limits[LIMITS] = {
+	[V1_MEMORY] = { { "memory.limit_in_bytes", "memory.max" }, { "268435456", "268435456" },
+			"+memory", "-memory" },
+	[V1_PIDS] = { { "pids.max", "pids.max" }, { "1", "1" }, "+pids", "-pids" },
+	[V1_CPU] = { { "cpu.cfs_quota_us", "cpu.max" },
+		     { "50000", "50000 100000" },
+		     "+cpu", "-cpu" },
+};
+
 static bool set_limit(int dir, int which, bool v2)
 {
-	switch (which) {
-	case V1_MEMORY:
-		return fd_put_at(dir, v2 ? "memory.max" : "memory.limit_in_bytes",
-				   "268435456") == 0;
-	case V1_PIDS:
-		return fd_put_at(dir, "pids.max", "1") == 0;
-	case V1_CPU:
-		return v2 ? fd_put_at(dir, "cpu.max", "50000 100000") == 0 :
-			    fd_put_at(dir, "cpu.cfs_quota_us", "50000") == 0;
-	}
-	return false;
+	return fd_put_at(dir, limits[which].file[v2], limits[which].value[v2]) == 0;
 }
 
 static uint64_t try_v1_one(const char *parent, const char *name, int which, const struct subject *s,
@@ -217,8 +220,6 @@ static uint64_t try_v2_control(int dir, const struct subject *s)
  */
 static uint64_t try_v2(const char *parent, const char *name, bool own, struct report *r)
 {
-	static const char *const on[LIMITS] = { "+memory", "+pids", "+cpu" };
-	static const char *const off[LIMITS] = { "-memory", "-pids", "-cpu" };
 	scoped_fd above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool switched[LIMITS] = { false };
 	struct subject s;
@@ -231,15 +232,14 @@ static uint64_t try_v2(const char *parent, const char *name, bool own, struct re
 
 	if (dir >= 0 && move_into(dir, s.pid)) {
 		for (int i = 0; i < LIMITS; i++) {
-			if (set_limit(dir, i, true)) {
-				can |= (uint64_t)1 << i;
-				continue;
-			}
-			if (own && fd_put_at(above, "cgroup.subtree_control", on[i]) == 0) {
+			bool set = set_limit(dir, i, true);
+
+			if (!set && own &&
+			    fd_put_at(above, "cgroup.subtree_control", limits[i].on) == 0) {
 				switched[i] = true;
-				if (set_limit(dir, i, true))
-					can |= (uint64_t)1 << i;
+				set = set_limit(dir, i, true);
 			}
+			can |= (uint64_t)set << i;
 		}
 		if (can & CAN_PIDS && !subject_refused(&s))
 			can &= ~(uint64_t)CAN_PIDS;
@@ -249,7 +249,7 @@ static uint64_t try_v2(const char *parent, const char *name, bool own, struct re
 	remove_cgroup(parent, name);
 	for (int i = 0; i < LIMITS; i++)
 		if (switched[i])
-			(void)!fd_put_at(above, "cgroup.subtree_control", off[i]);
+			(void)!fd_put_at(above, "cgroup.subtree_control", limits[i].off);
 	return can;
 }
 
@@ -265,8 +265,7 @@ static uint64_t try_v1(const struct cgroup_trial *c, const char *name, struct re
 			can |= try_v1_one(c->places.v1[i], name, i, &s, r);
 	subject_end(&s);
 	for (int i = 0; i < LIMITS; i++)
-		if (c->places.v1[i][0])
-			remove_cgroup(c->places.v1[i], name);
+		remove_cgroup(c->places.v1[i], name);
 	return can;
 }
 
@@ -311,13 +310,10 @@ void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_tri
 /* Removes cgroups that a killed trial may have left; a completed trial leaves no cgroups. */
 static void sweep(const struct probe *p, const struct cgroup_places *places)
 {
-	if (places->own[0])
-		remove_cgroup(places->own, p->cgroup_name);
-	if (places->parent[0])
-		remove_cgroup(places->parent, p->cgroup_name);
+	remove_cgroup(places->own, p->cgroup_name);
+	remove_cgroup(places->parent, p->cgroup_name);
 	for (size_t i = 0; i < LIMITS; i++)
-		if (places->v1[i][0])
-			remove_cgroup(places->v1[i], p->cgroup_name);
+		remove_cgroup(places->v1[i], p->cgroup_name);
 }
 
 void probe_cgroup_sweep(const struct probe *p)

@@ -140,24 +140,33 @@ int trial_finish(struct trial *t, struct report *ret_r)
 		note_transient(t->transient);
 	(void)close(t->fd);
 	/* Kill the process group in any case, to end processes that the trial left behind. */
-	(void)kill(-t->pid, SIGKILL);
-	(void)kill(t->pid, SIGKILL);
-	while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	facts_group_end(t->pid);
 	*ret_r = r;
 	return r.sys;
+}
+
+int trial_run(const struct probe *p, trial_fn fn, int arg, struct report *ret_r)
+{
+	struct trial t;
+
+	if (trial_start(p, fn, arg, &t) == 0)
+		return trial_finish(&t, ret_r);
+	note_transient(p->transient);
+	*ret_r = (struct report){ .sys = ECHILD };
+	return ECHILD;
+}
+
+void facts_group_end(pid_t pid)
+{
+	(void)kill(-pid, SIGKILL);
+	facts_grandchild_end(pid);
 }
 
 bool trial_ok(const struct probe *p, trial_fn fn, int arg)
 {
 	struct report r;
-	struct trial t;
 
-	if (trial_start(p, fn, arg, &t) != 0) {
-		note_transient(p->transient);
-		return false;
-	}
-	return trial_finish(&t, &r) == 0;
+	return trial_run(p, fn, arg, &r) == 0;
 }
 
 static void take(const struct trial_row *row, const struct report *r, struct host_facts *f)
@@ -193,11 +202,7 @@ void facts_trials_run(const struct probe *p, const struct trial_row *rows, size_
 	for (size_t i = 0; i < n; i++) {
 		if (started[i])
 			continue;
-		r = (struct report){ .sys = ECHILD };
-		if (trial_start(p, rows[i].fn, 0, &t[i]) == 0)
-			(void)trial_finish(&t[i], &r);
-		else
-			note_transient(p->transient);
+		(void)trial_run(p, rows[i].fn, 0, &r);
 		take(&rows[i], &r, f);
 	}
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -14,15 +15,10 @@
 
 #include "base/banned.h"
 
-/* Constants and structs that older headers do not define, or that conflict with sys/mount.h. */
-enum { NR_OPENAT2 = 437, BENEATH = 8 };
+/* Constant of a header that conflicts with sys/mount.h. */
 #ifndef FICLONE
 #define FICLONE _IOW(0x94, 9, int)
 #endif
-
-struct how {
-	uint64_t flags, mode, resolve;
-};
 
 static int make_file(const char *path, const char *text)
 {
@@ -140,14 +136,14 @@ int try_kvm(const struct probe *p, int arg, struct report *r)
 
 int try_openat2(const struct probe *p, int arg, struct report *r)
 {
-	const struct how how = { .flags = O_PATH | O_CLOEXEC, .resolve = BENEATH };
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
 	scoped_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	(void)p, (void)arg, (void)r;
-	if (root < 0 || syscall(NR_OPENAT2, root, ".", &how, sizeof(how)) < 0)
+	if (root < 0 || syscall(SYS_openat2, root, ".", &how, sizeof(how)) < 0)
 		return errno;
 	/* A kernel that opens ".." here has ignored RESOLVE_BENEATH. */
-	if (syscall(NR_OPENAT2, root, "..", &how, sizeof(how)) >= 0 || errno != EXDEV)
+	if (syscall(SYS_openat2, root, "..", &how, sizeof(how)) >= 0 || errno != EXDEV)
 		return EPROTO;
 	return 0;
 }

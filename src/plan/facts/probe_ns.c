@@ -22,11 +22,6 @@
 
 /* Constants that older headers do not define; the numbers are the same on all architectures. */
 enum {
-	NR_OPEN_TREE = 428,
-	NR_MOVE_MOUNT = 429,
-	NR_FSOPEN = 430,
-	NR_FSCONFIG = 431,
-	NR_FSMOUNT = 432,
 	NR_MOUNT_SETATTR = 442,
 	NS_TIME = 0x80,
 	FSCONFIG_CREATE = 6,
@@ -150,38 +145,29 @@ int try_pivot(const struct probe *p, int arg, struct report *r)
 	return access("/inside", F_OK) == 0 && access("/proc", F_OK) < 0 ? 0 : EPERM;
 }
 
-static int fd_or_errno(long fd, int *ret_fd)
-{
-	if (fd < 0)
-		return errno;
-	*ret_fd = (int)fd;
-	return 0;
-}
-
 int try_mount_api(const struct probe *p, int arg, struct report *r)
 {
 	const struct mount_attr_v0 ro = { .attr_set = MOUNT_RDONLY };
 	const char *at = mount_point(p);
 	/* These descriptors are not closed: the process exits right after. */
-	int fs = -1, mnt = -1, tree = -1;
-	int e = facts_enter_ns(p, CLONE_NEWNS);
+	int fs, mnt, tree;
+	const int e = facts_enter_ns(p, CLONE_NEWNS);
 
 	(void)arg, (void)r;
-	if (e == 0)
-		e = fd_or_errno(syscall(NR_FSOPEN, "tmpfs", 1), &fs);
-	if (e == 0 && syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
-		e = errno;
-	if (e == 0)
-		e = fd_or_errno(syscall(NR_FSMOUNT, fs, 1, 0), &mnt);
-	if (e == 0 && syscall(NR_MOUNT_SETATTR, mnt, "", AT_EMPTY_PATH, &ro, sizeof(ro)) < 0)
-		e = errno;
-	if (e == 0 && syscall(NR_MOVE_MOUNT, mnt, "", AT_FDCWD, at, MOVE_EMPTY_PATH) < 0)
-		e = errno;
-	if (e == 0)
-		e = fd_or_errno(syscall(NR_OPEN_TREE, AT_FDCWD, at, TREE_CLONE), &tree);
-	if (e == 0 && (mkdirat(tree, "x", 0700) == 0 || errno != EROFS))
-		e = EPERM; /* the read-only attribute had no effect */
-	return e;
+	if (e != 0)
+		return e;
+	fs = (int)syscall(SYS_fsopen, "tmpfs", 1);
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+		return errno;
+	mnt = (int)syscall(SYS_fsmount, fs, 1, 0);
+	if (mnt < 0 || syscall(NR_MOUNT_SETATTR, mnt, "", AT_EMPTY_PATH, &ro, sizeof(ro)) < 0 ||
+	    syscall(SYS_move_mount, mnt, "", AT_FDCWD, at, MOVE_EMPTY_PATH) < 0)
+		return errno;
+	tree = (int)syscall(SYS_open_tree, AT_FDCWD, at, TREE_CLONE);
+	if (tree < 0)
+		return errno;
+	/* After another result the read-only attribute had no effect. */
+	return mkdirat(tree, "x", 0700) < 0 && errno == EROFS ? 0 : EPERM;
 }
 
 /* Sends one netlink request and receives its acknowledgement. Returns 0 or an errno. */

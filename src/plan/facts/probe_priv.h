@@ -66,6 +66,8 @@ must_check int trial_start(const struct probe *p, trial_fn fn, int arg, struct t
  * always filled.
  */
 int trial_finish(struct trial *t, struct report *ret_r);
+/* Starts and finishes a trial. Returns 0 or an errno; *@ret_r is always filled. */
+int trial_run(const struct probe *p, trial_fn fn, int arg, struct report *ret_r);
 /* Starts and finishes a trial; returns true if the trial succeeded. */
 bool trial_ok(const struct probe *p, trial_fn fn, int arg);
 
@@ -79,6 +81,8 @@ int facts_grandchild_wait(pid_t pid);
 /* Forks an idle process, which only counts towards limits, until facts_grandchild_end(). */
 pid_t facts_grandchild_idle(void);
 void facts_grandchild_end(pid_t pid);
+/* Kills the process @pid with its process group and reaps it. */
+void facts_group_end(pid_t pid);
 
 /*
  * Enters new namespaces of the kinds @flags inside a trial. If p->userns is set, also enters a new

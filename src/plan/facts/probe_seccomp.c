@@ -14,20 +14,11 @@
 
 /* Constants that older headers do not define. */
 enum {
-	NR_PIDFD_OPEN = 434,
-	NR_PIDFD_GETFD = 438,
-	FLAG_NEW_LISTENER = 1 << 3,
 	FLAG_WAIT_KILLABLE = 1 << 5,
 	FD_SYNC_WAKE_UP = 1,
 	ADDFD_SEND = 2,
 };
 
-struct addfd {
-	uint64_t id;
-	uint32_t flags, srcfd, newfd, newfd_flags;
-};
-
-#define IOCTL_ADDFD _IOW('!', 3, struct addfd)
 #define IOCTL_SET_FLAGS _IOW('!', 4, uint64_t)
 
 /* Results of the notify trial, one bit each. */
@@ -107,20 +98,20 @@ static bool answer(int listener, uint64_t id, long val)
 static bool serve(int listener)
 {
 	struct seccomp_notif n;
-	struct addfd add = { .srcfd = (uint32_t)listener };
+	struct seccomp_notif_addfd add = { .srcfd = (uint32_t)listener };
 	int fd;
 
 	if (!receive(listener, &n))
 		return false;
 	add.id = n.id;
-	fd = ioctl(listener, IOCTL_ADDFD, &add);
+	fd = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 	if (!answer(listener, n.id, fd))
 		return false;
 	if (!receive(listener, &n))
 		return false;
 	add.id = n.id;
 	add.flags = ADDFD_SEND;
-	if (ioctl(listener, IOCTL_ADDFD, &add) >= 0)
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0)
 		return true;
 	return answer(listener, n.id, -1);
 }
@@ -133,11 +124,12 @@ int try_notify(const struct probe *p, int arg, struct report *r)
 	pid_t pid;
 
 	(void)p, (void)arg;
-	listener = install(FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE, SECCOMP_RET_USER_NOTIF);
+	listener = install(SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE,
+			   SECCOMP_RET_USER_NOTIF);
 	if (listener >= 0)
 		r->v[0] |= HAS_WAIT_KILLABLE;
 	else if (errno == EINVAL)
-		listener = install(FLAG_NEW_LISTENER, SECCOMP_RET_USER_NOTIF);
+		listener = install(SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_RET_USER_NOTIF);
 	if (listener < 0)
 		return errno;
 	if (ioctl((int)listener, IOCTL_SET_FLAGS, sync) == 0)
@@ -180,8 +172,8 @@ int try_getfd(const struct probe *p, int arg, struct report *r)
 		(void)close(hold[1]);
 		_exit((int)read(hold[0], &c, 1)); /* wait until the parent is done */
 	}
-	pidfd = syscall(NR_PIDFD_OPEN, pid, 0);
-	got = pidfd < 0 ? -1 : syscall(NR_PIDFD_GETFD, (int)pidfd, hold[0], 0);
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	got = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, (int)pidfd, hold[0], 0);
 	if (got < 0)
 		e = errno;
 	(void)close(hold[1]);

@@ -10,14 +10,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/remove.h"
 
 #include "base/banned.h"
-
-enum { NR_CLOSE_RANGE = 436 };
 
 static bool on_disk(const char *dir)
 {
@@ -68,7 +65,7 @@ static void detach(int *fd)
 	(void)setsid();
 	if (dup2(*fd, 0) == 0) {
 		*fd = 0;
-		(void)syscall(NR_CLOSE_RANGE, 1U, ~0U, 0U);
+		(void)syscall(SYS_close_range, 1U, ~0U, 0U);
 	}
 }
 
@@ -126,7 +123,6 @@ void facts_janitor_end(struct janitor *k)
 		return;
 	(void)send(k->fd, "", 1, MSG_NOSIGNAL);
 	(void)close(k->fd);
-	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)facts_grandchild_wait(k->pid);
 	k->pid = 0;
 }

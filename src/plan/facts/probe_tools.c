@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "facts/probe_priv.h"
@@ -17,7 +16,7 @@
 
 #include "base/banned.h"
 
-enum { OUTPUT_MAX = 1024, TOOLS_MS = 2000, NR_CLOSE_RANGE = 436, RANGE_CLOEXEC = 4 };
+enum { OUTPUT_MAX = 1024, TOOLS_MS = 2000, RANGE_CLOEXEC = 4 };
 
 #if defined(__aarch64__)
 #define QEMU_NAME "qemu-system-aarch64"
@@ -143,7 +142,7 @@ static void tool_child(const char *file, const char *name, const char *path_env,
 	    dup2(high_null, 2) < 0 || chdir("/") < 0)
 		_exit(127);
 	/* Close the caller's descriptors: the tool has no use for them. */
-	(void)syscall(NR_CLOSE_RANGE, 3, ~0u, RANGE_CLOEXEC);
+	(void)syscall(SYS_close_range, 3, ~0u, RANGE_CLOEXEC);
 	(void)execve(file, argv, envp);
 	_exit(127);
 }
@@ -209,10 +208,7 @@ static void tool_end(struct run *r)
 {
 	if (r->fd >= 0)
 		(void)close(r->fd);
-	(void)kill(-r->pid, SIGKILL);
-	(void)kill(r->pid, SIGKILL);
-	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	facts_group_end(r->pid);
 }
 
 int facts_probe_tools(struct host_facts *f, struct writ_err *err)

@@ -17,8 +17,7 @@ static const struct agent {
 
 static const struct agent *agent_of(struct sv program)
 {
-	const size_t slash = sv_rfind(program, '/');
-	const struct sv name = slash == SIZE_MAX ? program : sv_skip(program, slash + 1);
+	const struct sv name = sv_skip(program, sv_rfind(program, '/') + 1);
 
 	for (size_t i = 0; i < ARRAY_LEN(agents); i++)
 		if (sv_is(name, agents[i].name))

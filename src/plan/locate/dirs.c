@@ -194,17 +194,14 @@ int locate_where(struct arena *a, const struct find_options *opt, struct find_wh
 const char *locate_project_file(struct arena *a, const struct find_where *w, const char *folder)
 {
 	const struct digest d = crypto_sha256(w->workspace);
-	const size_t slash = sv_rfind(w->workspace, '/');
-	const struct sv name = sv_skip(w->workspace, slash == SIZE_MAX ? 0 : slash + 1);
+	const struct sv name = sv_skip(w->workspace, sv_rfind(w->workspace, '/') + 1);
 	scoped_buf b = BUF_INIT(PATH_MAX), hex = BUF_INIT(128);
 
 	buf_fmt(&b, SV_FMT "/%s/", SV_ARG(w->config), folder);
 	for (size_t i = 0; i < name.n && i < 40; i++) {
-		const char c = name.p[i];
-		const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-				   (c >= '0' && c <= '9') || c == '-' || c == '_';
+		const bool plain = sv_is_alnum(sv_sub(name, i, 1), "-_");
 
-		buf_ch(&b, plain ? c : '_');
+		buf_ch(&b, plain ? name.p[i] : '_');
 	}
 	digest_hex(&d, &hex);
 	buf_fmt(&b, "-" SV_FMT ".writ", SV_ARG(sv_sub(buf_view(&hex), 0, 16)));

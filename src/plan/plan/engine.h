@@ -183,24 +183,26 @@ struct engine_place {
 	struct sv cgroup;
 };
 
+typedef VEC(struct sv) engine_paths;
+
 /* Properties of the boundary that the rest of the session needs. */
 struct engine_view {
 	struct sv home, tmp, info, state; /* directories of the session, as paths inside */
-	VEC(struct sv) private_dirs; /* directories that the session may write without a rule */
+	engine_paths private_dirs; /* directories that the session may write without a rule */
 	/*
 	 * Private directories that contain a mount of the host further below. Landlock cannot
 	 * distinguish the directory from the mount, so the mediator performs writes in these
 	 * directories. host_roots are the paths of the host that rules name.
 	 */
-	VEC(struct sv) shared_dirs, host_roots;
+	engine_paths shared_dirs, host_roots;
 	struct sv shm;	/* member of shared_dirs that replaces /dev/shm inside; empty: none */
 	size_t mounted; /* number of leading host_roots that are mounted inside */
-	VEC(struct sv) read_roots; /* trees in which the mediator decides every open */
+	engine_paths read_roots; /* trees in which the mediator decides every open */
 	/*
 	 * Landlock allows reading in read_roots, so the mediator lets no open for reading through.
 	 */
 	bool read_all;
-	VEC(struct sv) read_fixed; /* tier B: paths that the session may read without a rule */
+	engine_paths read_fixed; /* tier B: paths that the session may read without a rule */
 	/* Allowed names and the addresses that stand for these names inside. */
 	const struct reach *reach;
 	/* Listeners, in the order of ENGINE_SOCKETS; none: no network. */

@@ -140,7 +140,7 @@ static bool is_printable(struct sv s)
 
 static bool url_is_safe(struct sv url)
 {
-	static const char *const schemes[] = { "https", "http", "ssh", "git", "file", NULL };
+	static const char *const schemes[] = { "https", "http", "ssh", "git", "file" };
 	const size_t colon = sv_find(url, ':');
 	const size_t slash = sv_find(url, '/');
 	const struct sv scheme = sv_sub(url, 0, colon);
@@ -157,10 +157,7 @@ static bool url_is_safe(struct sv url)
 	/* Ssh parses a host that begins with a dash as an option. */
 	if (sv_starts(sv_skip(url, colon), SV("://-")))
 		return false;
-	for (size_t i = 0; schemes[i]; i++)
-		if (sv_is(scheme, schemes[i]))
-			return true;
-	return false;
+	return sv_index(scheme, schemes, ARRAY_LEN(schemes)) < ARRAY_LEN(schemes);
 }
 
 static bool update_is_safe(struct sv v)

@@ -98,7 +98,7 @@ static bool worktree_points_back(const char *admin, const char *pointer, const c
 static bool list_others(struct arena *a, const char *folder, const char *name,
 			struct policy_repository *r)
 {
-	DIR *d = opendir(folder);
+	scoped_list *d = opendir(folder);
 	bool good = d != NULL;
 
 	for (const struct dirent *e; good && (e = readdir(d));) {
@@ -109,8 +109,6 @@ static bool list_others(struct arena *a, const char *folder, const char *name,
 		slot = r->others.n < OTHERS_MAX ? vec_push(a, &r->others) : NULL;
 		good = slot && arena_sv(a, sv_from(e->d_name), slot);
 	}
-	if (d)
-		(void)closedir(d);
 	return good;
 }
 

@@ -18,6 +18,10 @@ struct ground {
 	bool own_proc, own_net, own_ipc;
 };
 
+/* A struct hold with the level @l, the mechanism @b, the price @c and the remedy @f. */
+#define HOLD_FOR(l, b, c, f) ((struct hold){ LEVEL_##l, (b), (c), (f) })
+#define HOLD(l, b) HOLD_FOR(l, b, "none", NULL)
+
 void able_ground_init(struct ground *g, const struct engine_ask *ask, const char **ret_tier_why);
 
 /*

@@ -2,8 +2,6 @@
 
 #include "base/banned.h"
 
-#define HOLD(l, b) ((struct hold){ LEVEL_##l, (b), "none", NULL })
-
 static struct hold files(const struct ground *g, bool write)
 {
 	if (g->tier == TIER_A)

@@ -2,8 +2,6 @@
 
 #include "base/banned.h"
 
-#define HOLD(l, b, c, f) ((struct hold){ LEVEL_##l, (b), (c), (f) })
-
 static const char delegate[] =
 	"delegate the cgroup: systemctl edit user@.service, add Delegate=memory cpu pids";
 
@@ -48,11 +46,11 @@ static struct hold hold_memory(const struct ground *g)
 	const struct host_facts *f = g->f;
 
 	if (f->cgroup_memory)
-		return HOLD(EXACT, "cgroup", "none", NULL);
+		return HOLD(EXACT, "cgroup");
 	if (able_by_scope(g, LIMIT_MEMORY))
-		return HOLD(EXACT, "systemd scope", "none", NULL);
-	return HOLD(PARTIAL, "data of each process; their sum is not bounded", "none",
-		    delegate_fix(f));
+		return HOLD(EXACT, "systemd scope");
+	return HOLD_FOR(PARTIAL, "data of each process; their sum is not bounded", "none",
+			delegate_fix(f));
 }
 
 static struct hold hold_cpu(const struct ground *g)
@@ -60,10 +58,10 @@ static struct hold hold_cpu(const struct ground *g)
 	const struct host_facts *f = g->f;
 
 	if (f->cgroup_cpu)
-		return HOLD(EXACT, "cgroup", "none", NULL);
+		return HOLD(EXACT, "cgroup");
 	if (able_by_scope(g, LIMIT_CPU))
-		return HOLD(EXACT, "systemd scope", "none", NULL);
-	return HOLD(NONE, "no cgroup to put it in", "none", delegate_fix(f));
+		return HOLD(EXACT, "systemd scope");
+	return HOLD_FOR(NONE, "no cgroup to put it in", "none", delegate_fix(f));
 }
 
 static struct hold hold_pids(const struct ground *g)
@@ -71,37 +69,37 @@ static struct hold hold_pids(const struct ground *g)
 	const struct host_facts *f = g->f;
 
 	if (f->cgroup_pids)
-		return HOLD(EXACT, "cgroup", "none", NULL);
+		return HOLD(EXACT, "cgroup");
 	if (nproc_holds(f, g->tier))
-		return HOLD(EXACT, "process limit of its own user namespace", "none", NULL);
+		return HOLD(EXACT, "process limit of its own user namespace");
 	if (able_by_scope(g, LIMIT_PIDS))
-		return HOLD(EXACT, "systemd scope", "none", NULL);
+		return HOLD(EXACT, "systemd scope");
 	if (f->root)
-		return HOLD(NONE, "root's processes are not counted without a cgroup", "none",
-			    delegate_fix(f));
+		return HOLD_FOR(NONE, "root's processes are not counted without a cgroup", "none",
+				delegate_fix(f));
 	if (g->tier == TIER_A)
-		return HOLD(NONE, "the limit would count your other processes too", "none",
-			    delegate_fix(f));
-	return HOLD(PARTIAL, "process limit of your user; your other processes count too", "none",
-		    delegate_fix(f));
+		return HOLD_FOR(NONE, "the limit would count your other processes too", "none",
+				delegate_fix(f));
+	return HOLD_FOR(PARTIAL, "process limit of your user; your other processes count too",
+			"none", delegate_fix(f));
 }
 
 static struct hold hold_disk(const struct ground *g)
 {
 	if (g->cow && g->tier == TIER_A)
-		return HOLD(EXACT, "size of the copy-on-write layer", "none", NULL);
+		return HOLD(EXACT, "size of the copy-on-write layer");
 	if (g->set->workspace == WORKSPACE_COW && able_lacks(g, FEATURE_COW))
-		return HOLD(NONE, able_lacks(g, FEATURE_COW), "none", NULL);
+		return HOLD(NONE, able_lacks(g, FEATURE_COW));
 	if (g->tier != TIER_A)
-		return HOLD(NONE, "no quota without mounts of its own", "none", NULL);
-	return HOLD(NONE, "direct workspace: no quota", "none",
-		    able_cow_fix(g, "--workspace cow", NULL));
+		return HOLD(NONE, "no quota without mounts of its own");
+	return HOLD_FOR(NONE, "direct workspace: no quota", "none",
+			able_cow_fix(g, "--workspace cow", NULL));
 }
 
 struct hold able_hold_limit(const struct ground *g, enum cap_limit limit)
 {
 	if (g->tier == TIER_NONE)
-		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
+		return HOLD(NONE, "nothing here can hold a process");
 	switch (limit) {
 	case LIMIT_MEMORY:
 		return hold_memory(g);
@@ -112,23 +110,23 @@ struct hold able_hold_limit(const struct ground *g, enum cap_limit limit)
 	case LIMIT_DISK:
 		return hold_disk(g);
 	case LIMIT_FILES:
-		return HOLD(EXACT, "open files per process", "none", NULL);
+		return HOLD(EXACT, "open files per process");
 	case LIMIT_COMMAND:
 	case LIMIT_SESSION:
 	case LIMIT_IDLE:
-		return HOLD(EXACT, "clock of the supervisor", "none", NULL);
+		return HOLD(EXACT, "clock of the supervisor");
 	case LIMIT_OUTPUT:
-		return HOLD(EXACT, "counted by the supervisor", "none", NULL);
+		return HOLD(EXACT, "counted by the supervisor");
 	case LIMIT_UP:
 	case LIMIT_DOWN:
 	case LIMIT_REQUESTS:
 		if (able_lacks(g, FEATURE_NET) && (g->tier == TIER_A || g->mediate))
-			return HOLD(EXACT, "nothing goes out at all", "none", NULL);
+			return HOLD(EXACT, "nothing goes out at all");
 		return g->own_net || g->mediate
-			       ? HOLD(EXACT, "counted on the way out", "none", NULL)
-			       : HOLD(NONE, "connections cannot be counted here", "none", NULL);
+			       ? HOLD(EXACT, "counted on the way out")
+			       : HOLD(NONE, "connections cannot be counted here");
 	case LIMIT_COUNT:
 		break;
 	}
-	return HOLD(NONE, "unknown limit", "none", NULL);
+	return HOLD(NONE, "unknown limit");
 }

@@ -2,8 +2,6 @@
 
 #include "base/banned.h"
 
-#define HOLD(l, b, c, f) ((struct hold){ LEVEL_##l, (b), (c), (f) })
-
 static const char no_notify[] = "needs seccomp notification, which this place does not give";
 
 static bool has_star(const struct cap_seq *s)
@@ -49,9 +47,9 @@ static bool holds_sockets(const struct cap *c)
 static struct hold hold_priced_file(const struct ground *g)
 {
 	if (g->mediate)
-		return HOLD(EXACT, "opens mediated, held while a person decides", "opens there ~6x",
-			    NULL);
-	return HOLD(NONE, no_notify, "none", "allow it or leave it out");
+		return HOLD_FOR(EXACT, "opens mediated, held while a person decides",
+				"opens there ~6x", NULL);
+	return HOLD_FOR(NONE, no_notify, "none", "allow it or leave it out");
 }
 
 /*
@@ -61,21 +59,21 @@ static struct hold hold_priced_file(const struct ground *g)
 static struct hold hold_glob(const struct ground *g, const struct cap *c, bool write)
 {
 	if (g->mediate && g->tier == TIER_A)
-		return HOLD(EXACT,
-			    write ? "bind + Landlock, opens and creates mediated"
-				  : "bind + Landlock, opens mediated",
-			    "opens there ~6x", NULL);
+		return HOLD_FOR(EXACT,
+				write ? "bind + Landlock, opens and creates mediated"
+				      : "bind + Landlock, opens mediated",
+				"opens there ~6x", NULL);
 	if (g->mediate)
-		return HOLD(EXACT,
-			    write ? "Landlock, opens and creates mediated"
-				  : "Landlock, opens mediated",
-			    "opens there ~6x", NULL);
+		return HOLD_FOR(EXACT,
+				write ? "Landlock, opens and creates mediated"
+				      : "Landlock, opens mediated",
+				"opens there ~6x", NULL);
 	if (in_cow(g, c) && write)
-		return HOLD(EXACT, "commit gate of the copy-on-write workspace", "checked at apply",
-			    NULL);
-	return HOLD(PARTIAL, no_notify, "none",
-		    able_cow_fix(g, "grant the whole directory, or --workspace cow",
-				 "grant the whole directory"));
+		return HOLD_FOR(EXACT, "commit gate of the copy-on-write workspace",
+				"checked at apply", NULL);
+	return HOLD_FOR(PARTIAL, no_notify, "none",
+			able_cow_fix(g, "grant the whole directory, or --workspace cow",
+				     "grant the whole directory"));
 }
 
 static struct hold hold_read(const struct ground *g, const struct cap *c)
@@ -83,13 +81,12 @@ static struct hold hold_read(const struct ground *g, const struct cap *c)
 	if (has_star(&c->path))
 		return hold_glob(g, c, false);
 	if (holds_sockets(c) && !g->mediate)
-		return HOLD(PARTIAL, "sockets below it could be spoken to", "none",
-			    "grant less of it");
+		return HOLD_FOR(PARTIAL, "sockets below it could be spoken to", "none",
+				"grant less of it");
 	if (g->tier == TIER_A)
-		return HOLD(EXACT, g->landlock_fs ? "read-only bind + Landlock" : "read-only bind",
-			    "none", NULL);
-	return g->landlock_fs ? HOLD(EXACT, "Landlock", "none", NULL)
-			      : HOLD(NONE, "nothing without Landlock", "none", NULL);
+		return HOLD(EXACT, g->landlock_fs ? "read-only bind + Landlock" : "read-only bind");
+	return g->landlock_fs ? HOLD(EXACT, "Landlock")
+			      : HOLD(NONE, "nothing without Landlock");
 }
 
 /*
@@ -101,34 +98,33 @@ static struct hold hold_write(const struct ground *g, const struct cap *c)
 	if (has_star(&c->path))
 		return hold_glob(g, c, true);
 	if (!g->landlock_fs && g->tier == TIER_B)
-		return HOLD(NONE, "nothing without Landlock", "none", NULL);
+		return HOLD(NONE, "nothing without Landlock");
 	if (in_cow(g, c))
-		return HOLD(EXACT, "copy-on-write workspace, commit gate", "checked at apply",
-			    NULL);
+		return HOLD_FOR(EXACT, "copy-on-write workspace, commit gate", "checked at apply",
+				NULL);
 	if (!c->path.tail)
-		return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock" : "Landlock", "none",
-			    NULL);
+		return HOLD(EXACT, g->tier == TIER_A ? "bind + Landlock" : "Landlock");
 	if (g->mediate)
-		return HOLD(EXACT,
-			    g->tier == TIER_A ? "bind + Landlock, create trap"
-					      : "Landlock, create and attribute traps",
-			    "creates ~2x", NULL);
-	return HOLD(PARTIAL, "protected names that do not exist yet could be created", "none",
-		    g->tier == TIER_A
-			    ? able_cow_fix(g, "--workspace cow checks them before they land", NULL)
-			    : NULL);
+		return HOLD_FOR(EXACT,
+				g->tier == TIER_A ? "bind + Landlock, create trap"
+						  : "Landlock, create and attribute traps",
+				"creates ~2x", NULL);
+	return HOLD_FOR(PARTIAL, "protected names that do not exist yet could be created", "none",
+			g->tier == TIER_A
+				? able_cow_fix(g, "--workspace cow checks them before they land",
+					       NULL)
+				: NULL);
 }
 
 static struct hold hold_put(const struct ground *g)
 {
 	if (!g->landlock_fs)
-		return HOLD(NONE, "a drop box needs Landlock", "none", NULL);
+		return HOLD(NONE, "a drop box needs Landlock");
 	if (g->f->landlock_abi < 2)
-		return HOLD(STRICTER, "Landlock, and no moving between directories", "none", NULL);
+		return HOLD(STRICTER, "Landlock, and no moving between directories");
 	return HOLD(EXACT,
 		    g->tier == TIER_A ? "bind + Landlock without read and remove"
-				      : "Landlock without read and remove",
-		    "none", NULL);
+				      : "Landlock without read and remove");
 }
 
 /*
@@ -138,12 +134,12 @@ static struct hold hold_put(const struct ground *g)
 static struct hold hold_exec(const struct cap *c)
 {
 	if (c->approve_n || c->n || c->rate_n)
-		return HOLD(NONE, "nobody can run a program on behalf of another", "none",
-			    "allow it or leave it out");
+		return HOLD_FOR(NONE, "nobody can run a program on behalf of another", "none",
+				"allow it or leave it out");
 	if (c->path.n == 0 && c->path.tail && !c->has_args && !c->sha256_n)
-		return HOLD(EXACT, "what is readable may run", "none", NULL);
-	return HOLD(PARTIAL, "Landlock; the loader it needs runs anything readable", "none",
-		    "accept exec=partial, or hide programs by granting less to read");
+		return HOLD(EXACT, "what is readable may run");
+	return HOLD_FOR(PARTIAL, "Landlock; the loader it needs runs anything readable", "none",
+			"accept exec=partial, or hide programs by granting less to read");
 }
 
 static bool is_open_https(const struct cap *c)
@@ -178,49 +174,49 @@ static struct hold hold_net(const struct ground *g, const struct cap *c)
 		inspected ? (c->url.tls ? "TLS intercepted" : "HTTP read") : "none, not inspected";
 
 	if (signed_level && (c->action == CAP_NET_CONNECT || c->tls_pass))
-		return HOLD(NONE, "net level signed lets nothing through unread", "none",
-			    "use https:// rules, or a lower net level");
+		return HOLD_FOR(NONE, "net level signed lets nothing through unread", "none",
+				"use https:// rules, or a lower net level");
 	if (g->own_net)
-		return HOLD(EXACT, inspected ? "per-name listener, inspected" : "per-name listener",
-			    cost, NULL);
+		return HOLD_FOR(EXACT,
+				inspected ? "per-name listener, inspected" : "per-name listener",
+				cost, NULL);
 	if (g->mediate)
-		return HOLD(EXACT, inspected ? "connect mediated, inspected" : "connect mediated",
-			    inspected ? cost : "connects ~6x", NULL);
+		return HOLD_FOR(EXACT,
+				inspected ? "connect mediated, inspected" : "connect mediated",
+				inspected ? cost : "connects ~6x", NULL);
 	if (g->tier == TIER_B && g->f->landlock_abi >= 4)
-		return HOLD(PARTIAL, "Landlock limits TCP ports, not hosts, and not UDP", "none",
-			    NULL);
-	return HOLD(NONE, no_notify, "none", NULL);
+		return HOLD(PARTIAL, "Landlock limits TCP ports, not hosts, and not UDP");
+	return HOLD(NONE, no_notify);
 }
 
 static struct hold hold_bind(const struct ground *g)
 {
 	if (g->own_net)
-		return HOLD(EXACT, "published on host loopback from its own network", "none", NULL);
+		return HOLD(EXACT, "published on host loopback from its own network");
 	if (g->mediate)
-		return HOLD(EXACT, "bind mediated", "none", NULL);
-	return HOLD(PARTIAL, "nothing keeps it on loopback here", "none", NULL);
+		return HOLD(EXACT, "bind mediated");
+	return HOLD(PARTIAL, "nothing keeps it on loopback here");
 }
 
 static struct hold hold_unix(const struct ground *g, const struct cap *c)
 {
 	if (c->danger)
-		return HOLD(EXACT, "the socket is let in: other boundaries end there", "none",
-			    NULL);
+		return HOLD(EXACT, "the socket is let in: other boundaries end there");
 	if (g->tier == TIER_A)
-		return HOLD(EXACT, "only this socket is visible",
-			    g->mediate ? "UNIX messages ~6x" : "none", NULL);
+		return HOLD_FOR(EXACT, "only this socket is visible",
+				g->mediate ? "UNIX messages ~6x" : "none", NULL);
 	if (g->mediate)
-		return HOLD(EXACT, "connect mediated", "connects ~6x", NULL);
-	return HOLD(NONE, "Landlock here does not see UNIX sockets", "none", NULL);
+		return HOLD_FOR(EXACT, "connect mediated", "connects ~6x", NULL);
+	return HOLD(NONE, "Landlock here does not see UNIX sockets");
 }
 
 static struct hold hold_dev(const struct ground *g)
 {
 	if (g->tier == TIER_A)
-		return HOLD(EXACT, "the device alone is bound", "none", NULL);
+		return HOLD(EXACT, "the device alone is bound");
 	if (g->f->landlock_abi >= 5)
-		return HOLD(EXACT, "Landlock", "none", NULL);
-	return HOLD(PARTIAL, "Landlock here does not see ioctl on devices", "none", NULL);
+		return HOLD(EXACT, "Landlock");
+	return HOLD(PARTIAL, "Landlock here does not see ioctl on devices");
 }
 
 static struct hold hold_kernel(const struct ground *g, const struct cap *c)
@@ -229,37 +225,35 @@ static struct hold hold_kernel(const struct ground *g, const struct cap *c)
 
 	if (sv_is(name, "nested-userns")) {
 		if (g->tier != TIER_A)
-			return HOLD(NONE, "user namespaces are not to be had here", "none", NULL);
+			return HOLD(NONE, "user namespaces are not to be had here");
 		return HOLD(EXACT,
-			    "seccomp switch; files are held by mounts alone, without Landlock",
-			    "none", NULL);
+			    "seccomp switch; files are held by mounts alone, without Landlock");
 	}
 	if (sv_is(name, "io_uring")) {
 		if (!g->f->io_uring)
-			return HOLD(NONE, "the kernel has io_uring switched off", "none", NULL);
-		return HOLD(EXACT, "seccomp switch; nothing can be mediated any more", "none",
-			    NULL);
+			return HOLD(NONE, "the kernel has io_uring switched off");
+		return HOLD(EXACT, "seccomp switch; nothing can be mediated any more");
 	}
 	if (g->f->yama >= 3)
-		return HOLD(NONE, "Yama forbids all tracing here", "none", NULL);
-	return HOLD(EXACT, "seccomp switch; only its own children", "none", NULL);
+		return HOLD(NONE, "Yama forbids all tracing here");
+	return HOLD(EXACT, "seccomp switch; only its own children");
 }
 
 static struct hold hold_secret(const struct ground *g, const struct cap *c)
 {
 	if (sv_is(c->as, "env"))
-		return HOLD(EXACT, "in the agent's environment: the agent holds it", "none",
-			    "use bearer, basic, header: or query: and it stays outside");
+		return HOLD_FOR(EXACT, "in the agent's environment: the agent holds it", "none",
+				"use bearer, basic, header: or query: and it stays outside");
 	if (g->own_net || g->mediate)
-		return HOLD(EXACT, "set outside, on verified TLS to its host only",
-			    "TLS intercepted", NULL);
-	return HOLD(NONE, "no way to look into connections here", "none", NULL);
+		return HOLD_FOR(EXACT, "set outside, on verified TLS to its host only",
+				"TLS intercepted", NULL);
+	return HOLD(NONE, "no way to look into connections here");
 }
 
 struct hold able_hold_cap(const struct ground *g, const struct cap *c)
 {
 	if (g->tier == TIER_NONE)
-		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
+		return HOLD(NONE, "nothing here can hold a process");
 	if ((c->action == CAP_FS_READ || c->action == CAP_FS_WRITE || c->action == CAP_FS_PUT) &&
 	    (c->approve_n || c->n || c->rate_n))
 		return hold_priced_file(g);
@@ -280,31 +274,30 @@ struct hold able_hold_cap(const struct ground *g, const struct cap *c)
 	case CAP_UNIX_CONNECT:
 		return hold_unix(g, c);
 	case CAP_ENV_PASS:
-		return HOLD(EXACT, "environment built from nothing", "none", NULL);
+		return HOLD(EXACT, "environment built from nothing");
 	case CAP_SECRET_USE:
 		return hold_secret(g, c);
 	case CAP_DEV_USE:
 		return hold_dev(g);
 	case CAP_GIT_USE:
 		return g->own_net || g->mediate
-			       ? HOLD(EXACT, "a helper outside speaks to that repository", "none",
-				      NULL)
-			       : HOLD(NONE, "nothing leads to the helper here", "none", NULL);
+			       ? HOLD(EXACT, "a helper outside speaks to that repository")
+			       : HOLD(NONE, "nothing leads to the helper here");
 	case CAP_TOOL_CALL:
-		return HOLD(EXACT, "the broker calls the tool", "none", NULL);
+		return HOLD(EXACT, "the broker calls the tool");
 	case CAP_AGENT_SPAWN:
 		return g->tier == TIER_A || g->ask->whole
-			       ? HOLD(EXACT, "started outside, under its own policy", "none", NULL)
-			       : HOLD(NONE, "only tier A has a way to ask for one", "none", NULL);
+			       ? HOLD(EXACT, "started outside, under its own policy")
+			       : HOLD(NONE, "only tier A has a way to ask for one");
 	case CAP_KERNEL_USE:
 		return hold_kernel(g, c);
 	case CAP_STATE_USE:
-		return HOLD(EXACT, "a directory outside the workspace", "none", NULL);
+		return HOLD(EXACT, "a directory outside the workspace");
 	case CAP_NONE:
 	case CAP_ACTION_COUNT:
 		break;
 	}
-	return HOLD(NONE, "unknown action", "none", NULL);
+	return HOLD(NONE, "unknown action");
 }
 
 /* Could any grant of the policy reach what the denial @d takes away? */
@@ -363,69 +356,69 @@ static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 	 * holds only partly.
 	 */
 	if (but_base && d->path.hole != 0)
-		return HOLD(PARTIAL, "base's system trees are left alone", "none",
-			    "begin the pattern inside the one that is meant");
+		return HOLD_FOR(PARTIAL, "base's system trees are left alone", "none",
+				"begin the pattern inside the one that is meant");
 	if (!takes_from_a_grant(g, d, but_base))
 		return HOLD(EXACT,
 			    but_base ? "nothing but base's system trees allows it"
-				     : "nothing allows it anyway",
-			    "none", NULL);
+				     : "nothing allows it anyway");
 	if (denial_in_cow(g, d))
-		return HOLD(EXACT,
-			    d->action == CAP_FS_READ ? "copy-on-write snapshot"
-						     : "commit gate of the copy-on-write workspace",
-			    "none", NULL);
+		return HOLD(EXACT, d->action == CAP_FS_READ
+					   ? "copy-on-write snapshot"
+					   : "commit gate of the copy-on-write workspace");
 	if (g->mediate && d->action == CAP_FS_READ)
-		return HOLD(EXACT,
-			    g->tier == TIER_A
-				    ? (but_base ? "mask, opens mediated; not base's system trees"
-						: "mask, opens mediated")
-				    : (but_base ? "opens mediated; not base's system trees"
-						: "opens mediated"),
-			    "opens ~6x", able_cow_fix(g, "--workspace cow makes it free", NULL));
+		return HOLD_FOR(EXACT,
+				g->tier == TIER_A
+					? (but_base
+						   ? "mask, opens mediated; not base's system trees"
+						   : "mask, opens mediated")
+					: (but_base ? "opens mediated; not base's system trees"
+						    : "opens mediated"),
+				"opens ~6x",
+				able_cow_fix(g, "--workspace cow makes it free", NULL));
 	if (g->mediate)
-		return HOLD(EXACT,
-			    g->tier == TIER_A ? "read-only bind, create trap" : "create trap",
-			    "creates ~2x", NULL);
+		return HOLD_FOR(EXACT,
+				g->tier == TIER_A ? "read-only bind, create trap" : "create trap",
+				"creates ~2x", NULL);
 	if (g->tier == TIER_A && !by_name)
-		return HOLD(PARTIAL, "mask; the host's own rename would uncover it", "none",
-			    able_cow_fix(g, "--workspace cow", NULL));
-	return HOLD(NONE, no_notify, "none",
-		    g->tier == TIER_A ? able_cow_fix(g, "--workspace cow", NULL) : NULL);
+		return HOLD_FOR(PARTIAL, "mask; the host's own rename would uncover it", "none",
+				able_cow_fix(g, "--workspace cow", NULL));
+	return HOLD_FOR(NONE, no_notify, "none",
+			g->tier == TIER_A ? able_cow_fix(g, "--workspace cow", NULL) : NULL);
 }
 
 struct hold able_hold_denial(const struct ground *g, const struct cap *d)
 {
 	if (g->tier == TIER_NONE)
-		return HOLD(NONE, "nothing here can hold a process", "none", NULL);
+		return HOLD(NONE, "nothing here can hold a process");
 	if (d->action == CAP_FS_READ || d->action == CAP_FS_WRITE || d->action == CAP_FS_PUT)
 		return hold_deny_file(g, d);
 	if (d->action == CAP_PROC_EXEC)
 		return takes_from_a_grant(g, d, false)
-			       ? HOLD(PARTIAL, "hidden on exec mounts; a copy of it still runs",
-				      "none", "accept exec=partial")
-			       : HOLD(EXACT, "nothing allows it anyway", "none", NULL);
+			       ? HOLD_FOR(PARTIAL, "hidden on exec mounts; a copy of it still runs",
+					  "none", "accept exec=partial")
+			       : HOLD(EXACT, "nothing allows it anyway");
 	if (d->action == CAP_HTTP_REQUEST && !(d->url.path.n == 0 && d->url.path.tail))
 		return g->own_net || g->mediate
-			       ? HOLD(EXACT, "that host is inspected", "TLS intercepted", NULL)
-			       : HOLD(NONE, no_notify, "none", NULL);
+			       ? HOLD_FOR(EXACT, "that host is inspected", "TLS intercepted", NULL)
+			       : HOLD(NONE, no_notify);
 	if (d->action == CAP_NET_CONNECT || d->action == CAP_HTTP_REQUEST)
-		return g->own_net || g->mediate ? HOLD(EXACT, "no listener for it", "none", NULL)
-						: HOLD(NONE, no_notify, "none", NULL);
-	return HOLD(EXACT, "never granted", "none", NULL);
+		return g->own_net || g->mediate ? HOLD(EXACT, "no listener for it")
+						: HOLD(NONE, no_notify);
+	return HOLD(EXACT, "never granted");
 }
 
 struct hold able_hold_workspace(const struct ground *g)
 {
 	if (g->set->workspace != WORKSPACE_COW)
-		return HOLD(EXACT, "the real tree, narrowed", "none", NULL);
+		return HOLD(EXACT, "the real tree, narrowed");
 	if (g->tier != TIER_A)
-		return HOLD(NONE, "copy-on-write needs mounts of its own", "none", NULL);
+		return HOLD(NONE, "copy-on-write needs mounts of its own");
 	if (g->f->overlay && !g->ask->overlay_advisory)
-		return HOLD(EXACT, "overlayfs, the layer outside the workspace", "none", NULL);
+		return HOLD(EXACT, "overlayfs, the layer outside the workspace");
 	if (g->f->reflink)
-		return HOLD(EXACT, "reflinked copy", "copy at start", NULL);
-	return HOLD(EXACT, "copy", "copies the workspace at start", NULL);
+		return HOLD_FOR(EXACT, "reflinked copy", "copy at start", NULL);
+	return HOLD_FOR(EXACT, "copy", "copies the workspace at start", NULL);
 }
 
 /*
@@ -435,11 +428,11 @@ struct hold able_hold_workspace(const struct ground *g)
 struct hold able_hold_net_level(const struct ground *g)
 {
 	if (!g->own_net && !g->mediate)
-		return HOLD(NONE, "connections cannot be controlled here", "none", NULL);
+		return HOLD(NONE, "connections cannot be controlled here");
 	if (able_lacks(g, FEATURE_NET))
-		return HOLD(EXACT, "own network, no way out of it", "none", NULL);
+		return HOLD(EXACT, "own network, no way out of it");
 	if (g->set->net_level == NET_LEVEL_SIGNED)
-		return HOLD(EXACT, "each request read and on record, not chained yet",
-			    "TLS intercepted", NULL);
-	return HOLD(EXACT, "own network and DNS", "none", NULL);
+		return HOLD_FOR(EXACT, "each request read and on record, not chained yet",
+				"TLS intercepted", NULL);
+	return HOLD(EXACT, "own network and DNS");
 }

@@ -64,6 +64,28 @@ bool compile_has_exec_list(const struct cap_set *set)
 	return true;
 }
 
+bool compile_denied_path(const struct cap *d, struct buf *b)
+{
+	bool plain = d->action == CAP_FS_READ && d->path.hole == SIZE_MAX && d->path.n;
+
+	for (size_t i = 0; plain && i < d->path.n; i++) {
+		plain = !d->path.segs[i].star;
+		buf_ch(b, '/');
+		buf_sv(b, d->path.segs[i].pre);
+	}
+	return plain && !b->failed;
+}
+
+int compile_add_path(struct compile *c, engine_paths *to, struct sv path)
+{
+	struct sv *p = vec_push(c->a, to);
+
+	if (!p)
+		return writ_nomem(c->err);
+	*p = path;
+	return 0;
+}
+
 static uint32_t switches(const struct compile *c)
 {
 	return (c->a_tier ? 0 : FILTER_TIER_B) |
@@ -71,6 +93,27 @@ static uint32_t switches(const struct compile *c)
 	       (cap_set_kernel(c->set, "ptrace-own") ? FILTER_PTRACE_OWN : 0) |
 	       (cap_set_kernel(c->set, "io_uring") ? FILTER_IO_URING : 0) |
 	       (compile_has_exec_list(c->set) ? FILTER_EXEC_LIST : 0);
+}
+
+/*
+ * The policy may let the session write a file in a directory that the session may only read. The
+ * file may not exist yet, or a program may replace the file by a rename. So the mount of the
+ * directory is writable. Only the mediator writes there, and the mediator refuses to change any
+ * other file of the directory.
+ */
+static void open_around_files(struct compile *c)
+{
+	for (size_t i = 0; i < c->roots.n; i++) {
+		const struct root *file = &c->roots.v[i];
+
+		if (file->whole || !file->write || file->device || file->socket || !file->optional)
+			continue;
+		for (size_t k = 0; k < c->roots.n; k++)
+			if (c->roots.v[k].whole && !c->roots.v[k].device &&
+			    !c->roots.v[k].of_base &&
+			    compile_path_below(file->path, c->roots.v[k].path))
+				c->roots.v[k].write = true;
+	}
 }
 
 static int find_traps(struct compile *c)
@@ -88,14 +131,10 @@ static int find_traps(struct compile *c)
 	if (!c->mediate)
 		return 0;
 	for (size_t i = 0; i < c->roots.n; i++) {
-		struct sv *path;
-
 		if (!c->roots.v[i].by_name)
 			continue;
-		path = vec_push(c->a, &c->view->read_roots);
-		if (!path)
-			return writ_nomem(c->err);
-		*path = c->roots.v[i].path;
+		if (compile_add_path(c, &c->view->read_roots, c->roots.v[i].path) < 0)
+			return c->err->code;
 		c->read_traps = true;
 		c->view->read_all |= c->roots.v[i].hides;
 	}
@@ -109,28 +148,8 @@ static int find_traps(struct compile *c)
 	 */
 	c->view->traps |=
 		!c->a_tier || cap_set_has(c->set, CAP_UNIX_CONNECT) ? TRAP_NET : TRAP_UNIX;
+	open_around_files(c);
 	return 0;
-}
-
-/*
- * The policy may let the session write a file in a directory that the session may only read. The
- * file may not exist yet, or a program may replace the file by a rename. So the mount of the
- * directory is writable. Only the mediator writes there, and the mediator refuses to change any
- * other file of the directory.
- */
-static void open_around_files(struct compile *c)
-{
-	for (size_t i = 0; c->mediate && i < c->roots.n; i++) {
-		const struct root *file = &c->roots.v[i];
-
-		if (file->whole || !file->write || file->device || file->socket || !file->optional)
-			continue;
-		for (size_t k = 0; k < c->roots.n; k++)
-			if (c->roots.v[k].whole && !c->roots.v[k].device &&
-			    !c->roots.v[k].of_base &&
-			    compile_path_below(file->path, c->roots.v[k].path))
-				c->roots.v[k].write = true;
-	}
 }
 
 /* --- parts --- */
@@ -140,17 +159,13 @@ static void open_around_files(struct compile *c)
  * directory also covers mounts below the directory. So a directory with a granted path below it
  * becomes a shared directory, where Landlock grants no writing.
  */
-static bool add_private(struct compile *c, struct sv path)
+static int add_private(struct compile *c, struct sv path)
 {
 	bool shared = false;
-	struct sv *p;
 
 	for (size_t i = 0; i < c->roots.n; i++)
 		shared |= compile_path_below(c->roots.v[i].path, path);
-	p = shared ? vec_push(c->a, &c->view->shared_dirs) : vec_push(c->a, &c->view->private_dirs);
-	if (p)
-		*p = path;
-	return p != NULL;
+	return compile_add_path(c, shared ? &c->view->shared_dirs : &c->view->private_dirs, path);
 }
 
 /*
@@ -159,20 +174,18 @@ static bool add_private(struct compile *c, struct sv path)
  */
 static int read_shared(struct compile *c)
 {
-	for (size_t i = 0; c->read_traps && i < c->view->shared_dirs.n; i++) {
-		struct sv *path = vec_push(c->a, &c->view->read_roots);
+	int r = 0;
 
-		if (!path)
-			return writ_nomem(c->err);
-		*path = c->view->shared_dirs.v[i];
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && c->read_traps && i < c->view->shared_dirs.n; i++)
+		r = compile_add_path(c, &c->view->read_roots, c->view->shared_dirs.v[i]);
+	return r;
 }
 
 static int set_view(struct compile *c)
 {
 	static const char *const own[] = { "/tmp", "/var/agent/tmp", "/var/agent/home", NULL };
 	struct engine_view *v = c->view;
+	int r = 0;
 
 	v->own_mounts = c->a_tier;
 	if (c->a_tier) {
@@ -180,20 +193,18 @@ static int set_view(struct compile *c)
 		v->tmp = SV("/tmp");
 		v->info = SV("/run/writ");
 		v->state = SV("/var/agent/state");
-		for (size_t i = 0; own[i]; i++)
-			if (!add_private(c, sv_from(own[i])))
-				return writ_nomem(c->err);
+		for (size_t i = 0; r == 0 && own[i]; i++)
+			r = add_private(c, sv_from(own[i]));
 		/*
 		 * /var/tmp is usually a link to /tmp. If a granted path lies below /var/tmp, then
 		 * /var/tmp is a directory of its own.
 		 */
-		for (size_t i = 0; i < c->roots.n; i++)
+		for (size_t i = 0; r == 0 && i < c->roots.n; i++)
 			if (compile_path_below(c->roots.v[i].path, SV("/var/tmp"))) {
-				if (!add_private(c, SV("/var/tmp")))
-					return writ_nomem(c->err);
+				r = add_private(c, SV("/var/tmp"));
 				break;
 			}
-		return read_shared(c);
+		return r < 0 ? r : read_shared(c);
 	}
 	v->home = c->place->home;
 	v->tmp = c->place->tmp;
@@ -204,13 +215,12 @@ static int set_view(struct compile *c)
 	 * /dev/shm to a directory of the session.
 	 */
 	if (c->mediate && c->place->shm.n) {
-		struct sv *shm = vec_push(c->a, &v->shared_dirs);
-
-		if (!shm)
-			return writ_nomem(c->err);
-		*shm = v->shm = c->place->shm;
+		v->shm = c->place->shm;
+		r = compile_add_path(c, &v->shared_dirs, v->shm);
 	}
-	return add_private(c, v->home) && add_private(c, v->tmp) ? 0 : writ_nomem(c->err);
+	if (r == 0)
+		r = add_private(c, v->home);
+	return r < 0 ? r : add_private(c, v->tmp);
 }
 
 /*
@@ -230,7 +240,7 @@ static int put_states(struct compile *c)
 				 SV_ARG(cap->path.segs[0].pre));
 		inside = arena_fmt(c->a, SV_FMT "/" SV_FMT, SV_ARG(c->view->state),
 				   SV_ARG(cap->path.segs[0].pre));
-		ok = host && inside && add_private(c, sv_from(inside));
+		ok = host && inside && add_private(c, sv_from(inside)) == 0;
 		if (ok && c->a_tier)
 			ok = jail_put_mount(&c->w, JAIL_OP_BIND, sv_from(host), sv_from(inside),
 					    READ_WRITE, JAIL_TARGET);
@@ -262,19 +272,16 @@ static const struct root *covered_by(const struct compile *c, size_t at)
  */
 static bool put_copy(struct compile *c, const struct root *root)
 {
-	struct buf b = BUF_INIT(COPY_MAX);
+	scoped_buf b = BUF_INIT(COPY_MAX);
 	struct writ_err err = { 0 };
 	struct stat st;
-	bool done = false;
 
 	if (root->whole || root->write || root->device || root->socket || root->by_name ||
 	    !compile_path_below(root->path, SV("/etc")) || lstat(root->path.p, &st) < 0 ||
 	    !S_ISREG(st.st_mode) || st.st_size >= COPY_MAX || compile_makes(root->path))
 		return false;
-	if (skeleton_dirs(c, root->path) == 0 && fd_read_file(root->path.p, &b, &err) == 0)
-		done = jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(&b), root->path, 0444, 0);
-	buf_clear(&b);
-	return done;
+	return skeleton_dirs(c, root->path) == 0 && fd_read_file(root->path.p, &b, &err) == 0 &&
+	       jail_put_mount(&c->w, JAIL_OP_FILE, buf_view(&b), root->path, 0444, 0);
 }
 
 static int put_roots(struct compile *c)
@@ -316,20 +323,9 @@ static bool put_mask(struct compile *c, struct sv path)
 static int put_masks(struct compile *c)
 {
 	for (size_t i = 0; i < c->set->nots.n; i++) {
-		const struct cap *d = &c->set->nots.v[i].cap;
-		struct buf b = BUF_INIT(JAIL_PATH);
-		bool plain = d->action == CAP_FS_READ && d->path.hole == SIZE_MAX && d->path.n;
-		bool ok = true;
+		scoped_buf b = BUF_INIT(JAIL_PATH);
 
-		for (size_t k = 0; plain && k < d->path.n; k++) {
-			plain = !d->path.segs[k].star;
-			buf_ch(&b, '/');
-			buf_sv(&b, d->path.segs[k].pre);
-		}
-		if (plain && !b.failed)
-			ok = put_mask(c, buf_view(&b));
-		buf_clear(&b);
-		if (!ok)
+		if (compile_denied_path(&c->set->nots.v[i].cap, &b) && !put_mask(c, buf_view(&b)))
 			return writ_nomem(c->err);
 	}
 	return 0;
@@ -359,8 +355,8 @@ static int mask_sockets(struct compile *c)
 {
 	for (const struct protect_socket *s = protect_sockets; s->pattern; s++) {
 		struct sv rest = sv_from(s->pattern);
-		struct buf b = BUF_INIT(JAIL_PATH);
-		bool plain = true, ok = true;
+		scoped_buf b = BUF_INIT(JAIL_PATH);
+		bool plain = true;
 
 		(void)sv_cut(&rest, '/');
 		while (rest.n) {
@@ -374,10 +370,8 @@ static int mask_sockets(struct compile *c)
 			plain &= sv_find(seg, '*') == SIZE_MAX || sv_is(seg, "*");
 		}
 		plain = plain && !b.failed && sv_find(buf_view(&b), '*') == SIZE_MAX;
-		if (plain && compile_shows(c, buf_view(&b)) && !is_granted_socket(c, buf_view(&b)))
-			ok = put_mask(c, buf_view(&b));
-		buf_clear(&b);
-		if (!ok)
+		if (plain && compile_shows(c, buf_view(&b)) &&
+		    !is_granted_socket(c, buf_view(&b)) && !put_mask(c, buf_view(&b)))
 			return writ_nomem(c->err);
 	}
 	return 0;
@@ -492,16 +486,6 @@ static int put_rlimits(struct compile *c)
 	return 0;
 }
 
-static int list_root(struct compile *c, struct sv root)
-{
-	struct sv *path = vec_push(c->a, &c->view->host_roots);
-
-	if (!path)
-		return writ_nomem(c->err);
-	*path = root;
-	return 0;
-}
-
 /*
  * Lists paths of the host that one hop of a token grants and another hop drops, and the workspace.
  * The mediator must refuse a write to such a path visibly. The write must not land in a private
@@ -518,10 +502,10 @@ static int list_dropped(struct compile *c)
 		memset(&h.roots, 0, sizeof(h.roots));
 		r = compile_roots_find(&h);
 		for (size_t k = 0; r == 0 && k < h.roots.n; k++)
-			r = list_root(c, h.roots.v[k].path);
+			r = compile_add_path(c, &c->view->host_roots, h.roots.v[k].path);
 	}
 	if (r == 0 && c->set->hops_n && c->place->workspace.n)
-		r = list_root(c, c->place->workspace);
+		r = compile_add_path(c, &c->view->host_roots, c->place->workspace);
 	return r;
 }
 
@@ -530,46 +514,39 @@ static int list_roots(struct compile *c)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < c->roots.n; i++)
-		r = list_root(c, c->roots.v[i].path);
+		r = compile_add_path(c, &c->view->host_roots, c->roots.v[i].path);
 	c->view->mounted = c->roots.n;
 	return r < 0 ? r : list_dropped(c);
 }
 
+static int put_skeleton(struct compile *c)
+{
+	return c->place->furnished ? skeleton_known(c) : skeleton_put(c);
+}
+
+/* The parts of a jail program. Each needs what the parts above it have found or mounted. */
+static const struct {
+	int (*put)(struct compile *c);
+	bool only_a;
+} parts[] = {
+	{ check, false },	     { compile_roots_find, false },
+	{ list_roots, false },	     { find_traps, false },
+	{ set_view, false },	     { put_network, false },
+	{ put_skeleton, true },	     { skeleton_own, true },
+	{ put_states, false },	     { put_roots, true },
+	{ compile_trust_put, true }, { put_masks, true },
+	{ mask_sockets, true },	     { mask_ours, true },
+	{ pin_hooks, true },	     { put_rlimits, false },
+};
+
 static int put_all(struct compile *c)
 {
-	int r = check(c);
+	int r = 0;
 
-	if (r == 0)
-		r = compile_roots_find(c);
-	if (r == 0)
-		r = list_roots(c);
-	if (r == 0)
-		r = find_traps(c);
-	if (r == 0)
-		open_around_files(c);
-	if (r == 0)
-		r = set_view(c);
-	if (r == 0)
-		r = put_network(c);
-	if (r == 0 && c->a_tier)
-		r = c->place->furnished ? skeleton_known(c) : skeleton_put(c);
-	if (r == 0 && c->a_tier)
-		r = skeleton_own(c);
-	if (r == 0)
-		r = put_states(c);
-	if (r == 0 && c->a_tier)
-		r = put_roots(c);
-	if (r == 0 && c->a_tier)
-		r = compile_trust_put(c);
-	if (r == 0 && c->a_tier)
-		r = put_masks(c);
-	if (r == 0 && c->a_tier)
-		r = mask_sockets(c);
-	if (r == 0 && c->a_tier)
-		r = mask_ours(c);
-	if (r == 0 && c->a_tier)
-		r = pin_hooks(c);
-	return r < 0 ? r : put_rlimits(c);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+		if (c->a_tier || !parts[i].only_a)
+			r = parts[i].put(c);
+	return r;
 }
 
 int compile_early(struct arena *a, const struct host_facts *facts, struct sv user, int *ret_program,

@@ -27,7 +27,6 @@ struct root {
 	bool hides;
 	bool device, socket;
 	bool of_base;	    /* base grants the path, whatever the policy says */
-	const char *inside; /* path inside the jail; NULL: the same as outside */
 };
 
 struct compile {
@@ -79,6 +78,9 @@ bool compile_shows(const struct compile *c,
 		   struct sv path); /* is @path in a tree that is mounted whole? */
 
 bool compile_has_exec_list(const struct cap_set *set); /* does the policy list programs? */
+/* Appends the path that the denial @d hides to @b; false if @d names more than one path. */
+bool compile_denied_path(const struct cap *d, struct buf *b);
+must_check int compile_add_path(struct compile *c, engine_paths *to, struct sv path);
 
 /* trust.c: files where programs look for the certificate authorities they trust. */
 must_check int compile_trust_put(struct compile *c);

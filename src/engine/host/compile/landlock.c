@@ -39,7 +39,7 @@ static int rules_for_exec(struct compile *c)
 		r = rule(c, sv_from(loaders[i]), LL_EXECUTE | LL_READ_FILE, true);
 	for (size_t i = 0; r == 0 && i < c->set->caps.n; i++) {
 		const struct cap *cap = &c->set->caps.v[i].cap;
-		struct buf b = BUF_INIT(JAIL_PATH);
+		scoped_buf b = BUF_INIT(JAIL_PATH);
 
 		if (cap->action != CAP_PROC_EXEC || c->set->rules.v[c->set->caps.v[i].rule].missing)
 			continue;
@@ -49,7 +49,6 @@ static int rules_for_exec(struct compile *c)
 		}
 		if (b.n && !b.failed)
 			r = rule(c, buf_view(&b), LL_EXECUTE | LL_READ_FILE, true);
-		buf_clear(&b);
 	}
 	return r;
 }
@@ -93,19 +92,12 @@ static int rules_for_b(struct compile *c)
 		{ "/etc/hosts", LL_READ_FILE }, { "/etc/resolv.conf", LL_READ_FILE },
 	};
 	/* clang-format on */
-	struct sv *info = vec_push(c->a, &c->view->read_fixed);
-	int r = 0;
+	int r = compile_add_path(c, &c->view->read_fixed, c->view->info);
 
-	if (!info)
-		return writ_nomem(c->err);
-	*info = c->view->info;
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed); i++) {
-		struct sv *path = vec_push(c->a, &c->view->read_fixed);
-
-		if (!path)
-			return writ_nomem(c->err);
-		*path = sv_from(fixed[i].path);
-		r = rule(c, *path, fixed[i].access, true);
+		r = compile_add_path(c, &c->view->read_fixed, sv_from(fixed[i].path));
+		if (r == 0)
+			r = rule(c, sv_from(fixed[i].path), fixed[i].access, true);
 	}
 	return r < 0 ? r : rule(c, c->view->info, LL_READ_FILE | LL_READ_DIR, false);
 }

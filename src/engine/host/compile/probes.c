@@ -1,15 +1,15 @@
 #include "compile/host_priv.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -117,6 +117,13 @@ static int neighbour(struct compile *c, struct sv *ret)
 	return 0;
 }
 
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return path && lstat(path, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode));
+}
+
 /*
  * Finds the first existing path without a pattern that a rule denies reading; *@ret is empty if
  * there is none.
@@ -125,23 +132,11 @@ static int denied_path(struct compile *c, struct sv *ret)
 {
 	*ret = SV("");
 	for (size_t i = 0; i < c->set->nots.n && ret->n == 0; i++) {
-		const struct cap *d = &c->set->nots.v[i].cap;
-		struct buf b = BUF_INIT(JAIL_PATH);
-		bool plain = d->action == CAP_FS_READ && d->path.hole == SIZE_MAX && d->path.n;
-		bool ok = true;
-		struct stat st;
+		scoped_buf b = BUF_INIT(JAIL_PATH);
 
-		for (size_t k = 0; plain && k < d->path.n; k++) {
-			plain = !d->path.segs[k].star;
-			buf_ch(&b, '/');
-			buf_sv(&b, d->path.segs[k].pre);
-		}
-		buf_ch(&b, 0);
-		if (plain && !b.failed && compile_shows(c, sv_from(b.p)) && lstat(b.p, &st) == 0 &&
-		    (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-			ok = arena_sv(c->a, sv_from(b.p), ret);
-		buf_clear(&b);
-		if (!ok)
+		if (compile_denied_path(&c->set->nots.v[i].cap, &b) &&
+		    compile_shows(c, buf_view(&b)) && is_there(b.p) &&
+		    !arena_sv(c->a, buf_view(&b), ret))
 			return writ_nomem(c->err);
 	}
 	return 0;
@@ -164,7 +159,8 @@ static bool workspace_is(const struct compile *c, bool writable)
  */
 static int writable_file(struct compile *c, struct sv *ret)
 {
-	DIR *d = c->mediate && workspace_is(c, true) ? opendir(c->place->workspace.p) : NULL;
+	scoped_list *d = c->mediate && workspace_is(c, true) ? opendir(c->place->workspace.p)
+								 : NULL;
 	const struct dirent *e;
 	const char *path = "";
 
@@ -174,8 +170,6 @@ static int writable_file(struct compile *c, struct sv *ret)
 					 e->d_name);
 			break;
 		}
-	if (d)
-		closedir(d);
 	*ret = sv_from(path ? path : "");
 	return path ? 0 : writ_nomem(c->err);
 }
@@ -377,16 +371,6 @@ static int put_resources(struct compile *c, const struct jail_head *head)
 
 /* --- credentials --- */
 
-static bool is_there(const char *path, bool *ret_dir)
-{
-	struct stat st;
-
-	if (!path || lstat(path, &st) < 0)
-		return false;
-	*ret_dir = S_ISDIR(st.st_mode);
-	return *ret_dir || S_ISREG(st.st_mode);
-}
-
 /*
  * Probes the first existing file or directory in the user's HOME that holds credentials for other
  * systems.
@@ -397,7 +381,6 @@ static int put_persons(struct compile *c, const struct jail_head *head)
 	const struct sv home = c->place->bait->person;
 	struct row row = { ENGINE_CREDENTIALS, "person.read", .outside = true, .identity = true,
 			   .try = OPEN(O_RDONLY) };
-	bool dir;
 
 	for (size_t i = 0; i < ARRAY_LEN(names) && home.n && !row.here; i++) {
 		const char *path = arena_fmt(c->a, SV_FMT "/%s", SV_ARG(home), names[i]);
@@ -406,7 +389,7 @@ static int put_persons(struct compile *c, const struct jail_head *head)
 			return writ_nomem(c->err);
 		row.path = sv_from(path);
 		row.here =
-			is_there(path, &dir) && !granted(c, row.path) && is_shut(c, head, row.path);
+			is_there(path) && !granted(c, row.path) && is_shut(c, head, row.path);
 	}
 	return put(c, &row);
 }
@@ -415,15 +398,14 @@ static int put_credentials(struct compile *c, const struct jail_head *head)
 {
 	const bool closed = is_shut(c, head, c->place->own[0]);
 	const char *keys = arena_fmt(c->a, SV_FMT "/keys", SV_ARG(c->place->own[0]));
-	bool dir;
 	/* clang-format off */
 	const struct row rows[] = {
 		{ ENGINE_CREDENTIALS, "state.read", .outside = true, .identity = true, .here = closed,
 		  .path = c->place->own[0], .try = OPEN(O_RDONLY | O_DIRECTORY) },
-		{ ENGINE_CREDENTIALS, "keys.read", .outside = true, .identity = true, .here = closed && is_there(keys, &dir),
+		{ ENGINE_CREDENTIALS, "keys.read", .outside = true, .identity = true, .here = closed && is_there(keys),
 		  .path = sv_from(keys ? keys : ""), .try = OPEN(O_RDONLY | O_DIRECTORY) },
 		{ ENGINE_CREDENTIALS, "policies.read", .outside = true, .identity = true,
-		  .here = c->place->own[1].n && is_shut(c, head, c->place->own[1]) && is_there(c->place->own[1].p, &dir),
+		  .here = c->place->own[1].n && is_shut(c, head, c->place->own[1]) && is_there(c->place->own[1].p),
 		  .path = c->place->own[1], .try = OPEN(O_RDONLY | O_DIRECTORY) },
 		{ ENGINE_CREDENTIALS, "descriptors.inherited", .here = true, .try = { JAIL_PROBE_INHERITED } },
 		{ ENGINE_CREDENTIALS, "home.own", .works = true, .here = true,
@@ -437,17 +419,16 @@ static int put_credentials(struct compile *c, const struct jail_head *head)
 
 int compile_probes_put(struct compile *c, const struct jail_head *head)
 {
-	int r = put_files(c, head);
-
-	if (r == 0)
-		r = put_net(c, head);
-	if (r == 0)
-		r = put_resources(c, head);
-	if (r == 0)
-		r = put_credentials(c, head);
 	/*
 	 * Put the process probes last. If one of these attempts succeeds, the process may have
 	 * changed, and no probe after it would show the state of the jail.
 	 */
-	return r < 0 ? r : put_process(c, head);
+	static int (*const put_part[])(struct compile *, const struct jail_head *) = {
+		put_files, put_net, put_resources, put_credentials, put_process
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(put_part); i++)
+		r = put_part[i](c, head);
+	return r;
 }

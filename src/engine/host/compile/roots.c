@@ -1,9 +1,9 @@
 #include "compile/host_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/fd.h"
 
 #include "base/banned.h"
 
@@ -18,8 +18,7 @@ bool compile_path_below(struct sv path, struct sv dir)
 static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv *ret,
 			bool *ret_star)
 {
-	struct buf b = BUF_INIT(JAIL_PATH);
-	int r = 0;
+	scoped_buf b = BUF_INIT(JAIL_PATH);
 
 	*ret_star = false;
 	for (size_t i = 0; i < seq->n && !*ret_star; i++) {
@@ -33,11 +32,9 @@ static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv 
 	if (b.n == 0)
 		buf_ch(&b, '/');
 	if (b.failed)
-		r = writ_fail(c->err, WRIT_E_LIMIT, 0, "a path is longer than %d bytes", JAIL_PATH);
-	else if (!arena_sv(c->a, buf_view(&b), ret))
-		r = writ_nomem(c->err);
-	buf_clear(&b);
-	return r;
+		return writ_fail(c->err, WRIT_E_LIMIT, 0, "a path is longer than %d bytes",
+				 JAIL_PATH);
+	return arena_sv(c->a, buf_view(&b), ret) ? 0 : writ_nomem(c->err);
 }
 
 static int add_root(struct compile *c, const struct root *root)
@@ -45,8 +42,7 @@ static int add_root(struct compile *c, const struct root *root)
 	struct root *to;
 
 	for (size_t i = 0; i < c->roots.n; i++)
-		if (sv_eq(c->roots.v[i].path, root->path) && !root->inside &&
-		    !c->roots.v[i].inside) {
+		if (sv_eq(c->roots.v[i].path, root->path)) {
 			struct root *old = &c->roots.v[i];
 
 			/*
@@ -81,7 +77,7 @@ static bool is_split(const struct compile *c, struct sv path)
 static int add_entries(struct compile *c, const struct root *root)
 {
 	const char *path = arena_str(c->a, root->path);
-	DIR *d = path ? opendir(path) : NULL;
+	scoped_list *d = path ? opendir(path) : NULL;
 	struct dirent *e;
 	int r = 0;
 
@@ -108,7 +104,6 @@ static int add_entries(struct compile *c, const struct root *root)
 		if (r == 0 && e->d_type != DT_LNK && !skeleton_is(c, one.path))
 			r = is_split(c, one.path) ? add_entries(c, &one) : add_root(c, &one);
 	}
-	closedir(d);
 	return r;
 }
 

@@ -1,9 +1,6 @@
 #include "compile/host_priv.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -16,6 +13,8 @@
 static const char *const ours[] = { "/dev", "/proc", "/sys", NULL };
 static const char *const ours_in_a[] = { "/run/user",  "/run/writ", "/tmp",
 					 "/var/agent", "/var/tmp",  NULL };
+
+enum { OURS = ARRAY_LEN(ours) - 1, OURS_IN_A = ARRAY_LEN(ours_in_a) - 1 };
 
 static bool any_below(const char *const *list, struct sv path)
 {
@@ -33,13 +32,8 @@ bool skeleton_holds(const struct compile *c, struct sv path)
 
 bool skeleton_is(const struct compile *c, struct sv path)
 {
-	for (size_t i = 0; ours[i]; i++)
-		if (sv_is(path, ours[i]))
-			return true;
-	for (size_t i = 0; c->a_tier && ours_in_a[i]; i++)
-		if (sv_is(path, ours_in_a[i]))
-			return true;
-	return false;
+	return sv_index(path, ours, OURS) < OURS ||
+	       (c->a_tier && sv_index(path, ours_in_a, OURS_IN_A) < OURS_IN_A);
 }
 
 static int put(struct compile *c, enum jail_op op, const char *src, const char *dst, uint64_t arg,
@@ -314,10 +308,8 @@ bool compile_makes(struct sv path)
 	for (size_t i = 0; i < ARRAY_LEN(etc_files); i++)
 		if (sv_is(path, etc_files[i].path))
 			return true;
-	for (size_t i = 0; links[i]; i++)
-		if (sv_is(path, links[i]))
-			return true;
-	return sv_is(path, "/etc/passwd") || sv_is(path, "/etc/group") ||
+	return sv_index(path, links, ARRAY_LEN(links) - 1) < ARRAY_LEN(links) - 1 ||
+	       sv_is(path, "/etc/passwd") || sv_is(path, "/etc/group") ||
 	       sv_is(path, "/etc/gitconfig");
 }
 

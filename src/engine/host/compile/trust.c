@@ -1,8 +1,8 @@
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "compile/host_priv.h"
 
 #include "base/banned.h"
@@ -101,7 +101,7 @@ static bool cover_jdk(struct compile *c, const char *home)
 
 static bool cover_jdks(struct compile *c, const char *dir)
 {
-	DIR *d = compile_shows(c, sv_from(dir)) ? opendir(dir) : NULL;
+	scoped_list *d = compile_shows(c, sv_from(dir)) ? opendir(dir) : NULL;
 	const struct dirent *e;
 	bool ok = true;
 
@@ -115,8 +115,6 @@ static bool cover_jdks(struct compile *c, const char *dir)
 		ok = home && cover_jdk(c, home);
 		n++;
 	}
-	if (d)
-		closedir(d);
 	return ok;
 }
 

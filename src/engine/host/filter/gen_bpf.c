@@ -1,8 +1,6 @@
 /* gen_bpf.c - decision graphs: equal nodes are shared, values are searched, graphs become BPF */
-#include <errno.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "filter/gen_priv.h"
 

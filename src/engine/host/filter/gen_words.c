@@ -94,16 +94,10 @@ static uint32_t base_enosys(struct gen_pool *p, uint32_t bits, unsigned int arg)
 	return gen_errno(p, ENOSYS);
 }
 
-static uint32_t base_nested(struct gen_pool *p, uint32_t bits, unsigned int arg)
+/* Allows the call if any of the switches in @arg is on. */
+static uint32_t base_switched(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
-	(void)arg;
-	return bits & FILTER_NESTED_USERNS ? gen_allow(p) : eperm(p);
-}
-
-static uint32_t base_traced(struct gen_pool *p, uint32_t bits, unsigned int arg)
-{
-	(void)arg;
-	return bits & FILTER_PTRACE_OWN ? gen_allow(p) : eperm(p);
+	return bits & arg ? gen_allow(p) : eperm(p);
 }
 
 static uint32_t base_uring(struct gen_pool *p, uint32_t bits, unsigned int arg)
@@ -120,18 +114,12 @@ static uint32_t base_ipc(struct gen_pool *p, uint32_t bits, unsigned int arg)
 
 /* --- Base: decided by arguments --- */
 
-static uint32_t base_clone(struct gen_pool *p, uint32_t bits, unsigned int arg)
+/* Checks the flags of clone() and unshare(), argument 0. @arg: flags that make namespaces. */
+static uint32_t base_spaces(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	if (bits & FILTER_NESTED_USERNS)
 		return gen_allow(p);
-	return any_bit(p, arg, NEW_ANY, eperm(p), gen_allow(p));
-}
-
-static uint32_t base_unshare(struct gen_pool *p, uint32_t bits, unsigned int arg)
-{
-	if (bits & FILTER_NESTED_USERNS)
-		return gen_allow(p);
-	return any_bit(p, arg, NEW_ANY | NEW_TIME, eperm(p), gen_allow(p));
+	return any_bit(p, 0, arg, eperm(p), gen_allow(p));
 }
 
 static uint32_t base_open(struct gen_pool *p, uint32_t bits, unsigned int arg)
@@ -240,21 +228,12 @@ static uint32_t base_own(struct gen_pool *p, uint32_t bits, unsigned int arg)
 	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 0, gen_allow(p), eperm(p)));
 }
 
-static uint32_t own_of_kind(struct gen_pool *p, uint32_t bits, unsigned int arg, uint32_t kind)
+/* Like base_own(), for calls whose argument 0 says what the number in argument 1 names. */
+static uint32_t base_own_kind(struct gen_pool *p, uint32_t bits, unsigned int kind)
 {
 	if (!(bits & FILTER_TIER_B))
 		return gen_allow(p);
-	return gen_low(p, arg, gen_jump(p, BPF_JEQ, kind, base_own(p, bits, arg + 1), eperm(p)));
-}
-
-static uint32_t base_priority(struct gen_pool *p, uint32_t bits, unsigned int arg)
-{
-	return own_of_kind(p, bits, arg, 0 /* PRIO_PROCESS */);
-}
-
-static uint32_t base_ioprio(struct gen_pool *p, uint32_t bits, unsigned int arg)
-{
-	return own_of_kind(p, bits, arg, 1 /* IOPRIO_WHO_PROCESS */);
+	return gen_low(p, 0, gen_jump(p, BPF_JEQ, kind, base_own(p, bits, 1), eperm(p)));
 }
 
 static uint32_t base_socket(struct gen_pool *p, uint32_t bits, unsigned int arg)
@@ -347,12 +326,6 @@ static uint32_t trap_if(struct gen_pool *p, uint32_t bits, uint32_t which)
 	return bits & which ? gen_ret(p, SECCOMP_RET_USER_NOTIF) : gen_allow(p);
 }
 
-static uint32_t trap_never(struct gen_pool *p, uint32_t bits, unsigned int arg)
-{
-	(void)bits, (void)arg;
-	return gen_allow(p);
-}
-
 /* Traps the call if any of the traps in @arg is enabled. */
 static uint32_t trap_any(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
@@ -437,12 +410,12 @@ static const struct gen_word base_words[] = {
 	{ "allow", base_allow, 0, "allowed" },
 	{ "eperm", base_eperm, 0, "refused with EPERM" },
 	{ "enosys", base_enosys, 0, "refused with ENOSYS" },
-	{ "nested", base_nested, 0, "EPERM; allowed with `kernel nested-userns`" },
-	{ "traced", base_traced, 0, "EPERM; allowed with `kernel ptrace-own`" },
+	{ "nested", base_switched, FILTER_NESTED_USERNS, "EPERM; allowed with `kernel nested-userns`" },
+	{ "traced", base_switched, FILTER_PTRACE_OWN, "EPERM; allowed with `kernel ptrace-own`" },
 	{ "uring", base_uring, 0, "ENOSYS; allowed with `kernel io_uring`" },
 	{ "ipc", base_ipc, 0, "allowed in tier A, where the namespace is the sandbox's own; EPERM in tier B" },
-	{ "clone", base_clone, 0, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
-	{ "unshare", base_unshare, 0, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
+	{ "clone", base_spaces, NEW_ANY, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
+	{ "unshare", base_spaces, NEW_ANY | NEW_TIME, "any CLONE_NEW flag: EPERM; allowed with `kernel nested-userns`" },
 	{ "open1", base_open, 1, "creating with a set-user-id or set-group-id mode: EPERM" },
 	{ "open2", base_open, 2, "creating with a set-user-id or set-group-id mode: EPERM" },
 	{ "mode1", base_mode, 1, "a set-user-id or set-group-id mode: EPERM" },
@@ -455,8 +428,8 @@ static const struct gen_word base_words[] = {
 	{ "prctl", base_prctl, 0, "PR_SET_MM: EPERM; in tier B also PR_SET_PTRACER, and PR_SET_DUMPABLE 0 is answered but not done" },
 	{ "personality", base_personality, 0, "PER_LINUX, PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE, and asking; else EPERM" },
 	{ "own0", base_own, 0, "in tier B only for oneself; else EPERM" },
-	{ "priority", base_priority, 0, "in tier B only for oneself; else EPERM" },
-	{ "ioprio", base_ioprio, 0, "in tier B only for oneself; else EPERM" },
+	{ "priority", base_own_kind, 0 /* PRIO_PROCESS */, "in tier B only for oneself; else EPERM" },
+	{ "ioprio", base_own_kind, 1 /* IOPRIO_WHO_PROCESS */, "in tier B only for oneself; else EPERM" },
 	{ "socket", base_socket, 0, "AF_UNIX; AF_INET, AF_INET6: TCP, UDP (other types EPERM, protocols EPROTONOSUPPORT); NETLINK_ROUTE in tier A; else EAFNOSUPPORT" },
 	{ "socketpair", base_socketpair, 0, "AF_UNIX; else EAFNOSUPPORT" },
 	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT; in tier B joining groups, IP options and choosing an interface: EPERM" },
@@ -466,7 +439,7 @@ static const struct gen_word base_words[] = {
 };
 
 static const struct gen_word trap_words[] = {
-	{ "-", trap_never, 0, "never" },
+	{ "-", base_allow, 0, "never" },
 	{ "exec", trap_any, TRAP_EXEC, "programs are observed" },
 	{ "write", trap_any, TRAP_WRITE, "writes are mediated" },
 	{ "opens", trap_any, TRAP_WRITE | TRAP_READ, "reads or writes are mediated" },
@@ -485,7 +458,7 @@ static const struct gen_word trap_words[] = {
 static const struct gen_word keeper_words[] = {
 	{ "-", base_eperm, 0, "refused" },
 	{ "allow", base_allow, 0, "allowed" },
-	{ "clone", base_clone, 0, "without new namespaces" },
+	{ "clone", base_spaces, NEW_ANY, "without new namespaces" },
 	{ "newns", keeper_newns, 0, "CLONE_NEWNS and nothing else" },
 	{ "sigkill", keeper_sigkill, 1, "SIGKILL only" },
 	{ "socket", base_socket, 0, "as a jailed program in tier B" },

@@ -134,6 +134,12 @@ static int wait_for_keeper(struct host_run *h, struct writ_err *err)
 	return r < 0 ? r : writ_fail(err, WRIT_E_SYS, 0, "writ-init ended without a word");
 }
 
+static void close_program(struct host_run *h)
+{
+	fd_scope_close(&h->program);
+	h->program = -1;
+}
+
 static int host_start(struct engine_run *run, struct writ_err *err)
 {
 	const struct jail_message m = { .type = JAIL_BUILD };
@@ -148,8 +154,7 @@ static int host_start(struct engine_run *run, struct writ_err *err)
 		r = jail_send(h->jail.session, &m, &h->program, 1, SV(""), err);
 	if (r == 0 && h->jail.keeper >= 0)
 		r = jail_send(h->jail.keeper, &m, &h->program, 1, SV(""), err);
-	fd_scope_close(&h->program);
-	h->program = -1;
+	close_program(h);
 	return r;
 }
 
@@ -359,12 +364,6 @@ static void host_kill(struct engine_run *run)
 	cgroup_kill(&host_of(run)->cgroup);
 	jail_kill(&host_of(run)->jail);
 	publish(host_of(run));
-}
-
-static void close_program(struct host_run *h)
-{
-	fd_scope_close(&h->program);
-	h->program = -1;
 }
 
 static void host_leave(struct engine_run *run)

@@ -47,6 +47,9 @@
 #ifndef WRIT_INIT_INIT_H
 #define WRIT_INIT_INIT_H
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
 #include "init/sys.h"
 #include "jail/program.h"
 
@@ -105,8 +108,21 @@ static inline const void *span_at(const void *base, struct jail_span s)
 {
 	return (const char *)base + s.at;
 }
+/* Makes seccomp() install the program @filter of the jail program @p. */
+static inline long init_seccomp(const struct jail_head *p, struct jail_span filter,
+				unsigned long flags)
+{
+	const struct sock_fprog prog = { .len = (unsigned short)filter.n,
+					 .filter = (struct sock_filter *)(uintptr_t)span_at(
+						 p, filter) };
+
+	return sys(seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
 
 /* Functions of root.c. */
+/* Opens @path with O_PATH and without following links; below @dir unless @dir is AT_FDCWD. */
+long init_open_name(int dir, const char *path);
+bool init_is_dir(int fd);
 int init_root_begin(struct init *in, const struct jail_head *p, struct writ_err *err);
 int init_root_build(struct init *in, struct writ_err *err);
 

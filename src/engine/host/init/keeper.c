@@ -2,12 +2,9 @@
 
 #include <asm/signal.h>
 #include <asm/stat.h>
-#include <linux/filter.h>
 #include <linux/mount.h>
-#include <linux/openat2.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 
 #include "base/banned.h"
 
@@ -19,14 +16,6 @@
 
 enum { DETACH = 2, NO_FOLLOW = 8, PRIVATE = 1 << 18 }; /* MNT_DETACH, UMOUNT_NOFOLLOW, MS_PRIVATE */
 enum { TYPE_MASK = 0170000, TYPE_DIR = 0040000 };
-
-static long open_name(int dir, const char *path)
-{
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-
-	return sys(openat2, dir, path, &how, sizeof(how));
-}
 
 /*
  * Creates the components of @path below @root that do not exist yet: directories, and as last
@@ -82,7 +71,7 @@ static long open_ancestor(char *path, char **ret_rest)
 		while (n && path[n] != '/');
 		kept = path[n ? n : 1];
 		path[n ? n : 1] = 0;
-		fd = open_name(AT_FDCWD, path);
+		fd = init_open_name(AT_FDCWD, path);
 		path[n ? n : 1] = kept;
 		if (fd != -ENOENT) {
 			*ret_rest = path + n + 1;
@@ -134,7 +123,7 @@ static long attach(int jail, char *path, uint64_t attr)
 	if (r < 0)
 		return r;
 	/* This open resolves @path in the child's copy of the host's mounts. */
-	fd = open_name(AT_FDCWD, path);
+	fd = init_open_name(AT_FDCWD, path);
 	if (fd < 0)
 		return fd;
 	r = sys(fstat, fd, &st);
@@ -152,10 +141,10 @@ static long attach(int jail, char *path, uint64_t attr)
 	 * The child is in the jail's mount namespace now, so this open resolves @path to the mount
 	 * target in the jail.
 	 */
-	target = open_name(AT_FDCWD, path);
+	target = init_open_name(AT_FDCWD, path);
 	if (target == -ENOENT) {
 		r = make_target(path, (st.st_mode & TYPE_MASK) == TYPE_DIR);
-		target = r < 0 ? r : open_name(AT_FDCWD, path);
+		target = r < 0 ? r : init_open_name(AT_FDCWD, path);
 	}
 	return target < 0 ? target
 			  : sys(move_mount, tree, "", target, "",
@@ -221,7 +210,6 @@ static void serve_mount(int jail, const struct jail_message *ask, char *path)
 static void restrict_keeper(void)
 {
 	struct jail_message m;
-	struct sock_fprog prog;
 	const struct jail_head *p;
 	const void *map;
 	uint32_t n, size;
@@ -236,11 +224,7 @@ static void restrict_keeper(void)
 		sys_exit(1);
 	p = map;
 	(void)sys(close, fd);
-	prog = (struct sock_fprog){ .len = (unsigned short)p->keeper.n,
-				    .filter = (struct sock_filter *)(uintptr_t)span_at(p,
-										       p->keeper) };
-	if (sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+	if (sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || init_seccomp(p, p->keeper, 0) < 0)
 		sys_exit(1);
 }
 

@@ -1,10 +1,7 @@
 #include "init/init.h"
 
-#include <asm/stat.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/prctl.h>
-#include <linux/seccomp.h>
 #include <linux/securebits.h>
 
 #include "base/landlock.h"
@@ -17,11 +14,7 @@
  */
 static uint64_t rights_for(int fd, uint64_t access)
 {
-	struct stat st;
-
-	if (sys(fstat, fd, &st) == 0 && (st.st_mode & 0170000) == 0040000)
-		return access;
-	return access & LL_FILE;
+	return init_is_dir(fd) ? access : access & LL_FILE;
 }
 
 int lock_limits(struct init *in, struct writ_err *err)
@@ -154,10 +147,7 @@ int lock_ruleset(struct init *in, struct writ_err *err)
 
 int lock_seccomp(struct init *in, struct writ_err *err)
 {
-	const struct sock_fprog prog = { .len = (unsigned short)in->p->base.n,
-					 .filter = (struct sock_filter *)(uintptr_t)span_at(
-						 in->p, in->p->base) };
-	const long r = sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	const long r = init_seccomp(in->p, in->p->base, 0);
 
 	return r < 0 ? init_fail(err, r, "seccomp filter", NULL) : 0;
 }

@@ -23,8 +23,8 @@ enum { S_IFMT_ = 0170000, S_IFDIR_ = 0040000 };
 static const char *const mount_points[] = { "/tmp", "/proc", "/usr", NULL };
 static const char masks[] = "/.mask", empty_dir[] = "/.mask/dir", empty_file[] = "/.mask/file";
 
-/* Opens a path without following links: paths in a program are physical. */
-static long open_name(int dir, const char *path)
+/* Paths in a program are physical, so a link in one is an error. */
+long init_open_name(int dir, const char *path)
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -35,7 +35,7 @@ static long open_name(int dir, const char *path)
 	return sys(openat2, dir, *path ? path : ".", &how, sizeof(how));
 }
 
-static bool is_dir(int fd)
+bool init_is_dir(int fd)
 {
 	struct stat st;
 
@@ -97,7 +97,7 @@ static int open_parent(struct init *in, const char *dst, size_t n)
 	drop_parent(in);
 	memcpy(in->parent_path, dst, n);
 	in->parent_path[n] = 0;
-	fd = open_name(AT_FDCWD, n ? in->parent_path : "/");
+	fd = init_open_name(AT_FDCWD, n ? in->parent_path : "/");
 	if (fd < 0)
 		return (int)fd;
 	in->parent = (int)fd;
@@ -137,11 +137,11 @@ static int attach(struct init *in, int tree, const char *dst, uint32_t flags)
 	long target, r;
 
 	if (flags & JAIL_TARGET) {
-		r = make_target(in, dst, is_dir(tree), &name);
+		r = make_target(in, dst, init_is_dir(tree), &name);
 		if (r == 0)
 			r = sys(move_mount, tree, "", in->parent, name, MOVE_MOUNT_F_EMPTY_PATH);
 	} else {
-		target = open_name(AT_FDCWD, dst);
+		target = init_open_name(AT_FDCWD, dst);
 		if (target < 0)
 			return (int)target;
 		r = sys(move_mount, tree, "", target, "",
@@ -159,7 +159,7 @@ static int bind(struct init *in, int from, const char *src, const char *dst, uin
 		uint32_t flags)
 {
 	struct mount_attr set = { .attr_set = attr, .propagation = OLD_MS_PRIVATE };
-	const long fd = open_name(from, src);
+	const long fd = init_open_name(from, src);
 	long tree, r;
 
 	if (fd < 0)
@@ -208,14 +208,14 @@ static int self_kernel(const char *dst, uint64_t attr, uint32_t flags)
 
 static int mask(struct init *in, const char *dst, uint32_t flags)
 {
-	const long fd = flags & JAIL_KERNEL ? -1 : open_name(AT_FDCWD, dst);
+	const long fd = flags & JAIL_KERNEL ? -1 : init_open_name(AT_FDCWD, dst);
 	bool dir;
 
 	if (flags & JAIL_KERNEL)
 		return mask_kernel(dst, flags);
 	if (fd < 0)
 		return fd == -ENOENT && (flags & JAIL_OPTIONAL) ? 0 : (int)fd;
-	dir = is_dir((int)fd);
+	dir = init_is_dir((int)fd);
 	(void)sys(close, fd);
 	return bind(in, AT_FDCWD, dir ? empty_dir : empty_file, dst, CLOSED, 0);
 }

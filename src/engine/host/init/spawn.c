@@ -2,10 +2,8 @@
 
 #include <asm/ioctls.h>
 #include <asm/signal.h>
-#include <linux/filter.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <linux/termios.h>
 #include <linux/wait.h>
 
@@ -185,16 +183,11 @@ static void wait_for_gate(const struct spawn *s)
  */
 static long set_traps(const struct jail_head *p)
 {
-	const struct sock_fprog prog = { .len = (unsigned short)p->traps.n,
-					 .filter = (struct sock_filter *)(uintptr_t)span_at(
-						 p, p->traps) };
 	const unsigned long wait_killable = 1ul << 5;
-	const long fd = sys(seccomp, SECCOMP_SET_MODE_FILTER,
-			    SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable, &prog);
+	const long fd =
+		init_seccomp(p, p->traps, SECCOMP_FILTER_FLAG_NEW_LISTENER | wait_killable);
 
-	return fd != -EINVAL ? fd
-			     : sys(seccomp, SECCOMP_SET_MODE_FILTER,
-				   SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	return fd != -EINVAL ? fd : init_seccomp(p, p->traps, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
 static void traps_by_helper(const struct spawn *s)

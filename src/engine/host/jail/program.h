@@ -63,7 +63,6 @@ enum jail_op {
 enum jail_bind_flag {
 	/* Skip the mount if @src (BIND) or @dst (MASK, SELF) does not exist. */
 	JAIL_OPTIONAL = 1u << 0,
-	JAIL_ALONE = 1u << 1,  /* mount @src without the mounts below @src */
 	JAIL_TARGET = 1u << 2, /* create the mount target, a file or a directory like the source */
 	/* MASK, SELF: @dst is a name in procfs, where no user can create a link. */
 	JAIL_KERNEL = 1u << 3,

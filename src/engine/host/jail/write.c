@@ -123,10 +123,8 @@ static int seal(const struct buf *b, const char *name, int *ret_fd, struct writ_
 {
 	const unsigned seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	scoped_fd fd = -1;
-	int r = buf_check(b, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	/*
 	 * Pass MFD_NOEXEC_SEAL, so that a kernel with vm.memfd_noexec accepts the memfd: no process
 	 * executes it.
@@ -145,12 +143,28 @@ static int seal(const struct buf *b, const char *name, int *ret_fd, struct writ_
 	return 0;
 }
 
+/*
+ * Seals the bytes @b of a program or command. @head is its completed head, whose first @size bytes
+ * replace those at the start of @b.
+ */
+static int seal_with_head(const struct jail_writer *w, const struct buf *b, const void *head,
+			  size_t size, const char *name, int *ret_fd, struct writ_err *err)
+{
+	int r = buf_check(b, err);
+
+	if (r == 0)
+		r = buf_check(&w->pool, err);
+	if (r < 0)
+		return r;
+	memcpy(b->p, head, size);
+	return seal(b, name, ret_fd, err);
+}
+
 int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 		      const struct jail_filters *filters, int *ret_fd, struct writ_err *err)
 {
-	struct buf b = BUF_INIT(JAIL_MAX);
+	scoped_buf b = BUF_INIT(JAIL_MAX);
 	const uint32_t strings = (uint32_t)sizeof(*head);
-	int r;
 
 	for (size_t i = 0; i < w->mounts.n; i++) {
 		move_span(&w->mounts.v[i].src, strings);
@@ -174,21 +188,14 @@ int jail_seal_program(struct jail_writer *w, struct jail_head *head,
 	head->traps = add_filter(&b, filters->traps);
 	head->keeper = add_filter(&b, filters->keeper);
 	head->size = (uint32_t)b.n;
-	r = buf_check(&b, err);
-	if (r == 0) {
-		memcpy(b.p, head, sizeof(*head));
-		r = w->pool.failed ? buf_check(&w->pool, err) : seal(&b, "writ-jail", ret_fd, err);
-	}
-	buf_clear(&b);
-	return r;
+	return seal_with_head(w, &b, head, sizeof(*head), "writ-jail", ret_fd, err);
 }
 
 int jail_seal_command(struct jail_writer *w, struct jail_command *c, int *ret_fd,
 		      struct writ_err *err)
 {
-	struct buf b = BUF_INIT(JAIL_MAX);
+	scoped_buf b = BUF_INIT(JAIL_MAX);
 	const uint32_t strings = (uint32_t)sizeof(*c);
-	int r;
 
 	for (size_t i = 0; i < w->args.n; i++)
 		move_span(&w->args.v[i], strings);
@@ -204,14 +211,7 @@ int jail_seal_command(struct jail_writer *w, struct jail_command *c, int *ret_fd
 	c->args = add_table(&b, w->args.v, w->args.n, sizeof(w->args.v[0]));
 	c->env = add_table(&b, w->env.v, w->env.n, sizeof(w->env.v[0]));
 	c->size = (uint32_t)b.n;
-	r = buf_check(&b, err);
-	if (r == 0) {
-		memcpy(b.p, c, sizeof(*c));
-		r = w->pool.failed ? buf_check(&w->pool, err)
-				   : seal(&b, "writ-command", ret_fd, err);
-	}
-	buf_clear(&b);
-	return r;
+	return seal_with_head(w, &b, c, sizeof(*c), "writ-command", ret_fd, err);
 }
 
 void jail_writer_clear(struct jail_writer *w)

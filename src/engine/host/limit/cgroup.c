@@ -141,37 +141,29 @@ static int enable(int dir, uint8_t want, struct writ_err *err)
 	return 0;
 }
 
+/*
+ * Returns the minimum of @v (0: no limit) and the limit @own. A limit of 0 means no limit in struct
+ * cgroup_limits, so use 1.
+ */
+static uint64_t min_of(uint64_t v, uint64_t own)
+{
+	own = own ? own : 1;
+	return v == 0 || own < v ? own : v;
+}
+
 /* Returns the minimum of @v (0: no limit) and the number in @file, if @file contains a number. */
 static uint64_t min_of_file(int dir, const char *file, uint64_t v)
 {
-	char text[64];
-	struct sv rest;
 	uint64_t own;
 
-	if (limit_file_get(dir, file, text, sizeof(text)) != 0)
-		return v;
-	rest = sv_from(text);
-	if (!sv_to_u64(sv_cut(&rest, '\n'), UINT64_MAX, &own))
-		return v;    /* "max": no limit */
-	own = own ? own : 1; /* a limit of 0 means no limit in struct cgroup_limits, so use 1 */
-	return v == 0 || own < v ? own : v;
+	return limit_number_get(dir, file, &own) ? min_of(v, own) : v;
 }
 
 static uint64_t min_of_cpu(int dir, uint64_t v)
 {
-	char text[64];
-	struct sv rest;
-	uint64_t quota, period, own;
+	uint64_t quota, period;
 
-	if (limit_file_get(dir, "cpu.max", text, sizeof(text)) != 0)
-		return v;
-	rest = sv_from(text);
-	if (!sv_to_u64(sv_cut(&rest, ' '), UINT32_MAX, &quota) ||
-	    !sv_to_u64(sv_cut(&rest, '\n'), UINT32_MAX, &period) || period == 0)
-		return v;
-	own = quota * 1000 / period;
-	own = own ? own : 1;
-	return v == 0 || own < v ? own : v;
+	return limit_cpu_get(dir, &quota, &period) ? min_of(v, quota * 1000 / period) : v;
 }
 
 /*
@@ -302,18 +294,17 @@ static int open_v1(const struct cgroup_places *p, const struct cgroup_limits *l,
 static int check_facts(const struct host_facts *f, const struct cgroup_limits *l,
 		       struct writ_err *err)
 {
+	const char *missing = NULL;
+
 	if (f->cgroup == CGROUP_NONE)
-		return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0, "no cgroups here");
-	if (l->memory && !f->cgroup_memory)
-		return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0,
-				     "no cgroup here can limit memory");
-	if (l->cpu && !f->cgroup_cpu)
-		return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0,
-				     "no cgroup here can limit processor time");
-	if (l->pids && !f->cgroup_pids)
-		return writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0,
-				     "no cgroup here can limit processes");
-	return 0;
+		missing = "no cgroups here";
+	else if (l->memory && !f->cgroup_memory)
+		missing = "no cgroup here can limit memory";
+	else if (l->cpu && !f->cgroup_cpu)
+		missing = "no cgroup here can limit processor time";
+	else if (l->pids && !f->cgroup_pids)
+		missing = "no cgroup here can limit processes";
+	return missing ? writ_fail_lit(err, WRIT_E_UNENFORCEABLE, 0, missing) : 0;
 }
 
 /*

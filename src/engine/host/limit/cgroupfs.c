@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -26,6 +25,29 @@ int limit_file_get(int dir, const char *file, char *ret_text, size_t size)
 	return 0;
 }
 
+bool limit_number_get(int dir, const char *file, uint64_t *ret_v)
+{
+	char text[64];
+	struct sv rest;
+
+	if (limit_file_get(dir, file, text, sizeof(text)) != 0)
+		return false;
+	rest = sv_from(text);
+	return sv_to_u64(sv_cut(&rest, '\n'), UINT64_MAX, ret_v);
+}
+
+bool limit_cpu_get(int dir, uint64_t *ret_quota, uint64_t *ret_period)
+{
+	char text[64];
+	struct sv rest;
+
+	if (limit_file_get(dir, "cpu.max", text, sizeof(text)) != 0)
+		return false;
+	rest = sv_from(text);
+	return sv_to_u64(sv_cut(&rest, ' '), UINT32_MAX, ret_quota) &&
+	       sv_to_u64(sv_cut(&rest, '\n'), UINT32_MAX, ret_period) && *ret_period;
+}
+
 bool limit_file_exists(int dir, const char *file)
 {
 	return faccessat(dir, file, F_OK, 0) == 0;
@@ -33,14 +55,10 @@ bool limit_file_exists(int dir, const char *file)
 
 void limit_dirs_below(int dir, int depth, dir_fn *fn, void *ctx)
 {
-	scoped_fd fd = depth > 0 ? openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	scoped_list *d = depth > 0 ? fd_open_list(dir, ".") : NULL;
 	struct dirent *e;
 
-	if (!d)
-		return;
-	(void)fd_take(&fd);
-	while ((e = readdir(d))) {
+	while (d && (e = readdir(d))) {
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
 			continue;
 
@@ -52,5 +70,4 @@ void limit_dirs_below(int dir, int depth, dir_fn *fn, void *ctx)
 		limit_dirs_below(below, depth - 1, fn, ctx);
 		fn(dirfd(d), e->d_name, below, ctx);
 	}
-	(void)closedir(d);
 }

@@ -52,6 +52,10 @@ bool cgroup_name_ok(struct sv name);
 /* Reads at most @size - 1 bytes of @file and appends a NUL. */
 must_check int limit_file_get(int dir, const char *file, char *ret_text, size_t size);
 bool limit_file_exists(int dir, const char *file);
+/* Reads a file with one number; false if there is no such file, or no number in it ("max"). */
+bool limit_number_get(int dir, const char *file, uint64_t *ret_v);
+/* Reads cpu.max, in microseconds; false if there is no such limit. */
+bool limit_cpu_get(int dir, uint64_t *ret_quota, uint64_t *ret_period);
 /*
  * Parses the number after "@key " at the start of a line of @text; false if there is no such line.
  */

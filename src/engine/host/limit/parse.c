@@ -6,14 +6,7 @@ bool cgroup_name_ok(struct sv name)
 {
 	if (!sv_starts(name, SV("writ-")) || sv_starts(name, SV("writ-probe")) || name.n > 64)
 		return false;
-	for (size_t i = 5; i < name.n; i++) {
-		const char c = name.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      c == '-' || c == '_'))
-			return false;
-	}
-	return name.n > 5;
+	return name.n > 5 && sv_is_alnum(sv_skip(name, 5), "-_");
 }
 
 bool limit_keyed_number(struct sv text, struct sv key, uint64_t *ret_v)

@@ -74,14 +74,12 @@ static uint64_t count_one(int proc, const char *name, uid_t uid)
 
 uint64_t rlimit_count(uid_t uid)
 {
-	DIR *d = opendir("/proc");
+	scoped_list *d = fd_open_list(AT_FDCWD, "/proc");
 	const struct dirent *e;
 	uint64_t n = 0;
 
 	while (d && (e = readdir(d)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
 			n += count_one(dirfd(d), e->d_name, uid);
-	if (d)
-		closedir(d);
 	return n;
 }

@@ -34,28 +34,16 @@ int unit_check_facts(const struct host_facts *f, const struct cgroup_limits *l,
 
 static bool at_most(int dir, const char *file, uint64_t most)
 {
-	char text[64];
-	struct sv rest;
 	uint64_t v;
 
-	if (limit_file_get(dir, file, text, sizeof(text)) != 0)
-		return false;
-	rest = sv_from(text);
-	return sv_to_u64(sv_cut(&rest, '\n'), UINT64_MAX, &v) && v <= most;
+	return limit_number_get(dir, file, &v) && v <= most;
 }
 
 static bool cpu_at_most(int dir, uint64_t thousandths)
 {
-	char text[64];
-	struct sv rest;
 	uint64_t quota, period;
 
-	if (limit_file_get(dir, "cpu.max", text, sizeof(text)) != 0)
-		return false;
-	rest = sv_from(text);
-	return sv_to_u64(sv_cut(&rest, ' '), UINT32_MAX, &quota) &&
-	       sv_to_u64(sv_cut(&rest, '\n'), UINT32_MAX, &period) && period &&
-	       quota * 1000 <= thousandths * period;
+	return limit_cpu_get(dir, &quota, &period) && quota * 1000 <= thousandths * period;
 }
 
 /*
@@ -83,19 +71,15 @@ int unit_verify(int dir, const struct cgroup_limits *l, struct writ_err *err)
 /* Finds the cgroup of @pid, which must be the scope that writ requested. */
 static int find_cgroup(int pid, const char *name, struct cgroup_dir *ret, struct writ_err *err)
 {
-	scoped_buf mounts = BUF_INIT((size_t)4 << 20);
-	scoped_buf text = BUF_INIT((size_t)64 << 10);
 	struct cgroup_places p;
 	struct sv last;
 	char path[64];
-	int r = fd_read_file("/proc/self/mountinfo", &mounts, err);
+	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (r == 0)
-		r = fd_read_file(path, &text, err);
+	r = facts_cgroup_places_of(path, &p, err);
 	if (r < 0)
 		return r;
-	facts_cgroup_places_parse(buf_view(&mounts), buf_view(&text), &p);
 	last = sv_from(p.own);
 	last = sv_skip(last, sv_rfind(last, '/') + 1);
 	if (!p.own[0] || !sv_is(last, name))

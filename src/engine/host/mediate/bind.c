@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mediate/creds_priv.h"
@@ -28,8 +27,6 @@
  */
 static bool is_name_in(const char *path, int dir)
 {
-	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				      .resolve = RESOLVE_NO_SYMLINKS };
 	char above[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	const size_t n = sv_rfind(sv_from(path), '/');
 	scoped_fd fd = -1;
@@ -38,7 +35,7 @@ static bool is_name_in(const char *path, int dir)
 		return false;
 	memcpy(above, path, n);
 	above[n] = 0;
-	fd = (int)syscall(SYS_openat2, AT_FDCWD, n ? above : "/", &how, sizeof(how));
+	fd = mediate_openat2(AT_FDCWD, n ? above : "/", O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 	return fd >= 0 && mediate_same_file(fd, dir);
 }
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/job_priv.h"
@@ -41,11 +40,6 @@ int mediate_peer_read(struct call *c, uint64_t at, uint64_t n, struct peer *p)
 
 /* --- Addresses --- */
 
-static bool is_v4_mapped(const struct peer *p)
-{
-	return IN6_IS_ADDR_V4MAPPED(&p->a.in6.sin6_addr);
-}
-
 bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -56,7 +50,7 @@ bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local)
 	if (p->n < (six ? (socklen_t)sizeof(p->a.in6) : (socklen_t)sizeof(p->a.in)))
 		return false;
 	port = ntohs(six ? p->a.in6.sin6_port : p->a.in.sin_port);
-	if (six && is_v4_mapped(p)) {
+	if (six && IN6_IS_ADDR_V4MAPPED(&p->a.in6.sin6_addr)) {
 		memcpy(&v4, p->a.in6.sin6_addr.s6_addr + 12, 4);
 		six = false;
 	} else if (!six) {
@@ -308,11 +302,6 @@ static int decide_peer(struct call *c, int sock, struct peer *p)
 
 /* --- connect --- */
 
-static bool is_blocking(int sock)
-{
-	return !(fcntl(sock, F_GETFL) & O_NONBLOCK);
-}
-
 /*
  * Tries a blocking connect with the shortest possible timeout. Most connects finish at once, and a
  * thread for each connect would cost more than everything else. -EAGAIN: the connect takes longer.
@@ -360,7 +349,7 @@ int op_connect(struct call *c)
 		r = creds_enter(c, &creds);
 	if (r < 0 || is_observing(c))
 		return r;
-	if (!is_blocking(sock) || p.a.sa.sa_family == AF_UNSPEC)
+	if ((fcntl(sock, F_GETFL) & O_NONBLOCK) || p.a.sa.sa_family == AF_UNSPEC)
 		return connect(sock, &p.a.sa, p.n) < 0 ? -errno : 0;
 	r = connect_briefly(sock, &p);
 	if (r != -EAGAIN)

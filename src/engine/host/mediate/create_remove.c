@@ -38,9 +38,9 @@ static int prefer_errno(struct call *c, int r, bool instead, int error)
 	return -error;
 }
 
-static int find_place(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *p)
+static int find_place(struct call *c, unsigned i, struct place *p)
 {
-	const int r = place_from_arg(c, dirfd, i, buf, p);
+	const int r = place_from_arg(c, i, 0, p);
 
 	if (r < 0)
 		return r;
@@ -102,43 +102,47 @@ static int may_create_entry(struct call *c, const struct place *p, mode_t type)
 	return r < 0 ? r : guard_check_completion(c, p);
 }
 
-static int do_mkdir(struct call *c, int dirfd, unsigned i, uint64_t mode)
+/*
+ * Does everything that comes before the creation of an entry of type @type at the path in argument
+ * @i. Returns 0 if the entry may be created now.
+ */
+static int prepare_entry(struct call *c, unsigned i, mode_t type, struct place *p,
+			 struct creds *creds)
 {
-	scoped_place p = PLACE_NONE;
-	scoped_creds creds = { 0 };
-	int r = find_place(c, dirfd, i, 0, &p);
+	int r = find_place(c, i, p);
 
 	if (r != 0)
 		return r;
-	if (p.name[0] == 0)
+	if (p->name[0] == 0)
 		return -EEXIST;
-	r = creds_enter(c, &creds);
+	r = creds_enter(c, creds);
 	if (r == 0)
-		r = may_create_entry(c, &p, S_IFDIR);
+		r = may_create_entry(c, p, type);
 	if (r < 0)
-		return prefer_errno(c, r, place_exists(&p), EEXIST);
-	r = creds_set_umask(c, &creds);
-	if (r < 0 || is_observing(c))
-		return r;
-	return mkdirat(p.dir, place_syscall_name(&p), (mode_t)(mode & MODE_MAY)) < 0 ? -errno : 0;
+		return prefer_errno(c, r, place_exists(p), EEXIST);
+	/* A symbolic link has no mode. */
+	return type == S_IFLNK ? 0 : creds_set_umask(c, creds);
 }
 
 int op_mkdir(struct call *c)
 {
-	return do_mkdir(c, AT_FDCWD, 0, c->arg[1]);
-}
+	scoped_place p = PLACE_NONE;
+	scoped_creds creds = { 0 };
+	const int r = prepare_entry(c, 0, S_IFDIR, &p, &creds);
 
-int op_mkdirat(struct call *c)
-{
-	return do_mkdir(c, reg_int(c->arg[0]), 1, c->arg[2]);
+	if (r < 0 || is_observing(c))
+		return r;
+	return mkdirat(p.dir, place_syscall_name(&p), (mode_t)(c->arg[1] & MODE_MAY)) < 0 ? -errno
+											   : 0;
 }
 
 /*
  * Creates regular files and named pipes. Refuses devices; bind() creates sockets. Records a pipe as
  * the session's own: the session cannot open other pipes.
  */
-static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
+int op_mknod(struct call *c)
 {
+	const uint64_t mode = c->arg[1];
 	const mode_t type = mode & S_IFMT ? (mode_t)(mode & S_IFMT) : S_IFREG;
 	scoped_place p = PLACE_NONE;
 	scoped_creds creds = { 0 };
@@ -146,17 +150,7 @@ static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
 
 	if (type != S_IFREG && type != S_IFIFO)
 		return -EPERM;
-	r = find_place(c, dirfd, i, 0, &p);
-	if (r != 0)
-		return r;
-	if (p.name[0] == 0)
-		return -EEXIST;
-	r = creds_enter(c, &creds);
-	if (r == 0)
-		r = may_create_entry(c, &p, type);
-	if (r < 0)
-		return prefer_errno(c, r, place_exists(&p), EEXIST);
-	r = creds_set_umask(c, &creds);
+	r = prepare_entry(c, 0, type, &p, &creds);
 	if (r < 0 || is_observing(c))
 		return r;
 	if (mknodat(p.dir, place_syscall_name(&p), type | (mode_t)(mode & MODE_MAY), 0) < 0)
@@ -164,16 +158,6 @@ static int do_mknod(struct call *c, int dirfd, unsigned i, uint64_t mode)
 	if (type == S_IFIFO)
 		(void)endpoint_add(c->m, p.dir, place_syscall_name(&p));
 	return 0;
-}
-
-int op_mknod(struct call *c)
-{
-	return do_mknod(c, AT_FDCWD, 0, c->arg[1]);
-}
-
-int op_mknodat(struct call *c)
-{
-	return do_mknod(c, reg_int(c->arg[0]), 1, c->arg[2]);
 }
 
 /*
@@ -225,39 +209,24 @@ bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text)
 	return ours;
 }
 
-static int do_symlink(struct call *c, int dirfd, unsigned i)
+int op_symlink(struct call *c)
 {
 	scoped_place p = PLACE_NONE;
 	scoped_creds creds = { 0 };
+	const bool at = c->nr == SYS_symlinkat;
 	int r = task_read_path(c, c->arg[0], c->text[1]);
 
 	if (r < 0)
 		return r;
 	if (r == 0)
 		return -ENOENT;
-	r = find_place(c, dirfd, i, 0, &p);
-	if (r != 0)
+	/* The directory of symlinkat() comes second. */
+	if (at)
+		c->dir = reg_int(c->arg[1]);
+	r = prepare_entry(c, at ? 2 : 1, S_IFLNK, &p, &creds);
+	if (r < 0 || is_observing(c))
 		return r;
-	if (p.name[0] == 0)
-		return -EEXIST;
-	r = creds_enter(c, &creds);
-	if (r == 0)
-		r = may_create_entry(c, &p, S_IFLNK);
-	if (r < 0)
-		return prefer_errno(c, r, place_exists(&p), EEXIST);
-	if (is_observing(c))
-		return 0;
 	return symlinkat(c->text[1], p.dir, place_syscall_name(&p)) < 0 ? -errno : 0;
-}
-
-int op_symlink(struct call *c)
-{
-	return do_symlink(c, AT_FDCWD, 1);
-}
-
-int op_symlinkat(struct call *c)
-{
-	return do_symlink(c, reg_int(c->arg[1]), 2);
 }
 
 /* --- Removing --- */
@@ -305,16 +274,16 @@ static int may_remove(struct call *c, const struct place *p, bool dir)
  * unlink, rmdir and unlinkat. For a path that ends in "." or ".." or is the root, returns the errno
  * of the kernel.
  */
-static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
+int op_unlink(struct call *c)
 {
-	const bool dir = flags & AT_REMOVEDIR;
+	const bool dir = c->flags & AT_REMOVEDIR;
 	scoped_place p = PLACE_NONE;
 	scoped_creds creds = { 0 };
 	int r;
 
-	if (flags & ~(uint64_t)AT_REMOVEDIR)
+	if (c->flags & ~(uint64_t)AT_REMOVEDIR)
 		return -EINVAL;
-	r = find_place(c, dirfd, i, 0, &p);
+	r = find_place(c, 0, &p);
 	if (r != 0)
 		return r;
 	if (p.name[0] == 0 && !dir)
@@ -330,20 +299,5 @@ static int do_unlink(struct call *c, int dirfd, unsigned i, uint64_t flags)
 		return -EBUSY;
 	if (is_observing(c))
 		return 0;
-	return unlinkat(p.dir, place_syscall_name(&p), (int)flags) < 0 ? -errno : 0;
-}
-
-int op_unlink(struct call *c)
-{
-	return do_unlink(c, AT_FDCWD, 0, 0);
-}
-
-int op_rmdir(struct call *c)
-{
-	return do_unlink(c, AT_FDCWD, 0, AT_REMOVEDIR);
-}
-
-int op_unlinkat(struct call *c)
-{
-	return do_unlink(c, reg_int(c->arg[0]), 1, c->arg[2]);
+	return unlinkat(p.dir, place_syscall_name(&p), (int)c->flags) < 0 ? -errno : 0;
 }

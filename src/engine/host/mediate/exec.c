@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/op_priv.h"
@@ -120,11 +119,10 @@ static void record_args(struct call *c, uint64_t argv, struct mediate_event *e)
 
 static int probe_path(int root, const char *path, uint64_t resolve)
 {
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | resolve };
-	scoped_fd fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	scoped_fd fd = mediate_openat2(root, path, O_PATH,
+				       RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | resolve);
 
-	return fd < 0 ? -errno : 0;
+	return fd < 0 ? fd : 0;
 }
 
 /*
@@ -148,7 +146,7 @@ static bool is_missing(struct call *c, const char *path)
 	return r == -ENOENT;
 }
 
-static int observe_exec(struct call *c, int dirfd, unsigned i)
+int op_exec(struct call *c)
 {
 	struct mediate_event *e = &c->m->event;
 	bool named;
@@ -157,18 +155,18 @@ static int observe_exec(struct call *c, int dirfd, unsigned i)
 	if (c->m->opt.no_exec && c->m->ran)
 		return mediate_deny(c, SV(""), RULE_NONE, CAUSE_NO_EXEC);
 	*e = (struct mediate_event){ .op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = c->tid };
-	got = task_read_prefix(c, c->arg[i], e->object, sizeof(e->object));
+	got = task_read_prefix(c, c->arg[0], e->object, sizeof(e->object));
 	named = got > 0;
 	/*
 	 * Skip the shortcut if the path was truncated, or if flags of execveat() change the meaning
 	 * of the path.
 	 */
-	if (named && (size_t)got < sizeof(e->object) - 1 && (i == 0 || c->arg[4] == 0) &&
+	if (named && (size_t)got < sizeof(e->object) - 1 && c->flags == 0 &&
 	    is_missing(c, e->object))
 		return -ENOENT;
 	/* execveat() with an empty path: record the path of the file behind the descriptor. */
-	if (!named && i == 1) {
-		scoped_fd fd = task_open_fd(c, dirfd);
+	if (!named && c->row->form == OP_AT) {
+		scoped_fd fd = task_open_fd(c, c->dir);
 		size_t n;
 
 		if (fd >= 0 && mediate_path_of_fd(c->m, fd, c->text[0], &n)) {
@@ -178,11 +176,10 @@ static int observe_exec(struct call *c, int dirfd, unsigned i)
 			e->object[n] = 0;
 		}
 	}
-	record_args(c, c->arg[i + 1], e);
+	record_args(c, c->arg[1], e);
 	task_read_comm(c, e->comm);
 	if (c->m->opt.read_all) {
-		const int r =
-			mediate_check_exec(c, i == 1 ? dirfd : AT_FDCWD, named ? e->object : "");
+		const int r = mediate_check_exec(c, named ? e->object : "");
 
 		if (r < 0)
 			return r;
@@ -213,14 +210,4 @@ int mediate_first(int listener, struct mediate_event *ret_event, struct writ_err
 		.op = MEDIATE_EXEC, .rule = RULE_NONE, .pid = (int32_t)req.pid, .comm = "writ-init"
 	};
 	return 1;
-}
-
-int op_exec(struct call *c)
-{
-	return observe_exec(c, -1, 0);
-}
-
-int op_execat(struct call *c)
-{
-	return observe_exec(c, reg_int(c->arg[0]), 1);
 }

@@ -214,16 +214,6 @@ static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *valu
 	       mediate_protected_at(m, -1, path).rel == PROTECT_CLEAR;
 }
 
-static struct sv parent_of(struct sv path)
-{
-	return sv_sub(path, 0, sv_rfind(path, '/'));
-}
-
-static struct sv dir_of(const struct place *p)
-{
-	return parent_of(place_sv(p));
-}
-
 /* --- Locations of remotes --- */
 
 struct remotes {
@@ -276,7 +266,7 @@ static bool remote_is_fine(void *arg, struct sv place)
 	 * configuration. Check both directories.
 	 */
 	return !mediate_reaches_writ(r->c, r->dir, s.p) &&
-	       !mediate_reaches_writ(r->c, parent_of(r->dir), s.p);
+	       !mediate_reaches_writ(r->c, sv_sub(r->dir, 0, sv_rfind(r->dir, '/')), s.p);
 }
 
 /* --- Configurations --- */
@@ -293,10 +283,10 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_CONFIG_OLD);
 	if (!gitconfig_check(buf_view(&old), bytes, module, &a))
 		return mediate_deny_detail(c, place_sv(to), RULE_NONE, CAUSE_CONFIG, a.why);
-	if (a.has_worktree && !worktree_is_fine(c->m, dir_of(to), a.worktree))
+	if (a.has_worktree && !worktree_is_fine(c->m, place_parent(to), a.worktree))
 		return mediate_deny(
 			c, place_sv(to), RULE_NONE, CAUSE_CONFIG_WORKTREE);
-	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, dir_of(to) }))
+	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, place_parent(to) }))
 		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_CONFIG_REMOTE);
 	return 0;
 }
@@ -308,7 +298,7 @@ int mediate_git_check_pointer(struct call *c, int root, const struct place *to,
 
 	if (sv_is(sv_from(g->row->name), ".gitattributes"))
 		return check_attributes(c, to, bytes);
-	wrong = pointer_error(c->m, root, dir_of(to), to->name, bytes);
+	wrong = pointer_error(c->m, root, place_parent(to), to->name, bytes);
 	return wrong != CAUSE_NONE ? mediate_deny(c, place_sv(to), RULE_NONE, wrong) : 0;
 }
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "mediate/git_priv.h"
 #include "mediate/guard_priv.h"
@@ -76,7 +75,7 @@ static struct sv parent_name(struct sv path)
 	const size_t slash = sv_rfind(path, '/');
 
 	path = sv_sub(path, 0, slash == SIZE_MAX ? 0 : slash);
-	return sv_skip(path, sv_rfind(path, '/') == SIZE_MAX ? 0 : sv_rfind(path, '/') + 1);
+	return sv_skip(path, sv_rfind(path, '/') + 1);
 }
 
 /*
@@ -133,8 +132,7 @@ static struct guard classify_table_hit(const struct place *p, const struct prote
 {
 	struct guard g = { GUARD_CLOSED, hit->row, false };
 	const struct sv row = sv_from(hit->row->name);
-	const struct sv last =
-		sv_skip(row, sv_rfind(row, '/') == SIZE_MAX ? 0 : sv_rfind(row, '/') + 1);
+	const struct sv last = sv_skip(row, sv_rfind(row, '/') + 1);
 	const bool git = sv_starts(row, SV(".git/"));
 
 	if (hit->rel == PROTECT_AT && sv_is(row, ".gitattributes")) {
@@ -196,20 +194,14 @@ int guard_deny(struct call *c, const struct place *p, const struct guard *g)
  */
 static bool holds_only(int dir, const char *name, struct sv end)
 {
-	scoped_fd fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	scoped_list *d = fd_open_list(dir, name);
 	bool fine = true;
-	DIR *d;
 
-	if (fd < 0)
-		return errno == ENOENT;
-	d = fdopendir(fd);
 	if (!d)
-		return false;
-	(void)fd_take(&fd);
+		return errno == ENOENT;
 	for (const struct dirent *e = readdir(d); e && fine; e = readdir(d))
 		fine = sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), "..") ||
 		       (end.n && (e->d_name[0] == '.' || sv_ends(sv_from(e->d_name), end)));
-	(void)closedir(d);
 	return fine;
 }
 

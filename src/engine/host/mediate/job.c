@@ -47,30 +47,22 @@ void mediate_job_free(struct job *j)
 	free(j);
 }
 
-/* Opens a named pipe for reading; open() waits for a writer. */
-static int64_t open_pipe_to_read(const struct job *j)
-{
-	char path[40];
-	scoped_fd fd = -1;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", j->sock);
-	fd = open(path, j->flags | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	return notify_addfd(j->listener, j->id, fd, (unsigned)j->flags & O_CLOEXEC);
-}
-
 /*
- * Opens a named pipe for writing once the pipe has a reader. Polls with O_NONBLOCK instead of
- * blocking in open(): a blocked open counts as a writer, and the mediator could not cancel it after
- * the caller was interrupted.
+ * Opens a named pipe. For reading, open() waits for a writer. For writing, polls with O_NONBLOCK
+ * until the pipe has a reader instead of blocking in open(): a blocked open counts as a writer, and
+ * the mediator could not cancel it after the caller was interrupted.
  */
-static int64_t open_pipe_to_write(const struct job *j)
+static int64_t open_pipe(const struct job *j)
 {
 	char path[40];
 	scoped_fd fd = -1;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", j->sock);
+	if (j->kind == JOB_OPEN) {
+		fd = open(path, j->flags | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+	}
 	for (unsigned ms = 1; fd < 0; ms = ms < ASK_MS ? ms * 2 : ms) {
 		/*
 		 * Check the caller before each attempt: after the caller was interrupted, the next
@@ -84,7 +76,7 @@ static int64_t open_pipe_to_write(const struct job *j)
 		if (fd < 0)
 			clock_sleep_ms(ms);
 	}
-	if (fcntl(fd, F_SETFL, j->flags) < 0)
+	if (j->kind == JOB_OPEN_TO_WRITE && fcntl(fd, F_SETFL, j->flags) < 0)
 		return -errno;
 	return notify_addfd(j->listener, j->id, fd, (unsigned)j->flags & O_CLOEXEC);
 }
@@ -113,18 +105,16 @@ static int64_t run_job(struct job *j)
 		memcpy(&to, j->addr, j->addr_n);
 		return connect(j->sock, (const struct sockaddr *)&to, j->addr_n) < 0 ? -errno : 0;
 	}
-	if (j->kind == JOB_OPEN)
-		return open_pipe_to_read(j);
-	if (j->kind == JOB_OPEN_TO_WRITE)
-		return open_pipe_to_write(j);
+	if (j->kind == JOB_OPEN || j->kind == JOB_OPEN_TO_WRITE)
+		return open_pipe(j);
 	n = mediate_job_send(j, 0);
 	return n < 0 ? -errno : n;
 }
 
 /* Each running job holds one reference to the counter, and the mediator holds one. */
-static void release_counter(atomic_int *workers)
+void mediate_workers_free(atomic_int *workers)
 {
-	if (atomic_fetch_sub(workers, 1) == 1)
+	if (workers && atomic_fetch_sub(workers, 1) == 1)
 		free(workers);
 }
 
@@ -136,7 +126,7 @@ static void *worker_main(void *arg)
 
 	notify_answer(j->listener, j->id, r < 0 ? 0 : r, r < 0 ? (int)-r : 0, false);
 	mediate_job_free(j);
-	release_counter(workers);
+	mediate_workers_free(workers);
 	return NULL;
 }
 
@@ -174,10 +164,4 @@ int mediate_job_start(struct call *c, struct job *j)
 		return -EAGAIN;
 	}
 	return ANSWER_LATER;
-}
-
-void mediate_workers_free(atomic_int *workers)
-{
-	if (workers)
-		release_counter(workers);
 }

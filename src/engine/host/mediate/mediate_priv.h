@@ -90,7 +90,11 @@ struct call {
 	uint64_t id;
 	pid_t tid; /* thread id of the caller, in the mediator's pid namespace */
 	int nr;
+	/* Arguments of the call; of a call with OP_AT, those after the directory @dir. */
 	const __u64 *arg;
+	const struct op *row;
+	int dir;	/* descriptor of the caller from which its path starts, or AT_FDCWD */
+	uint64_t flags; /* flags that the caller gave, or that the call implies */
 	struct task *task;
 	/*
 	 * @task was seen alive during this call, so it does not describe an earlier thread with the

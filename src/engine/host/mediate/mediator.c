@@ -260,12 +260,15 @@ static void send_refusal(struct mediator *m)
 static int run_op(struct call *c)
 {
 	const bool ordered = order_needed(c->nr, c->arg);
-	const op_fn fn = op_find(c->nr, &c->op);
 	int r = ordered ? order_lock(c->m) : 0;
 
 	if (r < 0)
 		return r;
-	r = fn(c);
+	c->row = op_find(c->nr);
+	c->op = c->row->op;
+	c->dir = c->row->form == OP_AT ? reg_int(*c->arg++) : AT_FDCWD;
+	c->flags = c->row->flags_at ? c->arg[c->row->flags_at] : c->row->flags;
+	r = c->row->fn(c);
 	/* The mediator is out of descriptors: drop the caches, so that the next call succeeds. */
 	if (r == -EMFILE)
 		drop_caches(c->m);

@@ -125,22 +125,26 @@ static int meta_fd(struct call *c, int fd, struct meta *t)
 	return meta_object(c, t, fd == AT_FDCWD ? task_open(c, "cwd", 0) : task_open_fd(c, fd));
 }
 
-static int meta_at(struct call *c, int dirfd, unsigned i, uint64_t flags, struct meta *t)
+/* Finds the object of the call and decides about it. */
+static int meta_find(struct call *c, struct meta *t)
 {
+	const uint64_t flags = c->flags;
 	scoped_place p = PLACE_NONE;
 	struct stat st;
 	int r;
 
+	if (c->row->form == OP_FD)
+		return meta_fd(c, reg_int(c->arg[0]), t);
 	if (flags & ~(uint64_t)AT_META)
 		return -EINVAL;
-	r = task_read_path(c, c->arg[i], c->text[0]);
+	r = task_read_path(c, c->arg[0], c->text[0]);
 	if (r < 0)
 		return r;
 	if (r == 0 && (flags & AT_EMPTY_PATH))
-		return meta_fd(c, dirfd, t);
+		return meta_fd(c, c->dir, t);
 	if (mediate_parse_own_fd(c->text[0]) >= 0 && !(flags & AT_SYMLINK_NOFOLLOW))
 		return meta_fd(c, mediate_parse_own_fd(c->text[0]), t);
-	r = place_from_text(c, dirfd, 0, &p);
+	r = place_from_text(c, c->dir, 0, &p);
 	if (r < 0)
 		return r == ANSWER_CONTINUE ? -EACCES : r;
 	return meta_object(c, t, place_open(c, &p, !(flags & AT_SYMLINK_NOFOLLOW), &st));
@@ -155,92 +159,41 @@ static const char *self_path(const struct meta *t, char to[40])
 
 /* --- Modes --- */
 
-static int do_chmod(struct call *c, struct meta *t, int found, uint64_t mode)
+int op_chmod(struct call *c)
 {
+	const uint64_t mode = c->arg[1];
+	scoped_meta t = { .obj = -1 };
 	char path[40];
+	int r = meta_find(c, &t);
 
-	if (found < 0)
-		return found;
-	if ((mode & (S_ISUID | S_ISGID)) && !S_ISDIR(t->st.st_mode))
-		return mediate_deny(c, (struct sv){ t->path, t->n }, RULE_NONE, CAUSE_SET_ID);
-	if (S_ISLNK(t->st.st_mode))
+	if (r < 0)
+		return r;
+	if ((mode & (S_ISUID | S_ISGID)) && !S_ISDIR(t.st.st_mode))
+		return mediate_deny(c, (struct sv){ t.path, t.n }, RULE_NONE, CAUSE_SET_ID);
+	if (S_ISLNK(t.st.st_mode))
 		return -EOPNOTSUPP;
 	if (is_observing(c))
 		return 0;
-	found = creds_enter(c, &t->creds);
-	if (found < 0)
-		return found;
-	return chmod(self_path(t, path), (mode_t)(mode & 07777)) < 0 ? -errno : 0;
-}
-
-int op_chmod(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chmod(c, &t, meta_at(c, AT_FDCWD, 0, 0, &t), c->arg[1]);
-}
-
-int op_fchmod(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chmod(c, &t, meta_fd(c, reg_int(c->arg[0]), &t), c->arg[1]);
-}
-
-int op_fchmodat(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chmod(c, &t, meta_at(c, reg_int(c->arg[0]), 1, 0, &t), c->arg[2]);
-}
-
-int op_fchmodat2(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chmod(c, &t, meta_at(c, reg_int(c->arg[0]), 1, c->arg[3], &t), c->arg[2]);
+	r = creds_enter(c, &t.creds);
+	if (r < 0)
+		return r;
+	return chmod(self_path(&t, path), (mode_t)(mode & 07777)) < 0 ? -errno : 0;
 }
 
 /* --- Owners --- */
 
-static int do_chown(struct call *c, struct meta *t, int found, uint64_t uid, uint64_t gid)
-{
-	if (found < 0 || is_observing(c))
-		return found;
-	found = creds_enter(c, &t->creds);
-	if (found < 0)
-		return found;
-	return fchownat(t->obj, "", (uid_t)uid, (gid_t)gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
-}
-
 int op_chown(struct call *c)
 {
 	scoped_meta t = { .obj = -1 };
+	int r = meta_find(c, &t);
 
-	return do_chown(c, &t, meta_at(c, AT_FDCWD, 0, 0, &t), c->arg[1], c->arg[2]);
-}
-
-int op_lchown(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chown(c, &t, meta_at(c, AT_FDCWD, 0, AT_SYMLINK_NOFOLLOW, &t), c->arg[1],
-			c->arg[2]);
-}
-
-int op_fchown(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chown(c, &t, meta_fd(c, reg_int(c->arg[0]), &t), c->arg[1], c->arg[2]);
-}
-
-int op_fchownat(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_chown(c, &t, meta_at(c, reg_int(c->arg[0]), 1, c->arg[4], &t), c->arg[2],
-			c->arg[3]);
+	if (r < 0 || is_observing(c))
+		return r;
+	r = creds_enter(c, &t.creds);
+	if (r < 0)
+		return r;
+	return fchownat(t.obj, "", (uid_t)c->arg[1], (gid_t)c->arg[2], AT_EMPTY_PATH) < 0 ? -errno
+											   : 0;
 }
 
 /* --- Times --- */
@@ -297,15 +250,15 @@ int op_utime(struct call *c)
 		ts[0].tv_sec = u.actime;
 		ts[1].tv_sec = u.modtime;
 	}
-	return do_times(c, &t, meta_at(c, AT_FDCWD, 0, 0, &t), c->arg[1] ? ts : NULL);
+	return do_times(c, &t, meta_find(c, &t), c->arg[1] ? ts : NULL);
 }
 
-static int do_timevals(struct call *c, int dirfd, unsigned i)
+int op_utimes(struct call *c)
 {
 	scoped_meta t = { .obj = -1 };
 	struct timespec ts[2] = { { 0 } };
 	struct timeval tv[2];
-	const uint64_t at = c->arg[i + 1];
+	const uint64_t at = c->arg[1];
 
 	if (at && task_read(c, at, tv, sizeof(tv)) < 0)
 		return -EFAULT;
@@ -314,17 +267,7 @@ static int do_timevals(struct call *c, int dirfd, unsigned i)
 			return -EINVAL;
 		ts[k] = (struct timespec){ tv[k].tv_sec, tv[k].tv_usec * 1000 };
 	}
-	return do_times(c, &t, meta_at(c, dirfd, i, 0, &t), at ? ts : NULL);
-}
-
-int op_utimes(struct call *c)
-{
-	return do_timevals(c, AT_FDCWD, 0);
-}
-
-int op_futimesat(struct call *c)
-{
-	return do_timevals(c, reg_int(c->arg[0]), 1);
+	return do_times(c, &t, meta_find(c, &t), at ? ts : NULL);
 }
 
 int op_utimensat(struct call *c)
@@ -333,49 +276,52 @@ int op_utimensat(struct call *c)
 	struct timespec ts[2];
 	int r, found;
 
-	if (c->arg[2] && task_read(c, c->arg[2], ts, sizeof(ts)) < 0)
+	if (c->arg[1] && task_read(c, c->arg[1], ts, sizeof(ts)) < 0)
 		return -EFAULT;
-	if (c->arg[1] == 0 && reg_int(c->arg[0]) == AT_FDCWD)
+	if (c->arg[0] == 0 && c->dir == AT_FDCWD)
 		return -EFAULT;
-	if (c->arg[1] == 0 && c->arg[3])
+	if (c->arg[0] == 0 && c->flags)
 		return -EINVAL;
-	if (c->arg[1] == 0) {
-		r = writer_times(c, reg_int(c->arg[0]), c->arg[2] ? ts : NULL);
+	if (c->arg[0] == 0) {
+		r = writer_times(c, c->dir, c->arg[1] ? ts : NULL);
 		if (r != -EAGAIN)
 			return r;
-		found = meta_fd(c, reg_int(c->arg[0]), &t);
+		found = meta_fd(c, c->dir, &t);
 	} else {
-		found = meta_at(c, reg_int(c->arg[0]), 1, c->arg[3], &t);
+		found = meta_find(c, &t);
 	}
-	return do_times(c, &t, found, c->arg[2] ? ts : NULL);
+	return do_times(c, &t, found, c->arg[1] ? ts : NULL);
 }
 
 /* --- Extended attributes --- */
 
-/* SECURITY: attributes outside "user." carry capabilities, security labels and access lists. */
-static bool is_user_name(const char *name)
+/*
+ * Finds the object of the call and reads the name of the attribute. SECURITY: attributes outside
+ * "user." carry capabilities, security labels and access lists. After EOPNOTSUPP, programs that
+ * want to set an access list fall back to plain modes.
+ */
+static int find_attribute(struct call *c, struct meta *t)
 {
-	return sv_starts(sv_from(name), SV("user."));
-}
+	int r = meta_find(c, t);
 
-static int do_setxattr(struct call *c, struct meta *t, int found)
-{
-	const uint64_t size = c->arg[3];
-	char path[40];
-	char *value;
-	int r;
-
-	if (found < 0)
-		return found;
+	if (r < 0)
+		return r;
 	r = task_read_prefix(c, c->arg[1], c->text[1], XATTR_NAME_MAX + 2);
 	if (r < 0)
 		return r;
-	if (!is_user_name(c->text[1]))
-		/*
-		 * After EOPNOTSUPP, programs that want to set an access list fall back to plain
-		 * modes.
-		 */
-		return -EOPNOTSUPP;
+	return sv_starts(sv_from(c->text[1]), SV("user.")) ? 0 : -EOPNOTSUPP;
+}
+
+int op_setxattr(struct call *c)
+{
+	scoped_meta t = { .obj = -1 };
+	const uint64_t size = c->arg[3];
+	char path[40];
+	char *value;
+	int r = find_attribute(c, &t);
+
+	if (r < 0)
+		return r;
 	if (size > XATTR_MAX)
 		return -E2BIG;
 	value = malloc(size + 1);
@@ -383,72 +329,25 @@ static int do_setxattr(struct call *c, struct meta *t, int found)
 		return -ENOMEM;
 	r = task_read(c, c->arg[2], value, size);
 	if (r == 0)
-		r = creds_enter(c, &t->creds);
+		r = creds_enter(c, &t.creds);
 	if (r == 0 && !is_observing(c) &&
-	    setxattr(self_path(t, path), c->text[1], value, size, reg_int(c->arg[4])) < 0)
+	    setxattr(self_path(&t, path), c->text[1], value, size, reg_int(c->arg[4])) < 0)
 		r = -errno;
 	free(value);
 	return r;
 }
 
-int op_setxattr(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_setxattr(c, &t, meta_at(c, AT_FDCWD, 0, 0, &t));
-}
-
-int op_lsetxattr(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_setxattr(c, &t, meta_at(c, AT_FDCWD, 0, AT_SYMLINK_NOFOLLOW, &t));
-}
-
-int op_fsetxattr(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_setxattr(c, &t, meta_fd(c, reg_int(c->arg[0]), &t));
-}
-
-static int do_removexattr(struct call *c, struct meta *t, int found)
-{
-	char path[40];
-	int r;
-
-	if (found < 0)
-		return found;
-	r = task_read_prefix(c, c->arg[1], c->text[1], XATTR_NAME_MAX + 2);
-	if (r < 0)
-		return r;
-	if (!is_user_name(c->text[1]))
-		return -EOPNOTSUPP;
-	r = creds_enter(c, &t->creds);
-	if (r < 0 || is_observing(c))
-		return r;
-	return removexattr(self_path(t, path), c->text[1]) < 0 ? -errno : 0;
-}
-
 int op_removexattr(struct call *c)
 {
 	scoped_meta t = { .obj = -1 };
+	char path[40];
+	int r = find_attribute(c, &t);
 
-	return do_removexattr(c, &t, meta_at(c, AT_FDCWD, 0, 0, &t));
-}
-
-int op_lremovexattr(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_removexattr(c, &t, meta_at(c, AT_FDCWD, 0, AT_SYMLINK_NOFOLLOW, &t));
-}
-
-int op_fremovexattr(struct call *c)
-{
-	scoped_meta t = { .obj = -1 };
-
-	return do_removexattr(c, &t, meta_fd(c, reg_int(c->arg[0]), &t));
+	if (r == 0)
+		r = creds_enter(c, &t.creds);
+	if (r < 0 || is_observing(c))
+		return r;
+	return removexattr(self_path(&t, path), c->text[1]) < 0 ? -errno : 0;
 }
 
 /*

@@ -112,7 +112,7 @@ static int tree_entry(struct tree *t, int dir, const struct dirent *e, unsigned 
 /* Checks all entries of the directory @fd and takes ownership of @fd. */
 static int tree_dir(struct tree *t, int fd, unsigned depth)
 {
-	DIR *d = fdopendir(fd);
+	scoped_list *d = fdopendir(fd);
 	int r = 0;
 
 	if (!d) {
@@ -128,7 +128,6 @@ static int tree_dir(struct tree *t, int fd, unsigned depth)
 			break;
 		r = tree_entry(t, fd, e, depth);
 	}
-	(void)closedir(d);
 	return r;
 }
 

@@ -6,53 +6,47 @@
 #ifndef WRIT_MEDIATE_OP_PRIV_H
 #define WRIT_MEDIATE_OP_PRIV_H
 
-#include "mediate/mediate.h"
+#include "plan/event.h"
 
 struct call;
 
-typedef int (*op_fn)(struct call *c);
+/* The form in which a call names its object. */
+enum op_form {
+	OP_PLAIN, /* a path from the caller's directory, or no path at all */
+	OP_AT,	  /* the first argument is the directory of the path that follows */
+	OP_FD,	  /* the first argument is a descriptor of the object */
+};
+
+/* A row of the table of trapped calls. */
+struct op {
+	int nr;
+	enum mediate_op op;
+	enum op_form form;
+	/* Number of the argument with flags; 0: none, @flags are those that the call implies. */
+	unsigned flags_at, flags;
+	int (*fn)(struct call *c);
+};
 /*
- * Finds the function for a system call. Never returns NULL: an unknown call gets a function that
+ * Finds the row for a system call. Never returns NULL: an unknown call gets a row whose function
  * returns -ENOSYS.
  */
-op_fn op_find(int nr, enum mediate_op *ret_op);
+const struct op *op_find(int nr);
 
 int op_open(struct call *c);
-int op_openat(struct call *c);
-int op_creat(struct call *c);
 int op_mkdir(struct call *c);
-int op_mkdirat(struct call *c);
 int op_mknod(struct call *c);
-int op_mknodat(struct call *c);
 int op_symlink(struct call *c);
-int op_symlinkat(struct call *c);
 int op_unlink(struct call *c);
-int op_unlinkat(struct call *c);
-int op_rmdir(struct call *c);
 int op_rename(struct call *c);
-int op_renameat(struct call *c);
-int op_renameat2(struct call *c);
 int op_link(struct call *c);
-int op_linkat(struct call *c);
 int op_truncate(struct call *c);
 int op_chmod(struct call *c);
-int op_fchmod(struct call *c);
-int op_fchmodat(struct call *c);
-int op_fchmodat2(struct call *c);
 int op_chown(struct call *c);
-int op_lchown(struct call *c);
-int op_fchown(struct call *c);
-int op_fchownat(struct call *c);
 int op_utime(struct call *c);
 int op_utimes(struct call *c);
-int op_futimesat(struct call *c);
 int op_utimensat(struct call *c);
 int op_setxattr(struct call *c);
-int op_lsetxattr(struct call *c);
-int op_fsetxattr(struct call *c);
 int op_removexattr(struct call *c);
-int op_lremovexattr(struct call *c);
-int op_fremovexattr(struct call *c);
 int op_ioctl(struct call *c);
 int op_connect(struct call *c);
 int op_datagram(struct call *c);
@@ -62,7 +56,6 @@ int op_sendto(struct call *c);
 int op_sendmsg(struct call *c);
 int op_sendmmsg(struct call *c);
 int op_exec(struct call *c);
-int op_execat(struct call *c);
 int op_umask(struct call *c);
 
 #endif

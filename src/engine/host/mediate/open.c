@@ -236,10 +236,10 @@ static int create(struct call *c, const struct place *p, const struct want_open 
 
 /*
  * Opens a file without a name (O_TMPFILE). The policy decides as for a new file in the directory
- * @p; the mediator decides again when linkat() gives the file a name.
+ * @obj; the mediator decides again when linkat() gives the file a name.
  */
-static int open_tmpfile(struct call *c, struct place *p, int obj, const struct stat *st,
-			const struct want_open *w, struct creds *creds)
+static int open_tmpfile(struct call *c, int obj, const struct stat *st, const struct want_open *w,
+			struct creds *creds)
 {
 	scoped_place inside = PLACE_NONE;
 	int r, fd;
@@ -253,7 +253,6 @@ static int open_tmpfile(struct call *c, struct place *p, int obj, const struct s
 		r = creds_set_umask(c, creds);
 	if (r < 0 || is_observing(c))
 		return r;
-	(void)p;
 	fd = openat(obj, ".", (w->flags & ~(O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY,
 		    w->mode & NEW_MODE);
 	return fd < 0 ? -errno : mediate_hand_out(c, fd, w->flags);
@@ -279,7 +278,8 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 {
 	const int flags = w->flags & ~NOT_HANDED;
 	struct stat st, got;
-	int r, fd;
+	scoped_fd fd = -1;
+	int r;
 
 	if (p->slash || p->name[0] == 0 || only_reads(w) || is_tmpfile(w) ||
 	    (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY || (w->flags & O_DIRECTORY))
@@ -302,16 +302,11 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 		return -errno;
 	if (fstat(fd, &got) < 0 || got.st_dev != st.st_dev || got.st_ino != st.st_ino ||
 	    (c->m->rules.globs && !has_name(c->m, fd, p)))
-		r = -EAGAIN;
-	if (r == 0 && (flags & O_TRUNC) && ftruncate(fd, 0) < 0)
-		r = -errno;
-	if (r == 0 && !(w->flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_TRUNC) < 0)
-		r = -errno;
-	if (r < 0) {
-		fd_scope_close(&fd);
-		return r;
-	}
-	return mediate_hand_out(c, fd, w->flags);
+		return -EAGAIN;
+	if (((flags & O_TRUNC) && ftruncate(fd, 0) < 0) ||
+	    (!(w->flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_TRUNC) < 0))
+		return -errno;
+	return mediate_hand_out(c, fd_take(&fd), w->flags);
 }
 
 /* --- General path --- */
@@ -362,7 +357,7 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 		if (obj < 0)
 			return obj;
 		if (is_tmpfile(w))
-			return open_tmpfile(c, p, obj, &st, w, creds);
+			return open_tmpfile(c, obj, &st, w, creds);
 		return open_found(c, p, obj, &st, w);
 	}
 	return -EEXIST;
@@ -453,7 +448,7 @@ static int open_proc(struct call *c, const char *text, const struct want_open *w
 	return r == ANSWER_CONTINUE && reads_are_mediated(c, w) ? open_exe(c, w) : r;
 }
 
-static int open_text(struct call *c, int dirfd, const struct want_open *w)
+static int open_text(struct call *c, const struct want_open *w)
 {
 	scoped_place p = PLACE_NONE;
 	scoped_creds creds = { 0 };
@@ -467,7 +462,7 @@ static int open_text(struct call *c, int dirfd, const struct want_open *w)
 	 */
 	if (reads_are_mediated(c, w) && strcmp(c->text[0], "/etc/mtab") == 0)
 		return open_proc(c, "/proc/self/mounts", w);
-	r = place_from_text(c, dirfd, 0, &p);
+	r = place_from_text(c, c->dir, 0, &p);
 	if (r == ANSWER_CONTINUE)
 		return open_proc(c, c->text[0], w);
 	if (r < 0)
@@ -480,20 +475,21 @@ static int open_text(struct call *c, int dirfd, const struct want_open *w)
 	return r < 0 ? r : open_place(c, &p, w, &creds);
 }
 
-static int do_open(struct call *c, int dirfd, unsigned i, uint64_t flags, uint64_t mode)
+int op_open(struct call *c)
 {
-	const struct want_open w = { (int)(uint32_t)flags, (mode_t)mode };
+	/* The mode follows the flags; creat() implies its flags. */
+	const struct want_open w = { reg_int(c->flags), (mode_t)c->arg[c->row->flags_at + 1] };
 	int r;
 
 	/*
 	 * An O_PATH descriptor gives no access to content. Opening such a descriptor again is
 	 * another trapped call.
 	 */
-	if (flags & O_PATH)
+	if (c->flags & O_PATH)
 		return ANSWER_CONTINUE;
-	r = task_read_path(c, c->arg[i], c->text[0]);
+	r = task_read_path(c, c->arg[0], c->text[0]);
 	if (r >= 0)
-		r = open_text(c, dirfd, &w);
+		r = open_text(c, &w);
 	/*
 	 * SECURITY: with mediate_options.read_all Landlock allows reading files that rules hide, so
 	 * that programs among them can be run. A caller could rewrite the path after the mediator
@@ -501,21 +497,6 @@ static int do_open(struct call *c, int dirfd, unsigned i, uint64_t flags, uint64
 	 * is different: Landlock itself confines writes.
 	 */
 	return r == ANSWER_CONTINUE && reads_are_mediated(c, &w) ? -EACCES : r;
-}
-
-int op_open(struct call *c)
-{
-	return do_open(c, AT_FDCWD, 0, c->arg[1], c->arg[2]);
-}
-
-int op_openat(struct call *c)
-{
-	return do_open(c, reg_int(c->arg[0]), 1, c->arg[2], c->arg[3]);
-}
-
-int op_creat(struct call *c)
-{
-	return do_open(c, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, c->arg[1]);
 }
 
 /*
@@ -529,7 +510,7 @@ int op_truncate(struct call *c)
 	scoped_creds creds = { 0 };
 	scoped_fd obj = -1, fd = -1;
 	struct stat st;
-	int r = place_from_arg(c, AT_FDCWD, 0, 0, &p);
+	int r = place_from_arg(c, 0, 0, &p);
 
 	if (r < 0)
 		return r;

@@ -41,8 +41,10 @@ int mediate_pipe_open(struct call *c, int obj, int flags);
  * Opens @text, a path in /proc, for reading. Returns ANSWER_CONTINUE for the caller's own program.
  */
 int mediate_proc_open(struct call *c, const char *text, int flags);
+/* Copies a field, counted from 1, of the file /proc/TID/stat behind @fd. */
+bool mediate_stat_field(int fd, unsigned field, char to[32]);
 /* Returns -errno if a rule hides the program at @path from reading, else 0. */
-int mediate_check_exec(struct call *c, int dirfd, const char *path);
+int mediate_check_exec(struct call *c, const char *path);
 
 /* True if @text, a path relative to @dir, leads to files of writ or to a directory above them. */
 bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text);

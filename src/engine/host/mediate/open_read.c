@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "mediate/job_priv.h"
 #include "mediate/open_priv.h"
@@ -54,15 +52,11 @@ int mediate_hand_out(struct call *c, int fd, int flags)
 int mediate_open_object(struct call *c, int obj, int flags)
 {
 	const int keep = flags & ~NOT_HANDED;
-	const int fd = mediate_reopen(c->m, obj, keep | O_NONBLOCK);
+	scoped_fd fd = mediate_reopen(c->m, obj, keep | O_NONBLOCK);
 
-	if (fd >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, keep) < 0) {
-		const int r = -errno;
-
-		fd_scope_close(&fd);
-		return r;
-	}
-	return mediate_hand_out(c, fd, flags);
+	if (fd >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, keep) < 0)
+		return -errno;
+	return mediate_hand_out(c, fd_take(&fd), flags);
 }
 
 int mediate_pipe_open(struct call *c, int obj, int flags)
@@ -92,35 +86,27 @@ int mediate_pipe_open(struct call *c, int obj, int flags)
 
 /*
  * Opens the caller's controlling terminal. Opening /dev/tty in the mediator would open the
- * mediator's terminal. Field 7 of /proc/TID/stat (after the name in parentheses) is the device
- * number of the caller's terminal.
+ * mediator's terminal. Field 7 of /proc/TID/stat is the device number of the caller's terminal.
  */
 static int open_tty(struct call *c, int flags)
 {
 	scoped_fd stat = -1;
-	char text[1024], name[32];
-	const char *p;
-	unsigned dev = 0;
-	ssize_t n;
+	char number[32], name[32];
+	uint64_t dev = 0;
 	int r = task_status(c);
 
 	if (r < 0)
 		return r;
 	stat = openat(c->task->proc, "stat", O_RDONLY | O_CLOEXEC);
-	n = stat < 0 ? -1 : read(stat, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (!mediate_stat_field(stat, 7, number))
 		return -EACCES;
-	text[n] = 0;
-	p = strrchr(text, ')');
-	for (unsigned i = 0; p && i < 5; i++)
-		p = strchr(p + 1, ' ');
-	for (p = p ? p + 1 : ""; *p >= '0' && *p <= '9'; p++)
-		dev = dev * 10 + (unsigned)(*p - '0');
 	/* Pseudo terminals have the major numbers 136 to 143. */
-	if ((dev >> 8 & 0xfff) < 136 || (dev >> 8 & 0xfff) > 143)
+	if (!sv_to_u64(sv_from(number), UINT32_MAX, &dev) || (dev >> 8 & 0xfff) < 136 ||
+	    (dev >> 8 & 0xfff) > 143)
 		return -ENXIO;
 	(void)snprintf(name, sizeof(name), "dev/pts/%u",
-		       ((dev >> 8 & 0xfff) - 136) * 256 + (dev & 0xff) + (dev >> 12 & 0xfff00));
+		       (unsigned)(((dev >> 8 & 0xfff) - 136) * 256 + (dev & 0xff) +
+				  (dev >> 12 & 0xfff00)));
 	r = task_root(c);
 	if (r < 0)
 		return r;
@@ -159,18 +145,18 @@ int mediate_open_for_read(struct call *c, int obj, const struct stat *st, struct
  * when it runs the call, so this check stops mistakes but not an attack by a race. Such an attack
  * runs the program; it does not return the content of the file.
  */
-int mediate_check_exec(struct call *c, int dirfd, const char *path)
+int mediate_check_exec(struct call *c, const char *path)
 {
 	scoped_place p = PLACE_NONE;
 	struct stat st;
 	scoped_fd obj = -1;
 
 	if (path[0] == 0) {
-		obj = task_open_fd(c, dirfd);
+		obj = task_open_fd(c, c->dir);
 		if (obj < 0 || !mediate_path_of_fd(c->m, obj, p.path, &p.n))
 			return 0;
 	} else {
-		if (sv_starts(sv_from(path), SV("/proc/")) || place_find(c, dirfd, path, &p) < 0)
+		if (sv_starts(sv_from(path), SV("/proc/")) || place_find(c, c->dir, path, &p) < 0)
 			return 0;
 		/* Follow links. If the file is missing, let the kernel report the error. */
 		obj = place_open(c, &p, true, &st);

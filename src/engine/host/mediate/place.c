@@ -19,7 +19,7 @@
  * links of procfs, and opens everything with O_PATH only.
  */
 
-enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC };
+enum { DIR_FLAGS = O_PATH | O_DIRECTORY };
 
 void place_clear(struct place *p)
 {
@@ -51,6 +51,14 @@ int mediate_reopen(struct mediator *m, int fd, int flags)
 	return got < 0 ? -errno : got;
 }
 
+int mediate_openat2(int dir, const char *path, int flags, uint64_t resolve)
+{
+	const struct open_how how = { .flags = (unsigned)flags | O_CLOEXEC, .resolve = resolve };
+	const long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
 bool mediate_same_file(int a, int b)
 {
 	struct stat x, y;
@@ -68,10 +76,8 @@ bool mediate_same_file(int a, int b)
  */
 static bool reopen_topmost(struct call *c, struct place *p)
 {
-	const struct open_how how = { .flags = DIR_FLAGS,
-				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	scoped_fd fd = (int)syscall(SYS_openat2, task_root(c), p->n > 1 ? p->path + 1 : ".", &how,
-				    sizeof(how));
+	scoped_fd fd = mediate_openat2(task_root(c), p->n > 1 ? p->path + 1 : ".", DIR_FLAGS,
+				       RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	if (fd < 0 || !mediate_same_file(fd, p->dir))
 		return false;
@@ -108,28 +114,30 @@ static int place_path(struct call *c, struct place *p)
 	return 0;
 }
 
-int place_child(struct call *c, int dir, const char *name, struct place *ret)
+/* Fills @p for the single name @name in @dir. Takes ownership of @dir. */
+static int place_name(struct call *c, int dir, const char *name, struct place *ret)
 {
 	const size_t n = strlen(name);
+
+	ret->dir = dir;
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret->name, name, n + 1);
+	ret->slash = ret->dotdot = false;
+	return place_path(c, ret);
+}
+
+int place_child(struct call *c, int dir, const char *name, struct place *ret)
+{
 	int r;
 
-	ret->slash = ret->dotdot = false;
-	ret->dir = n > NAME_MAX ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	ret->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	if (ret->dir < 0)
-		return n > NAME_MAX ? -ENAMETOOLONG : -errno;
-	memcpy(ret->name, name, n + 1);
-	r = place_path(c, ret);
+		return -errno;
+	r = place_name(c, ret->dir, name, ret);
 	if (r < 0)
 		place_clear(ret);
 	return r;
-}
-
-static int open_how(int dir, const char *path, uint64_t resolve)
-{
-	const struct open_how how = { .flags = DIR_FLAGS, .resolve = resolve };
-	const long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
 }
 
 /* --- Slow resolution: name by name --- */
@@ -197,7 +205,7 @@ static int next_name(struct walk *w, char name[NAME_MAX + 1])
 static int walk_step(struct call *c, struct walk *w, const char *name)
 {
 	struct stat st;
-	int fd;
+	scoped_fd fd = -1;
 
 	if (strcmp(name, ".") == 0)
 		return 0;
@@ -212,23 +220,14 @@ static int walk_step(struct call *c, struct walk *w, const char *name)
 	fd = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0) {
-		fd_scope_close(&fd);
+	if (fstat(fd, &st) < 0)
 		return -EACCES;
-	}
-	if (S_ISLNK(st.st_mode)) {
-		/* SECURITY: a magic link of procfs leads to its object, whatever its text says. */
-		const int r = mediate_device_is_plain(c->m, fd, st.st_dev) ? walk_link(c, w, fd)
-									   : -EACCES;
-
-		fd_scope_close(&fd);
-		return r;
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		fd_scope_close(&fd);
+	/* SECURITY: a magic link of procfs leads to its object, whatever its text says. */
+	if (S_ISLNK(st.st_mode))
+		return mediate_device_is_plain(c->m, fd, st.st_dev) ? walk_link(c, w, fd) : -EACCES;
+	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	}
-	step_to(w, fd);
+	step_to(w, fd_take(&fd));
 	return 0;
 }
 
@@ -281,12 +280,14 @@ static int open_dir(struct call *c, int base, const char *path, int links)
 		path += strspn(path, "/");
 		if (*path == 0)
 			path = ".";
-		fd = open_how(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		fd = mediate_openat2(root, path, DIR_FLAGS,
+				     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 		base = root;
 	} else if (!c->m->opt.own_mounts) {
-		fd = open_how(base, path, RESOLVE_NO_MAGICLINKS);
+		fd = mediate_openat2(base, path, DIR_FLAGS, RESOLVE_NO_MAGICLINKS);
 	} else if (!has_dotdot(path)) {
-		fd = open_how(base, path, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+		fd = mediate_openat2(base, path, DIR_FLAGS,
+				     RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 		if (fd == -ELOOP)
 			fd = -EAGAIN;
 	} else {
@@ -332,35 +333,21 @@ static int find_from(struct call *c, int base, const char *path, int links, stru
 	return place_path(c, ret);
 }
 
-/*
- * Fills @p for a single name in the caller's directory, which needs no lookup. Takes ownership of
- * @base.
- */
-static int find_here(struct call *c, int base, const char *path, struct place *ret)
-{
-	ret->dir = base;
-	if (strlen(path) > NAME_MAX)
-		return -ENAMETOOLONG;
-	memcpy(ret->name, path, strlen(path) + 1);
-	ret->slash = ret->dotdot = false;
-	return place_path(c, ret);
-}
-
 /* Duplicates a directory that the caller holds open. */
 static int take_dir(struct call *c, int number)
 {
-	int fd = task_dup_thread_fd(c, number);
+	scoped_fd fd = task_dup_thread_fd(c, number);
 	struct stat st;
 	char name[32];
+	int r;
 
 	if (fd == -ENOSYS) {
 		(void)snprintf(name, sizeof(name), "fd/%d", number);
-		fd = task_open(c, name, O_DIRECTORY);
-		return fd == -ENOENT ? -EBADF : fd;
+		r = task_open(c, name, O_DIRECTORY);
+		return r == -ENOENT ? -EBADF : r;
 	}
 	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)))
-		return fd;
-	fd_scope_close(&fd);
+		return fd_take(&fd);
 	return -ENOTDIR;
 }
 
@@ -411,7 +398,8 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret)
 	if (base < 0)
 		return base;
 	if (plain) {
-		r = find_here(c, base, path, ret);
+		/* A single name in the caller's directory needs no lookup. */
+		r = place_name(c, base, path, ret);
 	} else {
 		r = creds_enter(c, &creds);
 		if (r == 0)
@@ -494,12 +482,12 @@ int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 	return place_find(c, dirfd, c->text[buf], ret);
 }
 
-int place_from_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret)
+int place_from_arg(struct call *c, unsigned i, unsigned buf, struct place *ret)
 {
 	const int n = task_read_path(c, c->arg[i], c->text[buf]);
 
 	ret->dir = -1;
-	return n < 0 ? n : place_from_text(c, dirfd, buf, ret);
+	return n < 0 ? n : place_from_text(c, c->dir, buf, ret);
 }
 
 int place_follow(struct call *c, struct place *p, int *links)
@@ -537,25 +525,18 @@ int place_open(struct call *c, struct place *p, bool follow, struct stat *ret_st
 
 	for (;;) {
 		struct stat st;
-		int r, fd = openat(p->dir, p->name[0] ? p->name : ".",
-				   O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		scoped_fd fd = openat(p->dir, p->name[0] ? p->name : ".",
+				      O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		int r;
 
-		if (fd < 0)
+		if (fd < 0 || fstat(fd, &st) < 0)
 			return -errno;
-		if (fstat(fd, &st) < 0) {
-			r = -errno;
-			fd_scope_close(&fd);
-			return r;
-		}
 		if (!S_ISLNK(st.st_mode) || (!follow && !p->slash)) {
-			if (p->slash && !S_ISDIR(st.st_mode)) {
-				fd_scope_close(&fd);
+			if (p->slash && !S_ISDIR(st.st_mode))
 				return -ENOTDIR;
-			}
 			*ret_st = st;
-			return fd;
+			return fd_take(&fd);
 		}
-		fd_scope_close(&fd);
 		r = place_follow(c, p, &links);
 		if (r < 0)
 			return r;

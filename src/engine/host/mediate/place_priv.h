@@ -43,8 +43,8 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret);
  * ANSWER_CONTINUE for paths in /proc, which the mediator must not resolve.
  */
 int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret);
-/* Copies the path at call.arg[@i] to call.text[@buf] and resolves the path. */
-int place_from_arg(struct call *c, int dirfd, unsigned i, unsigned buf, struct place *ret);
+/* Copies the path at call.arg[@i] to call.text[@buf] and resolves the path from call.dir. */
+int place_from_arg(struct call *c, unsigned i, unsigned buf, struct place *ret);
 /* Makes the place @name in @dir. The caller of this function keeps @dir. Returns 0 or -errno. */
 int place_child(struct call *c, int dir, const char *name, struct place *ret);
 bool place_exists(const struct place *p);
@@ -68,6 +68,8 @@ int place_open(struct call *c, struct place *p, bool follow, struct stat *ret_st
 bool mediate_mounts_changed(const struct mediator *m);
 bool mediate_same_file(int a, int b); /* true if both descriptors have the same device and inode */
 bool mediate_path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);
+/* Calls openat2() with O_CLOEXEC; @resolve: RESOLVE_* flags. Returns a descriptor or -errno. */
+int mediate_openat2(int dir, const char *path, int flags, uint64_t resolve);
 /* Opens the file behind the O_PATH descriptor @fd with @flags. */
 int mediate_reopen(struct mediator *m, int fd, int flags);
 /* Returns the descriptor number that "/dev/stdout" or "/proc/self/fd/7" names, or -1. */

@@ -5,11 +5,11 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mediate/creds_priv.h"
 #include "mediate/open_priv.h"
+#include "mediate/place_priv.h"
 
 #include "base/banned.h"
 
@@ -19,6 +19,8 @@
  * SECURITY: the mediator may see more processes than the caller. The mediator opens every file
  * about the caller's own process, and about other processes only files that every process may read.
  */
+
+enum { START_TIME = 22 }; /* field of /proc/TID/stat */
 
 struct inner_ids {
 	unsigned tgid, tid; /* ids of the caller in its own pid namespace */
@@ -54,11 +56,8 @@ static bool read_small(int fd, char *to, size_t room)
 	return true;
 }
 
-/*
- * Copies the start time, field 22, from a stat file. Counts fields after the last ")", because the
- * program's name may contain anything.
- */
-static bool read_start_time(int fd, char to[32])
+/* Counts fields after the last ")", because the program's name may contain anything. */
+bool mediate_stat_field(int fd, unsigned field, char to[32])
 {
 	char text[1024];
 	const char *p;
@@ -66,7 +65,7 @@ static bool read_start_time(int fd, char to[32])
 	if (!read_small(fd, text, sizeof(text)))
 		return false;
 	p = strrchr(text, ')');
-	for (unsigned i = 0; p && i < 20; i++)
+	for (unsigned i = 2; p && i < field; i++)
 		p = strchr(p + 1, ' ');
 	if (!p)
 		return false;
@@ -76,12 +75,8 @@ static bool read_start_time(int fd, char to[32])
 
 static int open_in(int root, const char *path, int flags)
 {
-	const struct open_how how = { .flags = (unsigned)flags | O_NOCTTY | O_CLOEXEC,
-				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
-						 RESOLVE_NO_MAGICLINKS };
-	const long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
+	return mediate_openat2(root, path, flags | O_NOCTTY,
+			       RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /*
@@ -104,24 +99,23 @@ static int inner_ids(struct call *c, int root, struct inner_ids *ret)
 	(void)snprintf(name, sizeof(name), "proc/%u/task/%u/stat", ret->tgid, ret->tid);
 	its = open_in(root, name, O_RDONLY);
 	mine = openat(c->task->proc, "stat", O_RDONLY | O_CLOEXEC);
-	return read_start_time(mine, a) && read_start_time(its, b) && strcmp(a, b) == 0 ? 0
-											: -EACCES;
+	return mediate_stat_field(mine, START_TIME, a) && mediate_stat_field(its, START_TIME, b) &&
+			       strcmp(a, b) == 0
+		       ? 0
+		       : -EACCES;
 }
 
 /* True for entries of a process that every user may read. */
 static bool is_plain_entry(struct sv rest)
 {
 	static const char *const names[] = { "",     "stat",   "statm",	    "status", "cmdline",
-					     "comm", "cgroup", "oom_score", "task",   NULL };
+					     "comm", "cgroup", "oom_score", "task" };
 
 	if (sv_starts(rest, SV("task/"))) {
 		rest = sv_skip(rest, 5);
 		(void)sv_cut(&rest, '/');
 	}
-	for (size_t i = 0; names[i]; i++)
-		if (sv_is(rest, names[i]))
-			return true;
-	return false;
+	return sv_index(rest, names, ARRAY_LEN(names)) < ARRAY_LEN(names);
 }
 
 static bool is_number(struct sv s)

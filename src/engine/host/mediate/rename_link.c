@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,15 +154,23 @@ static int move_checked(struct call *c, const struct move *v, uint64_t flags)
 	return unlinkat(v->from->dir, v->from->name, 0) < 0 ? -errno : 0;
 }
 
+/* Resolves the second path of the call. With OP_AT it has a directory of its own. */
+static int find_second(struct call *c, struct place *p)
+{
+	if (c->row->form != OP_AT)
+		return place_from_arg(c, 1, 1, p);
+	c->dir = reg_int(c->arg[1]);
+	return place_from_arg(c, 2, 1, p);
+}
+
 /* Resolves both paths of the call. call.text[0] already holds the first path. */
-static int find_two(struct call *c, const int dirfd[2], const unsigned i[2], struct place *a,
-		    struct place *b)
+static int find_two(struct call *c, struct place *a, struct place *b)
 {
 	bool left_a, left_b;
-	int r = place_from_text(c, dirfd[0], 0, a);
+	int r = place_from_text(c, c->dir, 0, a);
 
 	if (r == 0)
-		r = place_from_arg(c, dirfd[1], i[1], 1, b);
+		r = find_second(c, b);
 	if (r < 0)
 		return r;
 	left_a = mediate_is_left_to_kernel(c->m, a);
@@ -213,8 +219,9 @@ static int rename_found(struct call *c, struct place *a, struct place *b, uint64
 		       : 0;
 }
 
-static int do_rename(struct call *c, const int dirfd[2], const unsigned i[2], uint64_t flags)
+int op_rename(struct call *c)
 {
+	const uint64_t flags = (uint32_t)c->flags;
 	scoped_place a = PLACE_NONE, b = PLACE_NONE;
 	scoped_creds creds = { 0 };
 	int r;
@@ -222,32 +229,15 @@ static int do_rename(struct call *c, const int dirfd[2], const unsigned i[2], ui
 	if ((flags & ~(uint64_t)(RENAME_NOREPLACE | RENAME_EXCHANGE)) ||
 	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
-	r = task_read_path(c, c->arg[i[0]], c->text[0]);
+	r = task_read_path(c, c->arg[0], c->text[0]);
 	if (r >= 0)
-		r = find_two(c, dirfd, i, &a, &b);
+		r = find_two(c, &a, &b);
 	if (r != 0)
 		return r;
 	if (a.name[0] == 0 || b.name[0] == 0)
 		return -EBUSY;
 	r = creds_enter(c, &creds);
 	return r < 0 ? r : rename_found(c, &a, &b, flags);
-}
-
-int op_rename(struct call *c)
-{
-	return do_rename(c, (const int[]){ AT_FDCWD, AT_FDCWD }, (const unsigned[]){ 0, 1 }, 0);
-}
-
-int op_renameat(struct call *c)
-{
-	return do_rename(c, (const int[]){ reg_int(c->arg[0]), reg_int(c->arg[2]) },
-			 (const unsigned[]){ 1, 3 }, 0);
-}
-
-int op_renameat2(struct call *c)
-{
-	return do_rename(c, (const int[]){ reg_int(c->arg[0]), reg_int(c->arg[2]) },
-			 (const unsigned[]){ 1, 3 }, (uint32_t)c->arg[4]);
 }
 
 /* --- Links --- */
@@ -295,7 +285,7 @@ static int link_found(struct call *c, struct move *v, int obj)
  * Links the object of one of the caller's descriptors. The current path of the object, if any, is
  * decided as the source.
  */
-static int link_fd(struct call *c, int fd, int dirfd, unsigned i)
+static int link_fd(struct call *c, int fd)
 {
 	scoped_place from = PLACE_NONE, to = PLACE_NONE;
 	struct move v = { .from = &from, .to = &to };
@@ -311,7 +301,7 @@ static int link_fd(struct call *c, int fd, int dirfd, unsigned i)
 		return obj;
 	if (fstat(obj, &v.st) < 0 || !mediate_path_of_fd(c->m, obj, path, &n))
 		return -EACCES;
-	r = place_from_arg(c, dirfd, i, 1, &to);
+	r = find_second(c, &to);
 	if (r < 0)
 		return r;
 	left = mediate_is_private(c->m, (struct sv){ path, n });
@@ -335,8 +325,9 @@ static int link_fd(struct call *c, int fd, int dirfd, unsigned i)
 	return r < 0 ? r : link_found(c, &v, obj);
 }
 
-static int do_link(struct call *c, const int dirfd[2], const unsigned i[2], uint64_t flags)
+int op_link(struct call *c)
 {
+	const uint64_t flags = (uint32_t)c->flags;
 	scoped_place a = PLACE_NONE, b = PLACE_NONE;
 	struct move v = { .from = &a, .to = &b };
 	scoped_fd obj = -1;
@@ -345,14 +336,14 @@ static int do_link(struct call *c, const int dirfd[2], const unsigned i[2], uint
 
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	r = task_read_path(c, c->arg[i[0]], c->text[0]);
+	r = task_read_path(c, c->arg[0], c->text[0]);
 	if (r < 0)
 		return r;
 	if (r == 0 && (flags & AT_EMPTY_PATH))
-		return link_fd(c, dirfd[0], dirfd[1], i[1]);
+		return link_fd(c, c->dir);
 	if ((flags & AT_SYMLINK_FOLLOW) && mediate_parse_own_fd(c->text[0]) >= 0)
-		return link_fd(c, mediate_parse_own_fd(c->text[0]), dirfd[1], i[1]);
-	r = find_two(c, dirfd, i, &a, &b);
+		return link_fd(c, mediate_parse_own_fd(c->text[0]));
+	r = find_two(c, &a, &b);
 	if (r != 0)
 		return r;
 	if (a.name[0] == 0)
@@ -370,15 +361,4 @@ static int do_link(struct call *c, const int dirfd[2], const unsigned i[2], uint
 	if (obj == ANSWER_CONTINUE)
 		return -EXDEV;
 	return obj < 0 ? obj : link_found(c, &v, obj);
-}
-
-int op_link(struct call *c)
-{
-	return do_link(c, (const int[]){ AT_FDCWD, AT_FDCWD }, (const unsigned[]){ 0, 1 }, 0);
-}
-
-int op_linkat(struct call *c)
-{
-	return do_link(c, (const int[]){ reg_int(c->arg[0]), reg_int(c->arg[2]) },
-		       (const unsigned[]){ 1, 3 }, (uint32_t)c->arg[4]);
 }

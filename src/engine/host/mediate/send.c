@@ -172,7 +172,6 @@ static int send_one(struct call *c, int fd, const struct message *msg, uint64_t 
 	struct job *j;
 	scoped_creds creds = { 0 };
 	int type = 0, r;
-	socklen_t n = sizeof(type);
 
 	if (flags & ~(uint64_t)FLAGS_MAY)
 		return flags & MSG_ZEROCOPY ? -ENOBUFS : -EOPNOTSUPP;
@@ -183,7 +182,9 @@ static int send_one(struct call *c, int fd, const struct message *msg, uint64_t 
 	j->flags = (int)flags;
 	j->sock = task_dup_fd(c, fd);
 	r = j->sock < 0 ? j->sock : 0;
-	if (r == 0 && getsockopt(j->sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0)
+	if (r == 0)
+		type = mediate_sock_type(j->sock);
+	if (type < 0)
 		r = -ENOTSOCK;
 	j->stream = type == SOCK_STREAM;
 	if (r == 0)

@@ -55,11 +55,6 @@ static int task_new(struct call *c)
 	return 0;
 }
 
-static bool is_gone(int error)
-{
-	return error == ESRCH || error == ENOENT;
-}
-
 static int task_find(struct call *c)
 {
 	c->task = &c->m->tasks[(unsigned)c->tid % TASKS];
@@ -77,7 +72,7 @@ static int open_below(struct call *c, const char *name, int flags)
 	if (r < 0)
 		return r;
 	fd = openat(c->task->proc, name, flags | O_CLOEXEC);
-	if (fd < 0 && is_gone(errno) && !c->fresh) {
+	if (fd < 0 && (errno == ESRCH || errno == ENOENT) && !c->fresh) {
 		r = task_new(c);
 		if (r < 0)
 			return r;

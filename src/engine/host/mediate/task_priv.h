@@ -8,7 +8,6 @@
 #ifndef WRIT_MEDIATE_TASK_PRIV_H
 #define WRIT_MEDIATE_TASK_PRIV_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
