@@ -176,7 +176,7 @@ def files(j):
 
 def tokens(j):
     for token in ("", ":", ";", "::", "write", "write:", ":./x", "write:;", "write:./src;", "write:./src;;",
-                  "write:./src;mode=r", "net:allow=", "net:", "shell:", "net:https://h.example.com;methods=GET,",
+                  "write:./src;mode=r", "write:allow=./src", "net:allow=", "net:", "shell:", "net:https://h.example.com;methods=GET,",
                   "a" * 100000, "write:" + "/a" * 20000, 'write:"', "write:\\", "read:./src\nread:./data",
                   "read ./src ./data", "allow read ./src", "net:https://h.example.com" + ";count=1" * 100, "\x01", "\u202e"):
         r = j.run("check", "--allow", token)

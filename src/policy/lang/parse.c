@@ -305,7 +305,7 @@ static size_t split_token(const struct word *token, struct word *ret_w, size_t m
 
 		more = part.n != before; /* a separator at the end yields an empty part */
 
-		if (n == 1 && sv_starts(part, SV("allow=")))
+		if (n == 1 && sv_is(ret_w[0].text, "net") && sv_starts(part, SV("allow=")))
 			part = sv_skip(part, 6);
 		ret_w[n++] = (struct word){ part, part, col };
 	}
