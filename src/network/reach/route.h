@@ -5,10 +5,10 @@
  * Writes: nothing; only the layout is shared
  * Next:   mediate/route.c sends requests, egress/shared_network.c answers them
  *
- * Such a session has no network namespace, so the mediator redirects the session's connect() calls.
- * The mediator sends ASK with the wanted destination. Egress answers with one of its ports on the
- * host's loopback. The mediator binds the agent's socket to a local port, reports that port as
- * BOUND, and connects the socket.
+ * Such a session has no network namespace of its own, so the mediator redirects its connect()
+ * calls. The mediator sends ASK with the wanted destination. Egress answers with one of its ports
+ * on the host's loopback. The mediator binds the agent's socket to a local port, reports that port
+ * as BOUND, and connects the socket.
  *
  * SECURITY: any program of the host can connect to that loopback port. Egress serves only
  * connections that come from a port announced by BOUND, and rejects all others.
@@ -25,8 +25,8 @@ struct route_message {
 	uint32_t id;   /* identifies an ANSWER, and the BOUND that follows the ANSWER */
 	int32_t err;   /* in an ANSWER: 0, or an errno for the agent */
 	/*
-	 * ASK: port that the agent wants; ANSWER: port of egress; BOUND: local port of the agent's
-	 * socket
+	 * ASK: port that the agent wants; ANSWER: port of egress on the host's loopback; BOUND:
+	 * local port of the agent's socket
 	 */
 	uint16_t port;
 	uint8_t v6, udp;
