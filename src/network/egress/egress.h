@@ -61,16 +61,17 @@
 enum egress_type {
 	EGRESS_NOTHING = 0,
 	/* from the supervisor to egress */
-	EGRESS_LISTENERS, /* descriptors: @count listeners, beginning with number @id */
+	/* descriptors: @count sockets, for the session's listeners from number @id on */
+	EGRESS_LISTENERS,
 	/* answer to EGRESS_BIND @id; descriptor: the bound socket; none: the bind failed */
 	EGRESS_BOUND,
-	EGRESS_RESOLVER, /* descriptor: socket to a new resolver */
+	EGRESS_RESOLVER, /* answer to EGRESS_WANT_RESOLVER; descriptor: socket to a new resolver */
 	EGRESS_READER,	 /* descriptor: socket to a new reader */
 	/* a person's answer to EGRESS_ASK @id; @count: 0 no, 1 yes, once, 2 yes, for the session */
 	EGRESS_ANSWER,
-	EGRESS_GRANT,  /* add the capability in @text to the policy */
-	EGRESS_REVOKE, /* remove the capability in @text from the policy */
-	/* all programs of the session have ended: deliver their last bytes within @count ms */
+	EGRESS_GRANT,  /* egress adds the capability in @text to the policy */
+	EGRESS_REVOKE, /* egress removes the capability in @text from the policy */
+	/* all programs of the session have ended; deliver their last bytes within @count ms */
 	EGRESS_FINISH,
 	/* from egress to the supervisor */
 	EGRESS_BIND, /* request for a socket inside the session; @text is a struct egress_bind */
@@ -78,7 +79,8 @@ enum egress_type {
 	EGRESS_WANT_READER,
 	EGRESS_ASK,	 /* question for a person; @text is a struct egress_event */
 	EGRESS_EVENT,	 /* entry for the record; @text is a struct egress_event */
-	EGRESS_GIT,	 /* descriptor: a connection for the git helper */
+	/* descriptor: a client's connection, which the supervisor passes to the git helper */
+	EGRESS_GIT,
 	EGRESS_READY,	 /* from the reader: @text is the certificate of the session's CA, in PEM */
 	EGRESS_FINISHED, /* egress has completed EGRESS_FINISH */
 };
@@ -147,7 +149,7 @@ struct egress_event {
 /* A port of the session that is published on the host's loopback. */
 struct egress_port {
 	uint16_t port;
-	int fd; /* the listening socket */
+	int fd; /* socket that listens at this port of the host */
 };
 
 struct upstream;

@@ -37,7 +37,7 @@ enum {
 /* A socket to another process of writ. */
 struct peer {
 	enum kind kind;
-	int fd;	     /* -1: no socket; for the mediator, 0: no socket */
+	int fd;	     /* the socket; -1 means none, and for the mediator 0 means none */
 	bool wanted; /* egress has asked the supervisor to start the process */
 	bool gone;   /* the mediator has ended */
 };
@@ -57,7 +57,7 @@ struct asked {
 	struct sv host; /* name to resolve; all flows that wait for this name get the answer */
 };
 
-/* State of dial.c. */
+/* State of dial.c, which connects flows to their destinations. */
 struct dialer {
 	const struct upstream *upstream; /* the operator's proxy; NULL: connect directly */
 	int route[2];			 /* datagram sockets of is_local_address(): IPv4, IPv6 */
@@ -67,31 +67,31 @@ struct dialer {
 	size_t known_next;
 };
 
-/* State of dns_server.c. */
+/* State of dns_server.c, the DNS server of the session. */
 struct dns_server {
 	VEC(struct lookup) lookups;
-	struct dns_client *clients; /* TCP connections */
+	struct dns_client *clients; /* open TCP connections of clients */
 	size_t clients_n;
 };
 
-/* State of shared_network.c. */
+/* State of shared_network.c, for a session on the host's network. */
 struct shared_network {
 	uint16_t git_port;
 	struct listener *listeners[3];
 	struct expected expected[EXPECTED_MAX];
 };
 
-/* State of finish.c. */
+/* State of finish.c, which delivers the last bytes of a session. */
 struct finish {
 	bool begun, done;
-	bool last_sent;	   /* the reader has been told that no more clients will come */
+	bool last_sent;	   /* egress has told the reader that no more clients will come */
 	uint64_t limit_ms; /* monotonic time at which egress gives up delivering */
 	/* time of the last progress: a peer acknowledged bytes, or a flow stopped waiting */
 	uint64_t moved_ms;
 	uint64_t acked;
 };
 
-/* State of tunnel.c. */
+/* State of tunnel.c, which relays bytes. */
 struct relay {
 	int pipes[PIPES][2]; /* idle pipes */
 	size_t pipes_n;
@@ -118,7 +118,8 @@ struct egress {
 	size_t bind_next, binding;
 	struct flow *flows;	   /* flows that are tunnels */
 	struct flow *waiting;	   /* flows that are not tunnels yet */
-	struct flow *queue;	   /* tunnels that have used up their turn */
+	/* tunnels that have used up their turn and have more bytes to move */
+	struct flow *queue;
 	struct flow *dead;	   /* flows to free after this round of events */
 	struct setup *dead_setups; /* setups to free after this round of events */
 	size_t flows_n, waiting_n, half_closed_n;

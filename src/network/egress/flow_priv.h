@@ -72,7 +72,7 @@ struct setup {
 	size_t head_n;
 	/* enum wire_protocol of a client of the proxy port; 0: not known, or not such a client */
 	uint8_t protocol;
-	uint8_t stage;	  /* enum head_stage */
+	uint8_t stage;	  /* enum head_stage, the progress of client_head.c */
 	bool replied;	  /* the client of the proxy port has received its answer */
 	/* text of the host that the client requested; @host of the flow may point here */
 	char host[256];
@@ -107,8 +107,8 @@ struct flow {
 	uint64_t bytes[2]; /* bytes sent by the client [0] and the server [1] */
 	uint64_t started_us;
 	struct transfer *moving[2];
-	struct setup *setup;	  /* NULL: the flow is a tunnel */
-	struct flow *next, *prev; /* neighbours in egress.flows or egress.waiting */
+	struct setup *setup;	  /* state until the flow is a tunnel; NULL: it is one */
+	struct flow *next, *prev; /* next and previous flow in egress.flows or egress.waiting */
 	struct flow *queue;	  /* next flow in egress.queue */
 };
 

@@ -34,7 +34,7 @@ struct expected {
 /* A DNS query whose reply waits for listeners. */
 struct lookup {
 	struct sv name;
-	/* socket for the reply: a TCP connection (KIND_LOOKUP) or the UDP socket */
+	/* socket to which the reply goes: a TCP connection (KIND_LOOKUP) or the UDP socket */
 	int fd;
 	uint8_t peer[28]; /* address of a UDP client */
 	uint32_t peer_n;
