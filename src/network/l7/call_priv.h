@@ -49,8 +49,8 @@ struct call_inject {
 struct call_req {
 	struct fifo bytes;
 	struct buf trailers;
-	struct scan *scan;     /* search of the body for placeholders */
-	struct frames *frames; /* search of WebSocket frames for placeholders */
+	struct scan *scan;     /* state of the search of the body for placeholders */
+	struct frames *frames; /* state of the search of WebSocket frames for placeholders */
 	/* bytes received but not yet credited to the client's HTTP/2 window */
 	size_t debt;
 	bool ended;	       /* the client has sent the whole body */
@@ -63,14 +63,14 @@ struct call_resp {
 	struct fifo raw;   /* bytes from the server, not searched for secrets yet */
 	struct fifo bytes; /* bytes ready for the client */
 	struct buf trailers;
-	struct guard *guard; /* search of @raw for secrets; NULL: no search needed */
+	struct guard *guard; /* state of the search of @raw for secrets; NULL: no search needed */
 	size_t debt;	     /* bytes received but not yet credited to the server's HTTP/2 window */
 	bool raw_ended;	     /* the server has sent the whole body */
 	bool ended;	     /* the whole body is in @bytes */
 	unsigned interims;   /* number of 1xx responses received */
 };
 
-/* Numbers of a call for the record. */
+/* Times, byte counts and secrets of a call, for the record. */
 struct call_log {
 	uint64_t asked_us, dialled_us, bytes_up, bytes_down;
 	char credential[64]; /* names of the inserted secrets */

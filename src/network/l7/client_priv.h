@@ -9,7 +9,7 @@
 #include "l7/link_priv.h"
 
 struct client {
-	struct link link; /* must be the first member */
+	struct link link; /* first member: loop.c converts the link to the client */
 	uint32_t flow;
 	struct sv host;
 	char host_room[256];

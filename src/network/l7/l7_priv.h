@@ -16,7 +16,7 @@ struct ask {
 	char key_room[1024];
 };
 
-/* State of finish.c. */
+/* State of finish.c, which delivers requests of clients that have left. */
 struct finish {
 	/* number of clients that have left and whose requests the reader still delivers */
 	size_t leaving;

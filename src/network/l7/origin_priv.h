@@ -11,7 +11,7 @@
 
 /* A connection of the reader to an origin. */
 struct server {
-	struct link link; /* must be the first member */
+	struct link link; /* first member: loop.c converts the link to the server */
 	struct origin *origin;
 	struct server *next, **at; /* neighbours in origin.servers */
 	uint32_t id;		   /* id of the dial request to egress */
