@@ -64,7 +64,7 @@ const struct git_repo *gitnet_repo_at(const git_repos *repos, struct sv path);
 struct git_request {
 	struct sv path; /* path of the repository, without the leading slash */
 	bool push;
-	unsigned version; /* protocol version: 0, 1 or 2 */
+	unsigned version; /* version of git's protocol: 0, 1 or 2 */
 };
 
 /* Returns the length of the request, read from its first four bytes; 0: invalid. */

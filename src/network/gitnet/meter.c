@@ -17,7 +17,7 @@
 enum { PIECE = 64 << 10 };
 enum meter_end { METER_GOES_ON = 0, METER_OVER, METER_SPENT };
 
-/* A direction of the relay. */
+/* A direction of the relay: from the client to git, or from git to the client. */
 struct way {
 	int from, to;
 	_Atomic uint64_t *used;
