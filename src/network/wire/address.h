@@ -33,7 +33,7 @@ enum address_class {
 	ADDRESS_BENCHMARK,
 	ADDRESS_EMBEDDED,
 	ADDRESS_PUBLIC,
-	/* keep last */
+	/* number of classes; must stay the last entry */
 	ADDRESS_CLASS_COUNT
 };
 

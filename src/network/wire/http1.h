@@ -71,7 +71,7 @@ struct http1_field {
 };
 
 enum http1_framing {
-	HTTP1_NONE = 0, /* no body */
+	HTTP1_NONE = 0, /* the message has no body */
 	HTTP1_LENGTH,
 	HTTP1_CHUNKED,
 	HTTP1_UNTIL_CLOSE, /* the body ends when the connection closes; responses only */
@@ -125,7 +125,7 @@ struct http1_response {
 
 /* Properties of the request that determine where its response ends. */
 struct http1_asked {
-	bool head;	/* the method was HEAD */
+	bool head;	/* the method of the request was HEAD */
 	bool websocket; /* the request asked for a WebSocket upgrade */
 };
 

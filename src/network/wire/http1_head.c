@@ -329,7 +329,7 @@ static int status_line_parse(struct sv line, struct http1_response *r, struct wr
 
 	if (!version_parse(sv_cut(&line, ' '), &r->minor))
 		return wire_refuse(err, "malformed status line, or not HTTP/1");
-	/* Many servers omit the blank after the status. */
+	/* Accept a status line that ends after the status: many servers omit the blank there. */
 	if (!sv_to_u64(sv_cut(&line, ' '), 999, &status) || status < 100)
 		return wire_refuse(err, "malformed status line");
 	if (!http1_all(line, HTTP1_IN_VALUE))

@@ -30,7 +30,7 @@ struct pattern {
 struct scan_set {
 	struct pattern *v;
 	size_t n, span, longest, slots_mask;
-	uint16_t *slots; /* index into @v plus 1; 0: empty slot */
+	uint16_t *slots; /* hash table of indexes into @v, plus 1; 0: empty slot */
 	uint8_t shift[1 << SHIFT_BITS];
 };
 

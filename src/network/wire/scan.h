@@ -24,7 +24,7 @@ enum {
 	SCAN_VALUES_MAX = 256,
 	SCAN_VALUE_MIN = 8, /* shortest value: shorter values would match by chance */
 	SCAN_VALUE_MAX = 4096,
-	SCAN_ROOM = 65536, /* a suitable window size */
+	SCAN_ROOM = 65536, /* window size that suits most callers */
 };
 
 enum scan_form {
