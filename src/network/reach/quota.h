@@ -6,7 +6,7 @@
  * Next:   egress/ and l7/ charge each connection, request and byte
  *
  * Counters exist on three levels: per rule of this session (struct quota_entry), per session
- * (struct quota_total, in memory shared by egress and l7), and per realm (struct
+ * (struct quota_total, in memory shared by egress, l7 and the git helper), and per realm (struct
  * quota_counter, in a file that all sessions of the realm map). A use is charged to all of
  * them or to none.
  */
@@ -23,7 +23,7 @@ enum { QUOTA_PRICES_MAX = 8 };
  * only limits) that matches the use too.
  */
 struct quota_bill {
-	size_t entry; /* index of the grant in the set */
+	size_t entry; /* index in the set of the grant that allowed the use */
 	uint32_t prices[QUOTA_PRICES_MAX], prices_n;
 };
 
@@ -98,8 +98,8 @@ struct quota {
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
 
 /*
- * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the exhausted limit;
- * in that case no counter has changed.
+ * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the reason why the
+ * use is refused; in that case no counter has changed.
  */
 enum cap_cause quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms);
 

@@ -48,7 +48,7 @@ enum {
 	REACH_NAMES_MAX = 4096,
 	REACH_PORTS_MAX = 1024, /* most ports of one name */
 	REACH_LISTENERS_MAX = 4096,
-	REACH_POOL = 0xc6120000, /* 198.18.0.0 */
+	REACH_POOL = 0xc6120000, /* 198.18.0.0, the base of the session's pool of addresses */
 	REACH_OWN = REACH_POOL + 1,
 	/*
 	 * address of listeners that reserve ports for names that are looked up

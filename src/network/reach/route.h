@@ -22,7 +22,8 @@ enum route_type { ROUTE_NOTHING = 0, ROUTE_ASK, ROUTE_ANSWER, ROUTE_BOUND };
 
 struct route_message {
 	uint32_t type; /* enum route_type */
-	uint32_t id;   /* identifies an ANSWER, and the BOUND that follows the ANSWER */
+	/* number that egress chooses for an ANSWER; the BOUND for the same socket repeats it */
+	uint32_t id;
 	int32_t err;   /* in an ANSWER: 0, or an errno for the agent */
 	/*
 	 * ASK: port that the agent wants; ANSWER: port of egress on the host's loopback; BOUND:

@@ -49,7 +49,7 @@ struct resolve_answer {
 struct resolve_options {
 	/* name servers as "192.0.2.1:53,..."; NULL: the name servers of the host */
 	const char *servers;
-	const char *hosts; /* path of the hosts file */
+	const char *hosts; /* path of the hosts file; NULL: none */
 };
 
 /* Serves struct resolve_ask packets on @socket until the peer closes the socket. */
