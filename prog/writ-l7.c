@@ -1,7 +1,8 @@
 /*
  * writ-l7 - inspects the HTTP requests of one session; started by the supervisor, not by users
  *
- * l7/l7.h describes descriptors 3 to 6. Exits with 0 when the supervisor closes its end.
+ * enum l7_fd in l7/l7.h names its descriptors, from 3 on. Exits with 0 when the supervisor closes
+ * its end of the socket.
  */
 #include <stdio.h>
 

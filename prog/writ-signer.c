@@ -1,8 +1,8 @@
 /*
  * writ-signer - signs statements; as installed by `writ signer install`, also keeps the log
  *
- * Started by writ, not by users; signer/signer.h describes descriptor 3. Exits with 0 after
- * the request was served.
+ * Started by writ, not by users. signer/signer.h describes its argument and its descriptors 3 and
+ * 4. Exits with 0 after it has done what the argument requests.
  */
 #include <unistd.h>
 

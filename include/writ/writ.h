@@ -1,5 +1,5 @@
 /*
- * writ.h - run programs under a writ policy, or confine this one
+ * writ.h - run programs under a writ policy, or confine the calling process
  *
  * Link with `pkg-config --libs writ`. Functions return 0 or a negative enum
  * writ_error_code and leave their output arguments unchanged on failure. `err` may be
@@ -32,8 +32,8 @@ enum writ_error_code {
 	WRIT_ERROR_SYSTEM = -1, /* a system call failed; sys is its errno */
 	WRIT_ERROR_MEMORY = -2,
 	WRIT_ERROR_SYNTAX = -3,	       /* the policy has errors: see the diagnostics */
-	WRIT_ERROR_LIMIT = -4,	       /* a size or count above the limit */
-	WRIT_ERROR_DENIED = -5,	       /* refused by the session or by missing permission */
+	WRIT_ERROR_LIMIT = -4,	       /* a size or count is above its limit */
+	WRIT_ERROR_DENIED = -5,	       /* the session, or a missing permission, refused the call */
 	WRIT_ERROR_UNENFORCEABLE = -6, /* this machine cannot enforce the policy */
 	WRIT_ERROR_BUG = -7,
 	WRIT_ERROR_ARGUMENT = -8, /* invalid arguments of the call */
@@ -61,16 +61,20 @@ WRIT_API void writ_text_free(char *text);
 
 struct writ_options {
 	size_t size;
-	const char *home;	    /* the user's home; NULL: $HOME, then the account's */
-	const char *config_dir;	    /* NULL: $XDG_CONFIG_HOME/writ, then ~/.config/writ */
-	const char *state_dir;	    /* NULL: $XDG_STATE_HOME/writ, then ~/.local/state/writ */
-	const char *const *environ; /* ends with NULL; NULL: the one of this process */
-	const char *program;	    /* the writ that runs sessions; NULL: the installed one */
+	/* home directory of the user; NULL: $HOME, then that of the account */
+	const char *home;
+	/* directory of policies; NULL: $XDG_CONFIG_HOME/writ, then ~/.config/writ */
+	const char *config_dir;
+	/* directory of records and keys; NULL: $XDG_STATE_HOME/writ, then ~/.local/state/writ */
+	const char *state_dir;
+	const char *const *environ; /* environment, ends with NULL; NULL: that of this process */
+	/* path of the writ program that runs sessions; NULL: the installed one */
+	const char *program;
 };
 
 /* Creates a handle. @opt may be NULL. Reads the environment once, here. */
 WRIT_API int writ_new(const struct writ_options *opt, struct writ **ret, struct writ_error *err);
-/* Call it after freeing everything that was made with @w. */
+/* Frees the handle @w. First free everything that was made with @w. */
 WRIT_API void writ_free(struct writ *w);
 
 /* --- policies --- */
@@ -79,10 +83,10 @@ enum writ_rule_kind {
 	WRIT_RULE_ALLOW = 0, /* "read:/data", "write:.": the syntax of --allow */
 	WRIT_RULE_ASK,
 	WRIT_RULE_DENY,
-	WRIT_RULE_LIMIT, /* "memory=2G" */
+	WRIT_RULE_LIMIT, /* a limit, such as "memory=2G" */
 	WRIT_RULE_SECRET,
 	WRIT_RULE_ENV, /* "NAME" or "NAME=VALUE" */
-	WRIT_RULE_USE, /* "node" */
+	WRIT_RULE_USE, /* a profile, such as "node" */
 };
 
 struct writ_rule {
@@ -102,7 +106,7 @@ enum writ_diagnostic_level {
 struct writ_diagnostic {
 	size_t size;
 	int32_t level;		       /* enum writ_diagnostic_level */
-	const char *source;	       /* file name, or text_name */
+	const char *source;	       /* file name, or text_name of the options */
 	uint32_t line, column, length; /* 1-based, in bytes; line 0: no position */
 	const char *text;
 	const char *hint; /* suggested correction, or "" */
@@ -112,7 +116,7 @@ enum writ_policy_flag {
 	/*
 	 * Behave like `writ run` in cwd: find the workspace from there. If there is no text, file
 	 * or rule, read the user's own policies and the workspace's agent.writ; if there are none
-	 * either, use `write .`.
+	 * either, use the single rule `allow write .`.
 	 */
 	WRIT_POLICY_DISCOVER = 1u << 0,
 	/* Report a missing path as a warning, to inspect a policy without running it. */
@@ -125,15 +129,19 @@ struct writ_policy_options {
 	size_t size;
 	uint32_t flags;		  /* enum writ_policy_flag */
 	int32_t tier;		  /* enum writ_tier */
-	const char *cwd;	  /* NULL: the current directory */
-	const char *workspace;	  /* meaning of `.`; NULL: none, or found (WRIT_POLICY_DISCOVER) */
-	const char *text;	  /* a complete policy; NULL: none */
+	const char *cwd;	  /* working directory; NULL: the current directory */
+	/* directory that `.` means in rules; NULL: none, or found (WRIT_POLICY_DISCOVER) */
+	const char *workspace;
+	const char *text;	  /* text of a complete policy; NULL: none */
 	const char *text_name;	  /* name of text in diagnostics; NULL: "policy" */
-	const char *const *files; /* further complete policies; NULL-terminated; may be NULL */
+	/* names of files with further complete policies; NULL-terminated; may be NULL */
+	const char *const *files;
 	const struct writ_rule *rules;
 	size_t rules_n;
-	const char *program; /* make its own files readable, like `writ run PROGRAM`; may be NULL */
-	const char *const *vars; /* "NAME=VALUE" for $NAME in paths; NULL-terminated; may be NULL */
+	/* program whose own files become readable, as with `writ run PROGRAM`; may be NULL */
+	const char *program;
+	/* "NAME=VALUE" values of $NAME in paths; NULL-terminated; may be NULL */
+	const char *const *vars;
 	/* called once per diagnostic; may be NULL */
 	void (*diagnostic)(void *ctx, const struct writ_diagnostic *d);
 	void *diagnostic_ctx;
@@ -147,7 +155,7 @@ struct writ_policy_options {
 WRIT_API int writ_policy_load(struct writ *w, const struct writ_policy_options *opt,
 			      struct writ_policy **ret, char **ret_diagnostics,
 			      struct writ_error *err);
-/* Call it after freeing the sessions and pools made with @p. */
+/* Frees the policy @p. First free the sessions and pools made with @p. */
 WRIT_API void writ_policy_free(struct writ_policy *p);
 
 enum writ_explain_flag { WRIT_EXPLAIN_ALL = 1u << 0, WRIT_EXPLAIN_VERBOSE = 1u << 1 };
@@ -166,8 +174,10 @@ struct writ_exit {
 	int32_t code;
 	uint32_t denials;
 	char session[16];  /* id of the session, which names its record */
-	char ended_by[64]; /* the limit or caller that ended it; "" if it ended by itself */
-	char why[128];	   /* why the command could not be started; "" if it was */
+	/* limit or caller that ended the session; "" if the command ended by itself */
+	char ended_by[64];
+	/* reason why the command could not be started; "" if the command started */
+	char why[128];
 };
 
 enum writ_run_flag {
@@ -177,22 +187,28 @@ enum writ_run_flag {
 struct writ_run_options {
 	size_t size;
 	uint32_t flags;		    /* enum writ_run_flag */
-	const char *const *argv;    /* NULL-terminated */
-	const char *const *environ; /* the policy selects from it; NULL: the handle's */
-	const char *cwd;	    /* NULL: the policy's */
+	const char *const *argv;    /* command and its arguments; NULL-terminated */
+	/* the policy selects variables from this environment; NULL: the handle's */
+	const char *const *environ;
+	const char *cwd;	    /* working directory; NULL: the policy's */
 	/* three descriptors, -1: /dev/null; NULL: use input and output, or /dev/null */
 	const int *stdio;
-	/* Alternative to stdio for writ_run(), which calls output in its own thread. */
+	/*
+	 * Alternative to stdio for writ_run() and writ_session_exec(), which call output in the
+	 * thread of their caller.
+	 */
 	const void *input;
 	size_t input_n;
-	void (*output)(void *ctx, int stream, const void *bytes, size_t n); /* stream is 1 or 2 */
+	/* stream: 1 output, 2 error */
+	void (*output)(void *ctx, int stream, const void *bytes, size_t n);
 	void *output_ctx;
-	struct writ_pool *pool; /* take a warm sandbox from this pool; may be NULL */
+	/* pool from which to take a sandbox that is already built; may be NULL */
+	struct writ_pool *pool;
 };
 
 /*
- * Runs argv and waits for its end. Fails only if it cannot be started; its exit code is not an
- * error.
+ * Runs the command argv of @opt and waits for its end. A non-zero exit code of the command is not
+ * an error.
  */
 WRIT_API int writ_run(struct writ_policy *p, const struct writ_run_options *opt,
 		      struct writ_exit *ret, struct writ_error *err);
@@ -200,13 +216,13 @@ WRIT_API int writ_run(struct writ_policy *p, const struct writ_run_options *opt,
 /* --- sessions --- */
 
 /*
- * Starts argv and returns once the sandbox is closed around it. With an empty argv, the session
- * waits for writ_session_exec(). The session ends with its command, with writ_session_stop(), or
- * with this process.
+ * Starts a session with the command argv and returns once its sandbox is complete. With an empty
+ * argv, the session waits for writ_session_exec(). The session ends when its command ends, when
+ * writ_session_stop() is called, or when this process ends.
  */
 WRIT_API int writ_session_start(struct writ_policy *p, const struct writ_run_options *opt,
 				struct writ_session **ret, struct writ_error *err);
-/* Eight letters and digits; valid as long as @s. */
+/* Returns the id of the session: eight letters and digits, valid as long as @s. */
 WRIT_API const char *writ_session_id(const struct writ_session *s);
 /*
  * Waits at most @timeout_ms (-1: no limit). Returns 1 and fills *@ret if the session has ended, 0
@@ -214,9 +230,9 @@ WRIT_API const char *writ_session_id(const struct writ_session *s);
  */
 WRIT_API int writ_session_wait(struct writ_session *s, int timeout_ms, struct writ_exit *ret,
 			       struct writ_error *err);
-/* A descriptor for poll(): readable once writ_session_wait() will not block. */
+/* Returns a descriptor for poll(), which is readable once writ_session_wait() will not block. */
 WRIT_API int writ_session_fd(const struct writ_session *s);
-/* Ends everything in the session if it is still running. */
+/* Frees @s. Ends everything in the session if the session is still running. */
 WRIT_API void writ_session_free(struct writ_session *s);
 
 /* The following functions accept any session of this user, by its id or a unique prefix. */
@@ -228,7 +244,10 @@ WRIT_API void writ_session_free(struct writ_session *s);
 WRIT_API int writ_session_exec(struct writ *w, const char *id, const struct writ_run_options *opt,
 			       struct writ_exit *ret, struct writ_error *err);
 WRIT_API int writ_session_stop(struct writ *w, const char *id, struct writ_error *err);
-/* @rule is "read /path" or "write /path". *@ret_grant is the number for writ_session_revoke(). */
+/*
+ * Grants @rule, "read /path" or "write /path", to the running session. *@ret_grant is the number
+ * for writ_session_revoke().
+ */
 WRIT_API int writ_session_allow(struct writ *w, const char *id, const char *rule,
 				uint32_t *ret_grant, struct writ_error *err);
 WRIT_API int writ_session_revoke(struct writ *w, const char *id, uint32_t grant,
@@ -237,12 +256,12 @@ WRIT_API int writ_session_revoke(struct writ *w, const char *id, uint32_t grant,
 /* --- events --- */
 
 enum writ_event_kind {
-	WRIT_EVENT_OTHER = 0, /* unknown to this version of the library */
+	WRIT_EVENT_OTHER = 0, /* the kind is unknown to this version of the library */
 	WRIT_EVENT_START,
-	WRIT_EVENT_SEALED, /* the sandbox is closed and the command starts */
+	WRIT_EVENT_SEALED, /* the sandbox is complete and the command starts */
 	WRIT_EVENT_EXEC,
 	WRIT_EVENT_DENIED,
-	WRIT_EVENT_ALLOW, /* a live grant */
+	WRIT_EVENT_ALLOW, /* the user gave the running session a live grant */
 	WRIT_EVENT_REVOKE,
 	WRIT_EVENT_LIMIT,
 	WRIT_EVENT_EXITED, /* a command has ended */

@@ -56,7 +56,7 @@ enum conform_seen {
 	SEEN_HELD,
 	SEEN_ESCAPED,
 	SEEN_SKIPPED, /* not tried: without a sandbox the attempt would harm the machine */
-	/* keep last */
+	/* number of values; keep last */
 	SEEN_COUNT
 };
 
@@ -68,7 +68,7 @@ enum conform_control {
 	CONTROL_NONE = 0, /* the row has no control, or controls were not requested */
 	CONTROL_FAILS,
 	CONTROL_WORKS,
-	/* keep last */
+	/* number of values; keep last */
 	CONTROL_COUNT
 };
 
@@ -81,7 +81,7 @@ enum conform_verdict {
 	VERDICT_NA,
 	VERDICT_WORKS,
 	VERDICT_BROKEN,
-	/* keep last */
+	/* number of values; keep last */
 	VERDICT_COUNT
 };
 
@@ -100,15 +100,15 @@ enum conform_flag {
 	ROW_TTY = 1u << 7,
 	ROW_SERIAL = 1u << 8,
 	ROW_TIMED = 1u << 9,
-	/* keep last */
+	/* bit after the last flag; keep last */
 	ROW_FLAGS_END = 1u << 10
 };
 
 struct conform_row {
 	struct sv id, bound, guarantee, what;
 	struct sv policy; /* an additional policy line, or empty */
-	struct sv gap;	  /* the gap in the plan that covers this row, or empty */
-	/* judged by effects outside the sandbox, not by the attempt's own report */
+	struct sv gap;	  /* name of the gap in the plan that covers this row, or empty */
+	/* the row is judged by effects outside the sandbox, not by the attempt's own report */
 	bool outside;
 	bool control;
 	unsigned flags;
@@ -122,7 +122,7 @@ enum { CONFORM_TEXT = 320 };
 
 struct conform_trial {
 	enum conform_seen seen;
-	/* how the attempt got out; what the attempt reported */
+	/* @why: how the attempt got out, or why it did not run. @said: the attempt's own report. */
 	char why[CONFORM_TEXT], said[CONFORM_TEXT];
 };
 
@@ -141,7 +141,7 @@ bool conform_passes(enum conform_verdict v);
 const char *conform_verdict_name(enum conform_verdict v);
 const char *conform_verdict_means(enum conform_verdict v);
 const char *conform_seen_name(enum conform_seen s);
-const char *conform_flag_name(unsigned bit); /* NULL after the last flag */
+const char *conform_flag_name(unsigned bit); /* returns NULL after the last flag */
 
 /* --- parse.c: input from other programs and people --- */
 
@@ -150,7 +150,7 @@ struct conform_levels {
 	bool weak[G_COUNT];
 	bool refused;
 	VEC(struct sv) gaps;
-	struct sv tier; /* empty if no tier was named */
+	struct sv tier; /* tier of the plan; empty if none was named */
 };
 
 must_check int conform_read_rows(struct sv json, struct arena *a, struct conform_rows *ret,
@@ -167,8 +167,8 @@ void conform_read_judged(struct sv text, const struct conform_rows *rows,
 			 struct conform_trial *trials);
 
 /*
- * Read and write a file of trials without a sandbox. Reading returns 1 if the file has every row,
- * else 0.
+ * Parse and print a file of trials without a sandbox. conform_read_bare() returns 1 if the file has
+ * every row, otherwise 0.
  */
 must_check int conform_read_bare(struct sv json, const struct conform_rows *rows,
 				 struct conform_trial *trials, struct writ_err *err);
@@ -193,7 +193,7 @@ struct conform_options {
 	const char *dir;    /* directory for scenes */
 	const char *user;   /* user to run attempts as, which needs root; NULL: the current user */
 	const char *tier;   /* tier to test; NULL: the plan chooses */
-	const char *bare;   /* file that keeps results without a sandbox; NULL: none */
+	const char *bare;   /* file that keeps trials without a sandbox; NULL: none */
 	/* test the sandbox command in @words instead of writ; no words: test without any sandbox */
 	bool under;
 	struct conform_words words;

@@ -9,10 +9,7 @@
 
 enum { OUTPUT_BYTES = 64 << 20, STDERR_TAIL = 1500 };
 
-/*
- * The enforcement level of each guarantee as `writ explain` printed it, under the test policy plus
- * one line.
- */
+/* Weaknesses that `writ explain` printed for the test policy with the additional line @policy. */
 struct declaration {
 	struct sv policy;
 	struct conform_levels levels;
@@ -27,7 +24,7 @@ struct suite {
 	struct sv user, home;
 	uid_t uid;
 	gid_t gid;
-	bool drop; /* start children as the tested user */
+	bool drop; /* the suite starts children as the tested user */
 	char **env;
 	sigset_t signals; /* signals that are blocked, and received by conform_signals_wait() */
 	int stopped;	  /* signal that requested the end of the run; 0: none */
@@ -81,8 +78,8 @@ bool conform_child_wait(struct suite *s, struct child *c, long ms, bool patient)
 void conform_child_end(struct child *c);
 
 /*
- * Runs a child until it exits. @out and @errs may be NULL. *@ret_code is the exit status as in
- * shells; 124: the child ran longer than @ms.
+ * Runs a child until it exits, at most @ms, and kills the rest of its session. @out and @errs may
+ * be NULL. *@ret_code is the exit status as in shells; 124: the child ran longer than @ms.
  */
 must_check int conform_child_call(struct suite *s, const struct start *how, long ms, bool patient,
 				  struct buf *out, struct buf *errs, int *ret_code,
@@ -92,6 +89,7 @@ must_check int conform_child_call(struct suite *s, const struct start *how, long
 void conform_copy_text(char to[CONFORM_TEXT], struct sv s);
 
 /* --- scene.c --- */
+/* Rows whose attempts run together in one sandbox. */
 struct batch {
 	VEC(const struct conform_row *) rows;
 };

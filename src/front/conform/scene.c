@@ -23,7 +23,8 @@ enum {
 	 * death
 	 */
 	DEATH_MS = 1000,
-	BATCH_MS = 60000, /* limit for a batch, plus BATCH_ROW_MS per row */
+	/* limit for the rows that share a sandbox, plus BATCH_ROW_MS for each row */
+	BATCH_MS = 60000,
 	BATCH_ROW_MS = 3000,
 };
 
@@ -273,7 +274,8 @@ static void keep_errors(struct suite *s, struct sv text)
 }
 
 /*
- * Sets the reason for attempts that left no trace: the first line of the sandbox's standard error.
+ * If an attempt left no trace, keeps the standard error of the sandbox for the report. For a batch
+ * of one row, the first line also becomes the reason of the row.
  */
 static void explain_silent_rows(struct suite *s, const struct batch *b,
 				struct conform_trial *trials, const char *errors)

@@ -183,8 +183,8 @@ static void set_trial(struct conform_trial *t, enum conform_seen seen, const cha
 
 /*
  * Distributes the rows: rows that may share a sandbox form one batch; each other row gets its own
- * sandbox, in parallel or one at a time. Rows that cannot run on this machine get their trial at
- * once.
+ * sandbox, in parallel or one at a time. A row that lacks root, or that must not run without a
+ * sandbox, gets its trial at once.
  */
 static int make_schedule(struct suite *s, bool bare, struct conform_trial *trials,
 			 struct schedule *o, struct writ_err *err)

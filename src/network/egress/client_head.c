@@ -13,20 +13,23 @@
 
 /*
  * Parse the first bytes of a client connection: the server name in a TLS hello, or a request to the
- * proxy port. The destination that these bytes name is decided about like that of a connection by
- * address.
+ * proxy port. Egress applies the same decision to the destination that these bytes name as to the
+ * destination of a connection by address.
  */
 
 enum { HTTP_FIELDS = 100 };
 
 enum head_stage {
 	HEAD_START = 0,
-	HEAD_SOCKS5, /* the SOCKS 5 greeting is done */
-	/* the destination is known, and the TLS hello must name the same destination */
+	HEAD_SOCKS5, /* egress has answered the SOCKS 5 greeting and expects the request */
+	/*
+	 * the client has named its destination; the buffered bytes are for the destination, a TLS
+	 * hello or a plain HTTP request
+	 */
 	HEAD_TLS,
 };
 
-/* Removes the first @n bytes from the buffer; the client addressed these bytes to egress itself. */
+/* Removes the first @n buffered bytes, which the client addressed to egress itself. */
 static void head_consume(struct setup *s, size_t n)
 {
 	s->head_n -= n;
@@ -66,7 +69,7 @@ static void send_forbidden(const struct egress *e, const struct flow *f, enum ca
 		send_client(f, b.p, b.n);
 }
 
-/* Sends @reply in the SOCKS version that the client speaks; clients of HTTP get nothing. */
+/* Sends @reply in the SOCKS version that the client speaks. Sends nothing to an HTTP client. */
 static void send_socks(const struct flow *f, enum socks_reply reply)
 {
 	uint8_t out[SOCKS5_REPLY_SIZE];
@@ -141,8 +144,9 @@ static void route_to(struct egress *e, struct flow *f, const struct wire_host *h
 	f->port = port;
 	f->way = (uint8_t)reach_way(&e->reach, f->host, port);
 	/*
-	 * A plain HTTP request to the proxy has absolute form; only the reader can rewrite the
-	 * request.
+	 * A plain HTTP request to the proxy names its host in the target. Only the reader can
+	 * rewrite the target, so hand the flow to the reader even if the policy allows raw
+	 * forwarding.
 	 */
 	if (f->way == REACH_RAW && f->setup->stage == HEAD_TLS)
 		f->way = REACH_READ;
@@ -286,7 +290,8 @@ static void on_http(struct egress *e, struct flow *f)
 		return;
 	}
 	/*
-	 * Keep the head of a plain request in the buffer, because the reader parses the head again.
+	 * Keep the head of a plain HTTP request in the buffer, because the
+	 * reader parses the head again.
 	 */
 	if (q.form == HTTP1_AUTHORITY)
 		head_consume(f->setup, n);

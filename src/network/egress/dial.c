@@ -14,8 +14,8 @@
 #include "base/banned.h"
 
 /*
- * From a name to a connection. Egress resolves a name only after the policy has allowed the
- * connection, checks each address, and dials exactly the checked addresses.
+ * Connect a flow to its destination. Egress resolves a name only after the policy has allowed the
+ * connection, checks each resolved address, and dials exactly the checked addresses.
  */
 
 static socklen_t to_sockaddr(const struct cap_net_addr *a, uint16_t port,
@@ -37,8 +37,8 @@ static socklen_t to_sockaddr(const struct cap_net_addr *a, uint16_t port,
 
 /*
  * Tests whether @a is an address of this host. Connecting a datagram socket sends nothing, but
- * makes the kernel choose a source address; for a local destination the kernel chooses the
- * destination itself.
+ * makes the kernel choose a source address. If @a is local, the kernel chooses @a itself as the
+ * source.
  */
 static bool is_local_address(const struct egress *e, const struct cap_net_addr *a)
 {
@@ -49,9 +49,9 @@ static bool is_local_address(const struct egress *e, const struct cap_net_addr *
 	const int s = e->dial.route[a->v6];
 
 	/*
-	 * SECURITY: if the test fails, assume a local address and refuse. Only "no route" proves
-	 * that the address is not local. Disconnect the socket first, because a connected socket
-	 * keeps its source address.
+	 * SECURITY: if a system call of this test fails, assume a local address, so that egress
+	 * does not dial @a without a rule. Only "no route" proves that @a is not local. Disconnect
+	 * the socket first, because a connected socket keeps its source address.
 	 */
 	if (s < 0 || connect(s, &nobody, sizeof(nobody)) < 0)
 		return true;
@@ -79,8 +79,9 @@ static void note_dropped(struct setup *s, const struct cap_net_addr *a)
 
 /*
  * Tests whether egress may dial address @a. SECURITY: the owner of a name decides which addresses
- * the name has. Only public addresses of other hosts are allowed without a rule; any other address
- * could be a service of the operator's network that trusts its neighbours.
+ * the name has. Egress dials public addresses of other hosts without a further rule. Any other
+ * address needs a rule with `private=`, because it could be a service of the operator's network
+ * that trusts its neighbours.
  */
 static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr *a)
 {
@@ -94,8 +95,8 @@ static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr
 	if (judged.class == ADDRESS_PUBLIC && !is_local_address(e, a))
 		return true;
 	/*
-	 * A rule may open a private network, but never the host's loopback or a metadata
-	 * service.
+	 * A rule may open a private network, but never the host's loopback, a metadata service or
+	 * another class that is not @openable.
 	 */
 	if (judged.class != ADDRESS_PUBLIC && !judged.openable)
 		return false;
@@ -108,16 +109,16 @@ static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr
 /*
  * --- the operator's proxy ---
  *
- * Connections through the operator's proxy, which serves all public destinations. SECURITY: egress
- * asks the proxy for an address that egress has resolved and checked, never for a name: egress
- * could not check which address the proxy would resolve the name to.
+ * If the operator has configured a proxy, egress reaches all public addresses through it. SECURITY:
+ * egress asks the proxy for an address that egress has resolved and checked, never for a name:
+ * egress could not check which address the proxy would resolve the name to.
  */
 
 enum upstream_state { UPSTREAM_FAILED = 0, UPSTREAM_WAIT, UPSTREAM_OPEN };
 
 /*
- * Tests whether the flow goes through the operator's proxy; if so, removes all non-public addresses
- * from @s.
+ * Tests whether the flow goes through the operator's proxy, which is the case if @s has a public
+ * address. If so, keeps only the public addresses of @s, and at most TARGETS_VIA of them.
  */
 static bool upstream_applies(const struct egress *e, struct setup *s)
 {
@@ -135,8 +136,8 @@ static bool upstream_applies(const struct egress *e, struct setup *s)
 }
 
 /*
- * Sends CONNECT on a connection to the operator's proxy. Returns false if the request cannot be
- * sent.
+ * Sends CONNECT for the destination of attempt @a to the operator's proxy. Returns false if the
+ * request cannot be sent completely.
  */
 static bool upstream_request(const struct egress *e, struct attempt *a)
 {
@@ -191,7 +192,7 @@ static void finish(struct egress *e, struct flow *f, int fd, const struct cap_ne
 	flow_connected(e, f, fd, to);
 }
 
-/* Starts to connect to one address. Returns false if connect() failed immediately. */
+/* Starts attempt @a to connect to address @at. Returns false if the attempt failed immediately. */
 static bool try_one(struct egress *e, struct flow *f, struct attempt *a,
 		    const struct cap_net_addr *at)
 {
@@ -215,8 +216,8 @@ static bool try_one(struct egress *e, struct flow *f, struct attempt *a,
 }
 
 /*
- * Starts to connect to the next address. Returns false if no address is left or all attempts are in
- * use.
+ * Starts to connect to the next address. Returns false if no address is left or
+ * all attempts are in use.
  */
 static bool try_next(struct egress *e, struct flow *f)
 {
@@ -265,8 +266,9 @@ static void try_or_fail(struct egress *e, struct flow *f)
 }
 
 /*
- * Asks the operator's proxy for the connection, if a proxy is configured. UPSTREAM_OPEN: the flow
- * can use the connection.
+ * Continues the handshake with the operator's proxy: sends CONNECT, or reads the answer. Returns
+ * UPSTREAM_OPEN when the flow can use the connection, which is at once if the flow does not go
+ * through the proxy.
  */
 static enum upstream_state proxy_handshake(struct egress *e, struct attempt *a, uint32_t events)
 {
@@ -347,7 +349,10 @@ static void find_proxy(struct egress *e, struct flow *f)
 	dial_now(e, f);
 }
 
-/* Dials the addresses of @v that pass the check; with @trusted, all addresses of @v. */
+/*
+ * Dials the addresses of @v that pass the check of may_dial(). @trusted: dials all addresses of @v,
+ * because the policy names the address itself or localhost.
+ */
 static void dial_these(struct egress *e, struct flow *f, const struct cap_net_addr *v, size_t n,
 		       bool trusted)
 {
@@ -370,10 +375,7 @@ static void dial_these(struct egress *e, struct flow *f, const struct cap_net_ad
 		dial_now(e, f);
 }
 
-/*
- * Returns the name that the flow waits for: the name of its destination, or that of the operator's
- * proxy.
- */
+/* Returns the name whose addresses the flow needs: its destination's or the operator's proxy's. */
 static struct sv name_of(const struct egress *e, const struct flow *f)
 {
 	return f->setup->resolving_proxy ? wire_host_name(&e->dial.upstream->at.host) : f->host;
@@ -408,8 +410,8 @@ static bool put_question(struct egress *e, const struct flow *f)
 }
 
 /*
- * Asks the resolver for the name of a flow. Egress sends one question per name, however many flows
- * wait for the answer.
+ * Asks the resolver for the addresses that a flow needs. Egress sends one question per name,
+ * however many flows wait for the answer.
  */
 static void ask(struct egress *e, struct flow *f)
 {
@@ -440,7 +442,7 @@ void dial_ask_all(struct egress *e)
 
 /*
  * Repeats the pending questions to a new resolver after the old one has ended, at most LOST_MAX
- * times per flow: the answer for one name may be what crashes the resolver.
+ * times per flow: an answer of a name server may be what crashes the resolver.
  */
 void dial_ask_again(struct egress *e)
 {
@@ -468,8 +470,9 @@ static const struct known *known_for(const struct egress *e, struct sv host)
 }
 
 /*
- * Caches the addresses of a name. An answer with more than KNOWN_ADDRS addresses is not cached,
- * because using only some of the addresses would defeat the server's load balancing.
+ * Caches the addresses of a name for the lifetime that the resolver reported. Does not cache an
+ * answer with more than KNOWN_ADDRS addresses, because using only some of the addresses would
+ * defeat the server's load balancing.
  */
 static void keep_known(struct egress *e, struct sv host, const struct resolve_answer *a)
 {

@@ -13,14 +13,15 @@
 #include "base/banned.h"
 
 /*
- * The DNS server of the session. It answers from the policy alone and forwards no query. SECURITY:
- * a forwarded query would carry data of the agent to any name server. A name that some rule reaches
- * gets an address of the pool. Whether the host exists becomes known only when a program connects.
+ * The DNS server of the session. The server answers from the policy alone and forwards no query.
+ * SECURITY: a forwarded query would carry data of the agent to any name server. A name that some
+ * rule reaches gets an address of the session's pool (reach.h). Egress resolves the real name only
+ * when a program connects.
  */
 
 enum { TTL = 60, TCP_ROOM = 2 + 512, LOOPBACK = 0x7f000001 };
 
-/* A TCP connection of a client with DNS queries; a query is buffered until it is complete. */
+/* A TCP connection of a client that sends DNS queries. @bytes buffers an incomplete query. */
 struct dns_client {
 	enum kind kind;
 	int fd;
@@ -30,11 +31,11 @@ struct dns_client {
 	struct dns_client *next;
 };
 
-/* A message with a query, and its sender. */
+/* A received DNS message, and the client to which the reply goes. */
 struct question {
 	int fd;
 	const void *peer; /* address of a UDP client */
-	uint32_t peer_n;  /* 0: the connection @fd over TCP */
+	uint32_t peer_n;  /* 0: @fd is a TCP connection to the client */
 	struct sv bytes;
 };
 
@@ -48,8 +49,8 @@ static void reply(const struct question *to, const struct dns_query *q, const st
 		return;
 	dns_frame_put(out, n);
 	/*
-	 * Drop the reply if the client's socket buffer is full; egress does not wait for the
-	 * client.
+	 * Drop the reply if the client's socket buffer is full; egress does
+	 * not wait for the client.
 	 */
 	if (to->peer_n)
 		(void)!sendto(to->fd, out + 2, n, MSG_DONTWAIT | MSG_NOSIGNAL, to->peer,
@@ -78,7 +79,7 @@ static void reply_address(const struct question *to, const struct dns_query *q, 
 
 /* --- names that have an address --- */
 
-/* Writes the open ports of @name to @ports, and returns their number. */
+/* Writes the ports at which the policy lets programs connect to @name, and returns their number. */
 static size_t open_ports(const struct egress *e, struct sv name, uint16_t *ports)
 {
 	size_t n = reach_ports(&e->reach, name, ports), open = 0;
@@ -95,7 +96,10 @@ static void refuse_name(struct egress *e, struct sv name)
 	const struct reach_verdict v = reach_decide(&e->reach, &key);
 	struct egress_event ev = { .what = EGRESS_LOOKUP, .answer = CAP_DENY, .rule = v.rule };
 
-	/* A name without an open port is closed, whatever a rule allows at port 443. */
+	/*
+	 * The decision about port 443 may allow the name although none of its ports is open. Report
+	 * "no rule" then.
+	 */
 	ev.reason = v.cause != CAUSE_NONE ? (uint8_t)v.reason : CAP_REASON_NO_RULE;
 	egress_copy_text(ev.host, sizeof(ev.host), name);
 	ev.why = cap_why(v.cause != CAUSE_NONE ? v.cause : CAUSE_NO_RULE, v.detail);
@@ -103,9 +107,10 @@ static void refuse_name(struct egress *e, struct sv name)
 }
 
 /*
- * Requests listeners for the ports of a name that only a pattern allows; egress creates such
- * listeners when the name is first looked up. Returns false if there are too many listeners.
- * *@ret_missing is the number of listeners that the reply has to wait for.
+ * Requests the listeners of a name that do not exist yet. The listeners of a name that only a
+ * pattern allows are made when the name is first looked up. Returns false if a listener is
+ * impossible, for example because there are too many. *@ret_missing is the number of listeners that
+ * the reply has to wait for.
  */
 static bool make_listeners(struct egress *e, struct sv name, const uint16_t *ports, size_t n,
 			   uint32_t *ret_missing)
@@ -126,8 +131,8 @@ static bool make_listeners(struct egress *e, struct sv name, const uint16_t *por
 }
 
 /*
- * Holds a DNS reply until the listeners exist. A client that received the reply earlier could
- * connect too soon and be refused.
+ * Holds a DNS reply until @missing listeners are bound. A client that received the reply earlier
+ * could connect too soon and be refused. Returns false if the reply cannot be held.
  */
 static bool hold_reply(struct egress *e, const struct question *from, struct sv name,
 		       uint32_t missing)
@@ -210,8 +215,8 @@ static void answer(struct egress *e, const struct question *from, bool tcp)
 }
 
 /*
- * Sends the replies that waited for a listener for @host, after the bind of a listener has
- * succeeded or failed.
+ * Handles the end of a bind for a listener of @host, successful or not. Sends the held replies for
+ * @host that wait for no other listener.
  */
 void egress_dns_bound(struct egress *e, struct sv host)
 {
@@ -324,7 +329,7 @@ void egress_dns_ready(struct egress *e, void *conn)
 		dns_client_end(e, a);
 }
 
-/* Ends idle TCP connections and frees the ended ones. */
+/* Ends TCP connections that were accepted more than HEAD_MS ago, and frees all ended ones. */
 void egress_dns_timers(struct egress *e)
 {
 	struct dns_client **at = &e->dns.clients;

@@ -16,9 +16,9 @@
  *      several at a time (dial.c), or has the operator's proxy connect;
  *   4. relays bytes until both sides have closed or a limit is used up (tunnel.c).
  *
- * A destination whose requests must be read is handed to l7, the *reader* (reader.c); egress
- * then only dials servers on the reader's behalf. DNS queries of the session are answered
- * from the policy (dns_server.c). A session that shares the host's network reaches egress
+ * If the requests to a destination must be read, egress hands its connections to l7, the *reader*
+ * (reader.c), and then only dials servers on the reader's behalf. Egress answers DNS queries of the
+ * session from the policy (dns_server.c). A session that shares the host's network reaches egress
  * through the mediator (shared_network.c).
  *
  * States of a flow: HEAD (destination not known yet) -> ASKED (a person decides) -> NAME
@@ -30,9 +30,10 @@
  * a reader, ask a person, write the record. If the supervisor goes away, egress exits.
  *
  * Invariants
- *   - No byte of the agent leaves before a decision, and each decision is on record first.
- *   - The address that was checked is the address that is dialled; a name is never resolved
- *     twice for one connection.
+ *   - No byte of the agent leaves before a decision. Egress sends each decision to the supervisor,
+ *     for the record, before it relays a byte.
+ *   - Egress dials the address that it checked, and does not resolve the name again for the same
+ *     connection.
  *   - Memory that an epoll event of the current round may still point to is freed only after
  *     the round (KIND_DEAD).
  *   - Counts of pending flows, lookups, binds and questions are bounded.
@@ -41,7 +42,8 @@
  *   - epoll is edge-triggered for flows: READABLE stays set until a read returns EAGAIN.
  *   - Closing a descriptor does not end its watch while another process shares the open file.
  *     Call egress_unwatch() first.
- *   - flow_refuse() and flow_close() may free the flow's setup; do not touch it afterwards.
+ *   - flow_refuse() and flow_close() end the flow and take its setup away; touch neither
+ *     afterwards.
  *
  * Reads:  a policy's set, bytes of agents and of servers
  * Writes: connections, events to the supervisor
@@ -59,31 +61,34 @@
 enum egress_type {
 	EGRESS_NOTHING = 0,
 	/* from the supervisor to egress */
-	EGRESS_LISTENERS, /* descriptors: @count listeners, beginning with number @id */
-	/* descriptor that answers EGRESS_BIND @id; no descriptor: the bind failed */
+	/* descriptors: @count sockets, for the session's listeners from number @id on */
+	EGRESS_LISTENERS,
+	/* answer to EGRESS_BIND @id; descriptor: the bound socket; none: the bind failed */
 	EGRESS_BOUND,
-	EGRESS_RESOLVER, /* descriptor: socket to a new resolver */
+	EGRESS_RESOLVER, /* answer to EGRESS_WANT_RESOLVER; descriptor: socket to a new resolver */
 	EGRESS_READER,	 /* descriptor: socket to a new reader */
-	/* answer to EGRESS_ASK @id: @count is 0 (no), 1 (once) or 2 (for the session) */
+	/* a person's answer to EGRESS_ASK @id; @count: 0 no, 1 yes, once, 2 yes, for the session */
 	EGRESS_ANSWER,
-	EGRESS_GRANT,  /* add the capability in @text to the policy */
-	EGRESS_REVOKE, /* remove the capability in @text from the policy */
-	/* all programs of the session have ended: deliver their last bytes within @count ms */
+	EGRESS_GRANT,  /* egress adds the capability in @text to the policy */
+	EGRESS_REVOKE, /* egress removes the capability in @text from the policy */
+	/* all programs of the session have ended; deliver their last bytes within @count ms */
 	EGRESS_FINISH,
 	/* from egress to the supervisor */
-	EGRESS_BIND, /* @text is a struct egress_bind */
+	EGRESS_BIND, /* request for a socket inside the session; @text is a struct egress_bind */
 	EGRESS_WANT_RESOLVER,
 	EGRESS_WANT_READER,
 	EGRESS_ASK,	 /* question for a person; @text is a struct egress_event */
 	EGRESS_EVENT,	 /* entry for the record; @text is a struct egress_event */
-	EGRESS_GIT,	 /* descriptor: a connection for the git helper */
+	/* descriptor: a client's connection, which the supervisor passes to the git helper */
+	EGRESS_GIT,
 	EGRESS_READY,	 /* from the reader: @text is the certificate of the session's CA, in PEM */
 	EGRESS_FINISHED, /* egress has completed EGRESS_FINISH */
 };
 
 /*
- * Times in milliseconds after EGRESS_FINISH: for delivering the last bytes, longest time without
- * progress, and interval between checks.
+ * Milliseconds for the delivery after EGRESS_FINISH. FINISH_MS: limit for the whole delivery.
+ * FINISH_STILL_MS: limit for a time without progress. FINISH_LOOK_MS: interval between two checks
+ * of the progress.
  */
 enum { FINISH_MS = 5000, FINISH_STILL_MS = 2000, FINISH_LOOK_MS = 10 };
 
@@ -100,12 +105,14 @@ struct egress_bind {
 	uint8_t addr[16];
 	uint16_t port;
 	uint8_t v6;
-	uint8_t dial; /* 1: request a socket that can connect inside the session, not a listener */
+	/* 1: request a socket that can connect inside the session; 0: request a listener */
+	uint8_t dial;
 };
 
 enum egress_what {
-	EGRESS_LOOKUP = 0, /* the session looked up a name */
-	EGRESS_OPEN,	   /* egress decided about a connection, and dialled if allowed */
+	EGRESS_LOOKUP = 0, /* egress refused to resolve a name that the session looked up */
+	/* egress refused a connection, or allowed and dialled it, or failed to dial it */
+	EGRESS_OPEN,
 	EGRESS_CLOSE,	   /* a connection has ended */
 	EGRESS_REQUEST,	   /* the reader decided about a request */
 	/* a client outside the session connected to a port that `listen` published */
@@ -113,8 +120,8 @@ enum egress_what {
 };
 
 /*
- * An entry of the record. The agent chooses the texts; the supervisor escapes them before a person
- * sees them.
+ * An entry of the record, or a question to a person (EGRESS_ASK). The agent chooses some of the
+ * texts, so the supervisor escapes them before a person sees them.
  */
 struct egress_event {
 	uint32_t what;	 /* enum egress_what */
@@ -127,11 +134,14 @@ struct egress_event {
 	uint8_t proxy;
 	uint8_t reason; /* enum cap_reason, of a denial */
 	uint64_t up, down;
-	/* microseconds from the start until a person answered, the dial succeeded, the end */
+	/*
+	 * microseconds from the start of the connection or request until a person answered, until
+	 * the server was reached, and until the event
+	 */
 	uint64_t asked_us, dialled_us, lasted_us;
 	char host[256];
 	char address[64];  /* the address that egress dialled */
-	char dropped[256]; /* text of the addresses that the address check refused */
+	char dropped[256]; /* resolved addresses that the address check refused, as text */
 	struct cap_why why; /* reason of a denial or failure */
 	char method[20], path[512], credential[64];
 };
@@ -139,7 +149,7 @@ struct egress_event {
 /* A port of the session that is published on the host's loopback. */
 struct egress_port {
 	uint16_t port;
-	int fd; /* the listening socket */
+	int fd; /* socket that listens at this port of the host */
 };
 
 struct upstream;
@@ -149,21 +159,27 @@ struct egress_options {
 	struct sv realm, session;
 	const struct reach_listener *listeners; /* listeners that reach_start() described */
 	size_t listeners_n;
-	const struct reach *names;	 /* names that have an address of the pool already */
+	/* names that already have an address of the session's pool */
+	const struct reach *names;
 	const struct egress_port *ports; /* ports of the session that are published on the host */
 	size_t ports_n;
-	const struct upstream *upstream; /* proxy for all public destinations; NULL: none */
-	/* the session's byte and request totals, shared with the reader; NULL: no limits */
-	struct quota_total *totals;
-	struct quota_shared counters; /* counters of the session's tokens; without cells: none */
+	/* the operator's proxy, through which public addresses are reached; NULL: none */
+	const struct upstream *upstream;
 	/*
-	 * port of the git helper at the session's own address, for a session on the host's network;
-	 * 0: none
+	 * the session's byte and request totals, shared with the reader and the git helper; NULL:
+	 * the policy has no such limit
+	 */
+	struct quota_total *totals;
+	/* counters shared with other sessions; without cells and pools: none */
+	struct quota_shared counters;
+	/*
+	 * port of the git helper at the session's own address, for a session on
+	 * the host's network; 0: none
 	 */
 	uint16_t git_port;
 	/*
-	 * socket to the mediator of a session on the host's network; 0: the session has its own
-	 * network
+	 * socket to the mediator of a session on the host's network; 0: the
+	 * session has its own network
 	 */
 	int route;
 };
@@ -172,8 +188,9 @@ struct egress_options {
 _Noreturn void egress_main(const struct egress_options *opt, int supervisor);
 
 /*
- * Send or receive one message. The caller closes @fds. Return 1 on success, 0 at the end of the
- * stream, or -1 for EAGAIN.
+ * Send or receive one message. The caller closes @fds. egress_send() returns 1, or -1 on failure.
+ * egress_receive() returns 1 on success, 0 at the end of the stream and after an error or an
+ * invalid message, or -1 if no message is waiting.
  */
 must_check int egress_send(int socket, const struct egress_message *m, const int *fds, size_t n);
 must_check int egress_receive(int socket, struct egress_message *ret, int fds[EGRESS_FDS],
@@ -186,9 +203,9 @@ must_check ssize_t egress_receive_packet(int socket, void *ret_bytes, size_t roo
 					 size_t most, size_t *ret_n);
 
 /*
- * Adds the capability of a GRANT to @set, or removes that of a REVOKE. Entries of the set keep
- * their index, because flows and calls refer to entries by index. Returns false if the capability
- * cannot be parsed.
+ * Adds the capability of an EGRESS_GRANT to @set, or removes that of an EGRESS_REVOKE from the live
+ * grants in @set. Entries of the set keep their index, because flows and calls refer to entries by
+ * index. Returns false if the capability cannot be parsed.
  */
 must_check bool egress_rule_apply(const struct egress_message *m, struct arena *a,
 				  struct cap_set *set);

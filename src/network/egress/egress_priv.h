@@ -6,36 +6,38 @@
 #include "egress/listener_priv.h"
 
 enum {
-	CHUNK = 256 << 10, /* bytes moved by one call */
-	BULK = 64 << 10,   /* bytes after which a transfer uses splice() */
-	TURN = 1 << 20,	   /* bytes of one flow after which other flows get their turn */
+	CHUNK = 256 << 10, /* most bytes that one recv() or splice() moves */
+	BULK = 64 << 10,   /* bytes that a direction moves in a turn before it uses splice() */
+	/* bytes that a direction moves in a turn, before other flows get theirs */
+	TURN = 1 << 20,
 	FLOWS_MAX = 20000,
-	WAITING_MAX = 2048, /* flows that are not connected yet */
-	STAGGER_MS = 250,   /* delay between attempts to connect to the addresses of a name */
-	/* delay between attempts through the operator's proxy, which tries addresses itself */
+	WAITING_MAX = 2048, /* most flows that are not connected yet */
+	STAGGER_MS = 250,   /* delay before egress also tries the next address of a destination */
+	/* the same delay through the operator's proxy, which tries addresses itself */
 	STAGGER_VIA_MS = 3000,
 	/* most addresses of a destination that egress asks the operator's proxy for */
 	TARGETS_VIA = 4,
-	DIAL_MS = 30000, /* limit for connecting to the destination */
-	HEAD_MS = 10000, /* limit for a client to name its destination */
+	DIAL_MS = 30000, /* limit for resolving a name, and again for connecting */
+	/* limit for a client to name its destination, and for similar short steps */
+	HEAD_MS = 10000,
 	HEAD_MAX = 64 << 10,
-	LOOKUPS_MAX = 256, /* DNS replies that wait for listeners */
-	TCP_LOOKUPS = 64,  /* TCP connections with DNS queries */
+	LOOKUPS_MAX = 256, /* most DNS replies that wait for listeners */
+	TCP_LOOKUPS = 64,  /* most TCP connections with DNS queries */
 	PAUSE_MS = 50,
-	LOST_MAX = 2,	/* resolvers that may end before a flow's name is resolved */
-	BINDS_MAX = 32, /* bind requests without an answer */
+	LOST_MAX = 2,	/* most resolvers that may end before a flow's name is resolved */
+	BINDS_MAX = 32, /* most bind requests without an answer */
 	EXPECTED_MAX = 512,
-	PIPES = 64, /* idle pipes kept for reuse */
-	KNOWN = 64, /* names with cached addresses */
+	PIPES = 64, /* most idle pipes that egress keeps for reuse */
+	KNOWN = 64, /* most names with cached addresses */
 	KNOWN_ADDRS = 8,
-	ASKED_MAX = 512,  /* names that are being resolved */
-	ASKERS_MAX = 256, /* flows that wait for one name */
+	ASKED_MAX = 512,  /* most questions to the resolver without an answer, one per name */
+	ASKERS_MAX = 256, /* most flows that wait for one name */
 };
 
 /* A socket to another process of writ. */
 struct peer {
 	enum kind kind;
-	int fd;	     /* -1: no socket; for the mediator, 0: no socket */
+	int fd;	     /* the socket; -1 means none, and for the mediator 0 means none */
 	bool wanted; /* egress has asked the supervisor to start the process */
 	bool gone;   /* the mediator has ended */
 };
@@ -55,7 +57,7 @@ struct asked {
 	struct sv host; /* name to resolve; all flows that wait for this name get the answer */
 };
 
-/* State of dial.c. */
+/* State of dial.c, which connects flows to their destinations. */
 struct dialer {
 	const struct upstream *upstream; /* the operator's proxy; NULL: connect directly */
 	int route[2];			 /* datagram sockets of is_local_address(): IPv4, IPv6 */
@@ -65,41 +67,42 @@ struct dialer {
 	size_t known_next;
 };
 
-/* State of dns_server.c. */
+/* State of dns_server.c, the DNS server of the session. */
 struct dns_server {
 	VEC(struct lookup) lookups;
-	struct dns_client *clients; /* TCP connections */
+	struct dns_client *clients; /* open TCP connections of clients */
 	size_t clients_n;
 };
 
-/* State of shared_network.c. */
+/* State of shared_network.c, for a session on the host's network. */
 struct shared_network {
 	uint16_t git_port;
 	struct listener *listeners[3];
 	struct expected expected[EXPECTED_MAX];
 };
 
-/* State of finish.c. */
+/* State of finish.c, which delivers the last bytes of a session. */
 struct finish {
 	bool begun, done;
-	bool last_sent;	   /* the reader has been told that no more clients will come */
-	uint64_t limit_ms; /* when to give up delivering */
-	uint64_t moved_ms; /* when a peer last acknowledged bytes */
+	bool last_sent;	   /* egress has told the reader that no more clients will come */
+	uint64_t limit_ms; /* monotonic time at which egress gives up delivering */
+	/* time of the last progress: a peer acknowledged bytes, or a flow stopped waiting */
+	uint64_t moved_ms;
 	uint64_t acked;
 };
 
-/* State of tunnel.c. */
+/* State of tunnel.c, which relays bytes. */
 struct relay {
 	int pipes[PIPES][2]; /* idle pipes */
 	size_t pipes_n;
 	char chunk[CHUNK];
 };
 
-/* A question to a person about a host and port. */
+/* A question to a person about a host and port, or the person's yes for the rest of the session. */
 struct answer {
 	struct sv host;
 	uint16_t port;
-	uint32_t pending; /* id of the open question; 0: answered yes for the session */
+	uint32_t pending; /* id of the open question; 0: a person answered yes for the session */
 };
 
 struct egress {
@@ -111,16 +114,18 @@ struct egress {
 	int epoll;
 	struct peer supervisor, resolver, reader, mediator;
 	VEC(struct listener *) listeners;
-	size_t bind_next, binding; /* next listener to request; bind requests without an answer */
+	/* index of the next listener to request, and number of bind requests without an answer */
+	size_t bind_next, binding;
 	struct flow *flows;	   /* flows that are tunnels */
-	struct flow *waiting;	   /* flows with a setup */
-	struct flow *queue;	   /* tunnels that have used up their turn */
+	struct flow *waiting;	   /* flows that are not tunnels yet */
+	/* tunnels that have used up their turn and have more bytes to move */
+	struct flow *queue;
 	struct flow *dead;	   /* flows to free after this round of events */
 	struct setup *dead_setups; /* setups to free after this round of events */
 	size_t flows_n, waiting_n, half_closed_n;
 	uint32_t ids;
 	uint64_t now_ms, now_us; /* monotonic clock, read once per round */
-	uint64_t due_ms;	 /* when the next timer is due */
+	uint64_t due_ms;	 /* monotonic time at which the next timer is due */
 	bool starved;		 /* egress is out of descriptors, and listeners are paused */
 	VEC(struct answer) answers;
 	struct dialer dial;
@@ -140,7 +145,8 @@ void egress_unwatch(struct egress *e, int fd);
 void egress_rewatch(struct egress *e, int fd, uint32_t events, void *what);
 void egress_notify(struct egress *e, uint32_t type, uint32_t id, const void *text, size_t n);
 void egress_event(struct egress *e, const struct egress_event *ev);
-void egress_wake(struct egress *e, uint64_t at_ms); /* run timers at @at_ms or earlier */
+/* Makes the loop run all timers at @at_ms, or earlier. */
+void egress_wake(struct egress *e, uint64_t at_ms);
 void egress_copy_text(char *to, size_t room, struct sv from);
 
 /* finish.c: the end of the session */

@@ -8,17 +8,17 @@
 #include "base/banned.h"
 
 /*
- * Delivery of the last bytes. The session has ended and no program inside is alive, but bytes that
+ * Deliver the last bytes. The session has ended and no program inside is alive, but bytes that
  * programs sent may still be in egress or in the kernel. Egress forwards these bytes, closes or
  * resets each connection as the program did, and drops bytes that servers send back. The time for
- * this is bounded. A peer that did not receive everything gets a reset, never a regular close, so
- * that the peer cannot mistake a truncated stream for a complete one.
+ * the delivery is bounded. A peer that did not receive everything gets a reset, never a regular
+ * close, so that the peer cannot mistake a truncated stream for a complete one.
  */
 
 
 /*
- * Closes all listeners. With @take, first accepts the connections that programs made before the
- * end.
+ * Closes all listeners. @take: first accepts the connections that wait in the backlog of listeners
+ * for hosts and for the proxy port; programs made them before the end.
  */
 void egress_finish_listeners(struct egress *e, bool take)
 {
@@ -36,8 +36,8 @@ void egress_finish_listeners(struct egress *e, bool take)
 }
 
 /*
- * Tests for a flow that waits for an answer which cannot arrive any more: from a person, from a
- * reader, or a socket inside the session.
+ * Tests for a flow that waits for an answer which cannot arrive any more: a person's, a new reader,
+ * or a socket inside the session.
  */
 static bool is_stuck(const struct flow *f)
 {
@@ -83,8 +83,8 @@ void egress_finish_begin(struct egress *e, uint32_t ms)
 	for (struct flow *f = ms ? e->flows : NULL; f; f = next) {
 		next = f->next;
 		/*
-		 * Poll every flow once: epoll may not yet have reported that the program closed its
-		 * connection.
+		 * Poll every flow once: epoll may not yet have reported that the
+		 * program closed its connection.
 		 */
 		f->side[flow_inner(f)] |= READABLE | HUNG_UP;
 		tunnel_run(e, f);
@@ -92,8 +92,8 @@ void egress_finish_begin(struct egress *e, uint32_t ms)
 }
 
 /*
- * Adds the number of bytes that the peer has acknowledged to *@acked. Returns true if the peer has
- * received all bytes and the close.
+ * Adds the number of bytes that the peer outside the session has acknowledged to *@acked. Returns
+ * true if the peer has received all bytes and the close.
  */
 static bool is_delivered(const struct flow *f, uint64_t *acked)
 {

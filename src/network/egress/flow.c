@@ -125,8 +125,8 @@ static void close_side(struct egress *e, int fd, bool reset)
 }
 
 /*
- * Closes the sockets of a flow and removes the flow from all lists. free_dead() frees the flow
- * after the round, because epoll may still report an event for it.
+ * Closes the sockets of a flow and removes the flow from the lists of waiting flows and tunnels.
+ * free_dead() frees the flow after the round, because epoll may still report an event for it.
  */
 void flow_drop(struct egress *e, struct flow *f, bool reset)
 {
@@ -180,7 +180,8 @@ void flow_cut(struct egress *e, struct flow *f, enum cap_cause cause)
 /*
  * Refuses a pending flow. @answer CAP_ALLOW means that the policy allowed the flow but the
  * destination could not be reached. The client sees a reset; a client of the proxy port gets an
- * answer in the proxy protocol.
+ * answer in the proxy protocol. For a flow that the reader requested, only the reader gets the
+ * cause.
  */
 void flow_refuse_detail(struct egress *e, struct flow *f, enum cap_answer answer, uint32_t rule,
 			enum cap_cause cause, const char *detail)
@@ -233,8 +234,8 @@ static void charge_and_dial(struct egress *e, struct flow *f, const struct reach
 }
 
 /*
- * Asks a person about a flow. Egress sends one question per name and port, however many flows wait
- * for the answer.
+ * Asks a person about a flow, unless a person has answered yes for the session. Egress sends one
+ * question per name and port, however many flows wait for the answer.
  */
 static void ask_person(struct egress *e, struct flow *f, const struct reach_verdict *v)
 {
@@ -248,8 +249,8 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 	f->state = FLOW_ASKED;
 	f->bill = v->bill;
 	/*
-	 * Set no timeout while the flow waits for a person: the supervisor limits the time a person
-	 * may take.
+	 * Set no timeout while the flow waits for a person: the supervisor limits
+	 * the time a person may take.
 	 */
 	f->setup->limit_ms = UINT64_MAX;
 	f->setup->due_ms = UINT64_MAX;
@@ -267,7 +268,7 @@ static void ask_person(struct egress *e, struct flow *f, const struct reach_verd
 }
 
 /*
- * Applies a person's answer to question @id. @answer 0: no; 1: yes for the waiting flows; 2: yes
+ * Applies a person's answer to question @id. @answer 0: no; 1: yes, for the waiting flows; 2: yes,
  * for the rest of the session.
  */
 void flow_answered(struct egress *e, uint32_t id, uint32_t answer)
@@ -350,8 +351,9 @@ static void hand_to_git(const struct egress *e, int fd)
 }
 
 /*
- * Drops a pending flow whose client has already half-closed, to free a place for a new flow.
- * Otherwise a burst of clients that came and left would lock out other clients until the timeout.
+ * Drops one pending flow whose client has already half-closed, if there is one, to free a place for
+ * a new flow. Otherwise a burst of clients that came and left would lock out other clients until
+ * the timeout.
  */
 static void make_room(struct egress *e)
 {
@@ -391,7 +393,7 @@ static void accept_one(struct egress *e, const struct listener *l, int fd)
 	f->proxy = l->l.what == REACH_PROXY;
 	egress_watch(e, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, f);
 	if (l->publish) {
-		/* A published port needs a socket that can connect in the session's namespace. */
+		/* A published port needs a socket that can connect inside the session. */
 		f->publish = true;
 		f->state = FLOW_INSIDE;
 		egress_request_binds(e);
@@ -423,7 +425,7 @@ void flow_accept(struct egress *e, struct listener *l)
 
 /*
  * Queues the bytes that egress has already read from the client, so that they reach the server
- * first.
+ * first. Returns CAUSE_NONE, or the reason why the bytes cannot be sent.
  */
 static enum cap_cause send_head(struct egress *e, struct flow *f)
 {
@@ -479,7 +481,10 @@ void flow_connected(struct egress *e, struct flow *f, int fd, const struct cap_n
 	tunnel_run(e, f);
 }
 
-/* Continues a flow to a published port with @fd, a socket that can connect inside the session. */
+/*
+ * Continues a flow to a published port with @fd, a socket that can connect inside the session. @fd
+ * is -1 if the supervisor could not make such a socket.
+ */
 void flow_inside(struct egress *e, uint32_t id, int fd)
 {
 	struct flow *f = flow_by_id(e, id);
@@ -534,7 +539,7 @@ void flow_ready(struct egress *e, struct flow *f, unsigned side, uint32_t events
 		ready_early(e, f, events);
 }
 
-/* Handles due timers of flows: tries the next address, or ends a flow that timed out. */
+/* Handles due timers of pending flows: tries the next address, or refuses a flow that timed out. */
 void flow_timers(struct egress *e)
 {
 	struct flow *next;

@@ -9,7 +9,10 @@
 
 #include "base/banned.h"
 
-/* The listeners inside the session: one for each name and port that a rule reaches. */
+/*
+ * The listeners inside the session: one for each name and port that a rule reaches. A listener of a
+ * name that only a pattern allows is made when the name is first looked up.
+ */
 
 struct listener *egress_add_listener(struct egress *e, const struct reach_listener *l)
 {
@@ -68,8 +71,9 @@ bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port)
 }
 
 /*
- * Sends pending bind requests. At most BINDS_MAX are outstanding: if supervisor and egress each
- * sent more than the socket buffer of the other holds, both processes would block for ever.
+ * Sends the supervisor the bind requests that are due. At most BINDS_MAX requests are without an
+ * answer: if supervisor and egress each sent more than the socket buffer of the other holds, both
+ * processes would block for ever.
  */
 void egress_request_binds(struct egress *e)
 {
@@ -98,7 +102,7 @@ void egress_request_binds(struct egress *e)
 	}
 }
 
-/* Retries the bind of a listener whose earlier bind failed. */
+/* Retries the bind of a listener whose earlier bind failed. Returns false if there is none. */
 static bool bind_again(struct egress *e, struct sv host, uint16_t port)
 {
 	for (size_t i = 0; i < e->listeners.n; i++) {
@@ -116,8 +120,8 @@ static bool bind_again(struct egress *e, struct sv host, uint16_t port)
 }
 
 /*
- * Requests a listener for @host and @port. Returns false if the listener already exists, or none is
- * possible.
+ * Requests a listener for @host and @port. Returns false if the listener already
+ * exists, or cannot be made.
  */
 bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 {
@@ -137,8 +141,9 @@ bool egress_bind(struct egress *e, struct sv host, uint16_t port)
 }
 
 /*
- * Records that a bind failed: a program inside has bound the port on all addresses. Connections to
- * the name then reach that program, so egress reports the failure once.
+ * Records that a bind failed, probably because a program inside has bound the port on all
+ * addresses. Connections to the name then reach that program, so egress reports the failure to the
+ * supervisor, once per listener.
  */
 static void note_failed(struct egress *e, struct listener *l)
 {

@@ -6,15 +6,16 @@
 
 struct listener {
 	enum kind kind;
-	int fd; /* listening socket; -1: not bound yet */
+	int fd; /* socket of the listener; -1: not bound yet, or closed */
 	struct reach_listener l;
 	uint8_t way;   /* enum reach_way */
-	bool publish;  /* the listener is on the host, for a port that `listen` published */
-	bool paused;   /* out of descriptors: do not accept for PAUSE_MS */
+	/* the listener is on the host, for a port of the session that `listen` published */
+	bool publish;
+	bool paused;   /* egress is out of descriptors and accepts nothing here for PAUSE_MS */
 	bool wanted;   /* egress has asked, or will ask, the supervisor to bind the listener */
-	bool failed;   /* the bind failed */
+	bool failed;   /* the last bind failed */
 	bool reported; /* egress has recorded the failed bind */
-	/* the listener is on the host's loopback and accepts only announced connections */
+	/* the listener is on the host's loopback and serves only connections that were announced */
 	bool shared;
 };
 
@@ -33,7 +34,7 @@ struct expected {
 /* A DNS query whose reply waits for listeners. */
 struct lookup {
 	struct sv name;
-	/* socket for the reply: a TCP connection (KIND_LOOKUP) or the UDP socket */
+	/* socket to which the reply goes: a TCP connection (KIND_LOOKUP) or the UDP socket */
 	int fd;
 	uint8_t peer[28]; /* address of a UDP client */
 	uint32_t peer_n;
@@ -45,13 +46,13 @@ struct lookup {
 /* listen.c: the listeners inside the session */
 struct listener *egress_add_listener(struct egress *e, const struct reach_listener *l);
 void egress_open_listener(struct egress *e, struct listener *l, int fd);
-/* Tests whether @host has a listener at @port, or will get one. */
+/* Tests whether @host has a listener at @port, even if it is not bound yet or its bind failed. */
 must_check bool egress_has_listener(const struct egress *e, struct sv host, uint16_t port);
 must_check bool egress_bind(struct egress *e, struct sv host, uint16_t port);
 void egress_request_binds(struct egress *e);
 /* Handles the supervisor's answer to a bind request; @fd is -1 if the bind failed. */
 void egress_bound(struct egress *e, uint32_t id, int fd);
-/* Stops accepting from @l for a moment; clients wait in the kernel's backlog. */
+/* Stops accepting from @l for PAUSE_MS; clients wait in the kernel's backlog. */
 void egress_pause_listener(struct egress *e, struct listener *l);
 void egress_resume_listeners(struct egress *e);
 

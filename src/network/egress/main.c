@@ -43,8 +43,8 @@ void egress_watch(struct egress *e, int fd, uint32_t events, void *what)
 	struct epoll_event ev = { .events = events, .data = { .ptr = what } };
 
 	/*
-	 * epoll_ctl() fails only for lack of memory. The descriptor then never becomes ready, and
-	 * the flow that uses the descriptor times out.
+	 * epoll_ctl() fails only if the kernel has no memory or too many watches. The descriptor
+	 * then never becomes ready, and the flow that uses the descriptor times out.
 	 */
 	(void)epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev);
 }
@@ -99,8 +99,8 @@ void egress_event(struct egress *e, const struct egress_event *ev)
 /* --- messages of the supervisor --- */
 
 /*
- * Opens listeners for the granted ports of localhost. Other listeners open when a program looks up
- * their name, but programs connect to 127.0.0.1 without a lookup.
+ * Requests listeners for the ports of localhost that a live grant opened. Egress requests other
+ * listeners when a program looks up their name, but programs connect to 127.0.0.1 without a lookup.
  */
 static void open_localhost(struct egress *e)
 {
@@ -142,7 +142,7 @@ static bool is_revoked(const struct egress *e, const struct flow *f)
 	       e->set.caps.v[f->bill.entry].cap.action == CAP_NONE;
 }
 
-/* Ends established flows, and refuses pending flows, whose grant was revoked. */
+/* Ends tunnels, and refuses pending flows, whose grant was revoked. */
 static void end_revoked(struct egress *e)
 {
 	struct flow *next;
@@ -367,7 +367,7 @@ static void raise_files(void)
 	}
 }
 
-/* Opens the host's listeners for ports that `listen` publishes. */
+/* Serves the host's sockets for ports of the session that `listen` publishes. */
 static void publish(struct egress *e, const struct egress_options *opt)
 {
 	for (size_t i = 0; i < opt->ports_n; i++) {

@@ -41,8 +41,8 @@ ssize_t egress_receive_packet(int socket, void *ret_bytes, size_t room, int *ret
 	struct iovec iov = { ret_bytes, room };
 	union control control;
 	/*
-	 * SECURITY: CMSG_LEN and not CMSG_SPACE, whose padding may hold one more descriptor than
-	 * @ret_fds.
+	 * SECURITY: use CMSG_LEN, not CMSG_SPACE. The padding that CMSG_SPACE adds may hold one
+	 * more descriptor than @ret_fds has room for.
 	 */
 	struct msghdr h = { .msg_iov = &iov,
 			    .msg_iovlen = 1,

@@ -21,8 +21,9 @@ static bool send_reader(const struct egress *e, const struct reader_message *m, 
 }
 
 /*
- * Makes a flow wait for a reader. The supervisor starts no reader while no rule needs one, so a
- * plain HTTP request to the proxy port may be the first to need a reader.
+ * Makes a flow wait for a reader, and asks the supervisor for one. The supervisor starts no reader
+ * while no rule needs one, so a plain HTTP request to the proxy port may be the first to need a
+ * reader.
  */
 static void wait_for_reader(struct egress *e, struct flow *f)
 {
@@ -46,7 +47,10 @@ void reader_attached(struct egress *e)
 	}
 }
 
-/* Hands the flow's client connection to the reader. */
+/*
+ * Hands the client connection of a flow, and the bytes read from it, to the reader. If there is no
+ * reader, makes the flow wait for one.
+ */
 void reader_hand_over(struct egress *e, struct flow *f)
 {
 	struct reader_message m = { .type = READER_TAKE,

@@ -23,8 +23,8 @@ enum reader_type {
 	READER_TAKE,
 	READER_DIAL, /* from the reader: dial @host at @port; the reader chooses @id */
 	/*
-	 * to the reader: a descriptor and the dialled address in @host; or no descriptor, and the
-	 * reason in @why
+	 * to the reader, in answer to DIAL: a descriptor of the connection and the dialled address
+	 * in @host; or no descriptor, and the reason in @why
 	 */
 	READER_DIALLED,
 	READER_LAST, /* to the reader: no more clients will come */
@@ -36,7 +36,7 @@ struct reader_message {
 	uint32_t type; /* enum reader_type */
 	uint32_t id;   /* TAKE: id of the flow; DIAL and DIALLED: id that the reader chose */
 	uint16_t port;
-	uint8_t proxy; /* the client used the proxy port, so its request has absolute form */
+	uint8_t proxy; /* the client sends plain requests to the proxy port, in absolute form */
 	uint8_t tls;   /* the client is expected to speak TLS */
 	/* number of bytes that egress has read from the client; the bytes follow this struct */
 	uint32_t bytes_n;

@@ -11,14 +11,14 @@
 #include "base/banned.h"
 
 /*
- * Sessions on the host's network. Connections of such a session arrive at one port of the host's
- * loopback, to which any program of the host can connect. SECURITY: egress accepts only connections
- * that the mediator announced, and identifies a connection by its source port.
+ * Serve sessions on the host's network. Connections of such a session arrive at one port of the
+ * host's loopback, to which any program of the host can connect. SECURITY: egress accepts only
+ * connections that the mediator announced, and identifies a connection by its source port.
  */
 
 enum { NAMES_MS = 600000 };
 
-/* Finds an announcement by source port. TCP and UDP have separate port spaces. */
+/* Finds an announced connection by its source port. TCP and UDP have separate port spaces. */
 static struct expected *find_expected(struct egress *e, bool udp, uint16_t from)
 {
 	for (size_t i = 0; i < EXPECTED_MAX; i++)
@@ -28,7 +28,10 @@ static struct expected *find_expected(struct egress *e, bool udp, uint16_t from)
 	return NULL;
 }
 
-/* Returns an unused slot for an announcement, or else the slot of the oldest announcement. */
+/*
+ * Returns a slot for an announcement: an unused or expired one, or else the slot of the
+ * announcement that expires first.
+ */
 static struct expected *new_expected(struct egress *e)
 {
 	struct expected *best = &e->shared.expected[0];
@@ -74,8 +77,8 @@ static void refuse(struct egress *e, struct route_message *m, struct sv host, in
 }
 
 /*
- * Handles a request of the mediator for a DNS connection. Programs keep a resolver's socket open,
- * so the announcement of this connection is valid for NAMES_MS.
+ * Handles a request of the mediator if it is for a DNS connection; returns false if not. Programs
+ * keep a resolver's socket open, so the announcement of this connection is valid for NAMES_MS.
  */
 static bool wants_names(struct egress *e, struct route_message *m, struct expected *x)
 {
@@ -87,8 +90,8 @@ static bool wants_names(struct egress *e, struct route_message *m, struct expect
 }
 
 /*
- * Handles a request of the mediator for a git connection to the session's own address. Egress
- * passes the connection to the git helper, which decides about it.
+ * Handles a request of the mediator if it is for a git connection to the session's own address;
+ * returns false if not. Egress passes the connection to the git helper, which decides about it.
  */
 static bool wants_git(struct egress *e, struct route_message *m, struct expected *x)
 {
@@ -148,8 +151,8 @@ static void mediator_gone(struct egress *e)
 }
 
 /*
- * Records the source port of an announcement. Drops an older announcement with the same port: the
- * kernel has reassigned the port.
+ * Records the source port of an announced connection. Removes the port from an older announcement:
+ * the kernel has reassigned the port.
  */
 static void on_bound(struct egress *e, const struct route_message *m)
 {
@@ -184,8 +187,9 @@ void egress_shared_receive(struct egress *e)
 }
 
 /*
- * Finds the announcement for source port @from. Returns false if the mediator announced no
- * connection from this port. An announcement over TCP is for one connection, and then forgotten.
+ * Copies the announcement of a connection from source port @from to *@ret. Returns false if the
+ * mediator announced no such connection. The announcement of a TCP connection is for one
+ * connection, so it is forgotten.
  */
 bool egress_shared_take(struct egress *e, bool udp, uint16_t from, struct expected *ret)
 {

@@ -76,7 +76,7 @@ void tunnel_free(struct egress *e, struct flow *f)
 	transfer_end(e, f, 1);
 }
 
-/* Sends the buffered bytes of side @from to the other side. */
+/* Sends the bytes that are buffered or in the pipe from side @from to the other side. */
 static enum moved flush(struct flow *f, unsigned from)
 {
 	struct transfer *t = f->moving[from];
@@ -189,7 +189,10 @@ static enum moved splice_some(struct egress *e, struct flow *f, unsigned from, s
 	return flush(f, from);
 }
 
-/* Tests whether the direction has moved enough bytes to be worth a pipe. */
+/*
+ * Tests whether the direction uses a pipe. Takes a pipe once the direction has moved enough bytes
+ * to be worth one.
+ */
 static bool is_bulk(struct egress *e, struct flow *f, unsigned from, size_t moved)
 {
 	struct transfer *t = f->moving[from];
@@ -253,8 +256,8 @@ static enum moved pump(struct egress *e, struct flow *f, unsigned from)
 		transfer_end(e, f, from);
 	if ((f->side[from] & AT_END) && !(f->side[from] & SHUT) && !f->moving[from]) {
 		/*
-		 * If the other direction has ended too, skip shutdown(): the close that follows has
-		 * the same effect.
+		 * If the other direction has ended too, skip shutdown(): the close of the flow that
+		 * follows has the same effect.
 		 */
 		if (!(f->side[!from] & SHUT))
 			(void)shutdown(f->fd[!from], SHUT_WR);

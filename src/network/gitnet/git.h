@@ -43,7 +43,7 @@
 #define GIT_ADDRESS "198.18.0.1" /* the session's own address (REACH_OWN) as text */
 enum { GIT_PORT = 9418, GIT_REQUEST_MAX = 4096, GIT_SPELLINGS = 3 };
 
-/* A granted repository and the spellings of its URL. */
+/* A granted repository, and the spellings of its URL that git in the session may use. */
 struct git_repo {
 	struct sv name; /* the repository's name, as in a capability */
 	struct sv dial; /* the URL from which the operator's git fetches and to which it pushes */
@@ -64,7 +64,7 @@ const struct git_repo *gitnet_repo_at(const git_repos *repos, struct sv path);
 struct git_request {
 	struct sv path; /* path of the repository, without the leading slash */
 	bool push;
-	unsigned version; /* protocol version: 0, 1 or 2 */
+	unsigned version; /* version of git's protocol: 0, 1 or 2 */
 };
 
 /* Returns the length of the request, read from its first four bytes; 0: invalid. */
@@ -72,8 +72,8 @@ size_t gitnet_request_length(const char head[static 4]);
 must_check bool gitnet_request_parse(struct sv bytes, struct git_request *ret);
 
 /*
- * A line of a push, "OLD NEW REF". Parsing fails if the line is malformed or the ref's name is not
- * accepted.
+ * A ref that a push changes, parsed from a line "OLD NEW REF". Parsing fails if the line is
+ * malformed or the name of the ref is not accepted.
  */
 struct git_update {
 	struct sv old, new, ref;
@@ -82,8 +82,8 @@ struct git_update {
 must_check bool gitnet_update_parse(struct sv line, struct git_update *ret);
 
 /*
- * Tests a ref name against rules stricter than git's. SECURITY: only names that pass become
- * command-line arguments.
+ * Tests a ref name against rules stricter than git's. SECURITY: only names that pass the test
+ * become command-line arguments.
  */
 bool gitnet_ref_is_fine(struct sv ref);
 
@@ -92,12 +92,12 @@ struct git_event {
 	uint32_t push;	 /* 1: push; 0: fetch */
 	uint32_t answer; /* enum cap_answer */
 	uint32_t rule;
-	uint32_t done; /* the fetch or push was allowed and has completed */
+	uint32_t done; /* 1: the fetch or push was allowed and has completed */
 	uint64_t us;
 	char repo[512];
-	/* the updated ref, its old id and its new id; for a push */
+	/* for a push: the updated ref, its old id and its new id */
 	char ref[256], old[68], new[68];
-	struct cap_why why; /* why the fetch or push did not complete */
+	struct cap_why why; /* reason why the fetch or push did not complete */
 	/* output of the operator's git, which never enters the session */
 	char said[1024];
 };
@@ -109,18 +109,19 @@ struct git_options {
 	struct sv run;	     /* the session's run directory, for quarantines */
 	struct sv workspace; /* the helper runs no program below this directory; may be empty */
 	char *const *environ;
-	struct quota_total *totals; /* totals that count the session's bytes; NULL: no limit */
+	/* totals of the session's bytes; NULL: the policy has no limit */
+	struct quota_total *totals;
 	struct quota_shared shared; /* limits shared with other sessions */
-	/* @listener is a socket that passes accepted connections, not one to accept from */
+	/* the @listener of gitnet_main() receives accepted connections as descriptors */
 	bool handed;
 };
 
-/* exit status: the helper cannot start, and another try would fail again */
+/* Exit status of a helper that cannot start, and could not on another try either. */
 enum { GIT_HOPELESS = 3 };
 
 /*
- * Runs the git helper: serves @listener and reports each fetch and push to @supervisor. Exits when
- * @supervisor closes.
+ * Runs the git helper: serves connections of @listener and reports each fetch and push to
+ * @supervisor. Exits when @supervisor closes.
  */
 _Noreturn void gitnet_main(const struct git_options *opt, int supervisor, int listener);
 

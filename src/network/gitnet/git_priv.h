@@ -30,17 +30,18 @@ struct run {
 	int64_t timeout_ms;
 };
 /*
- * Runs git with the operator's rights. Returns the exit status of git, or -1 if git did not run or
- * timed out.
+ * Runs git with the operator's rights. Returns the exit status of git, or -1 if git could not be
+ * started, was killed by a signal or timed out.
  */
 int gitnet_run_git(const struct helper *h, const struct run *r);
 /*
- * A confined git process that parses bytes of the agent; @socket is its standard input and output.
+ * A confined git process, which parses bytes of the agent. Its standard
+ * input and output is @socket.
  */
 struct confined {
 	const char *const *argv;
-	const char *protocol; /* value of GIT_PROTOCOL, such as "version=2" */
-	/* directories that git may read and write; @writes may be NULL */
+	const char *protocol; /* environment entry, such as "GIT_PROTOCOL=version=2" */
+	/* directories that git may read [@reads] and write [@writes]; @writes may be NULL */
 	const char *reads, *writes;
 	int socket, hook; /* @hook becomes descriptor 5; -1: none */
 };
@@ -59,7 +60,7 @@ bool gitnet_meter_is_spent(const struct helper *h);
 /*
  * Starts a meter, a process that relays *@socket_fd and counts the bytes, and replaces *@socket_fd
  * by a socket to the meter. When a limit is reached, the meter calls @spent and exits. Returns the
- * pid of the meter; 0: the session has no limit; -1: the start failed.
+ * pid of the meter; 0: the policy has no limit on bytes, so no meter runs; -1: the start failed.
  */
 pid_t gitnet_meter_start(const struct helper *h, void (*spent)(void *ctx), void *ctx,
 			 int *socket_fd);

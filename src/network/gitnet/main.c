@@ -19,9 +19,9 @@
 enum { AT_ONCE = 16, LOOK_MS = 50 };
 
 /*
- * The pre-receive hook. The hook sends the refs to the helper and waits for the helper's answer.
- * The hook runs in the quarantine, so the helper checks the hook's output as if the agent had sent
- * it.
+ * The pre-receive hook. The hook sends the refs to the helper, shows the helper's lines to the
+ * client, and ends with the helper's answer. The hook runs in the quarantine, so the helper checks
+ * the hook's output as if the agent had sent it.
  */
 static const char hook_text[] = "#!/bin/sh\n"
 				"{ printf '%s\\n' \"$GIT_QUARANTINE_PATH\"; cat; echo .; } >&5\n"
@@ -46,7 +46,10 @@ static int make_places(struct helper *h, struct writ_err *err)
 	return fd_replace_file(file, sv_from(hook_text), 0700, err);
 }
 
-/* Receives a connection that egress has accepted; returns -1 if no connection is waiting. */
+/*
+ * Receives a connection that egress has accepted. Returns -1 if the packet does not have exactly
+ * one descriptor. Exits at the end of the stream and after an error.
+ */
 static int take_handed(int from)
 {
 	char byte;

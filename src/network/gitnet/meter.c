@@ -17,11 +17,12 @@
 enum { PIECE = 64 << 10 };
 enum meter_end { METER_GOES_ON = 0, METER_OVER, METER_SPENT };
 
-/* A direction of the relay. */
+/* A direction of the relay: from the client to git, or from git to the client. */
 struct way {
 	int from, to;
 	_Atomic uint64_t *used;
-	uint64_t limit;			   /* most bytes in this direction; 0: no limit */
+	/* most bytes of the session in this direction; 0: no limit */
+	uint64_t limit;
 	const struct quota_shared *shared; /* limits shared with other sessions */
 	bool up;
 	size_t at, n; /* the part of @bytes that is not forwarded yet */
@@ -30,8 +31,10 @@ struct way {
 };
 
 /*
- * Charges @n bytes. Called before the bytes are forwarded, so that two relays cannot both use the
- * last bytes of a limit.
+ * Charges @n bytes, or returns false if a limit does not allow them. Called before the bytes are
+ * forwarded, so that two relays cannot both use the last bytes of the session's own limit. A pool
+ * is checked first and charged afterwards, so relays of several sessions may exceed a pool by what
+ * they charge at the same time.
  */
 static bool pay(struct way *w, size_t n)
 {

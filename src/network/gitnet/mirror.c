@@ -30,8 +30,9 @@ static int simple(const struct helper *h, const char *const *argv, struct buf *o
 }
 
 /*
- * Copies the remote's HEAD to the mirror; HEAD determines which branch a clone checks out.
- * ls-remote prints "ref: refs/heads/main\tHEAD".
+ * Copies the remote's HEAD to the mirror, unless the mirror's HEAD already names a branch that
+ * exists. HEAD determines which branch a clone checks out. The output of ls-remote begins with a
+ * line "ref: refs/heads/main\tHEAD".
  */
 static void find_head(const struct helper *h, const char *dir, const struct git_repo *repo)
 {
@@ -90,7 +91,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 
 /*
  * Updates the mirror while holding the mirror's lock. Skips the fetch if another process completed
- * one that began after this request: the mirror is recent enough then.
+ * a fetch that began after this request: the mirror is recent enough then.
  */
 static int fetch_once(const struct helper *h, const char *dir, const char *top,
 		      const struct git_repo *repo, int lock, struct buf *said, struct writ_err *err)
@@ -158,8 +159,8 @@ static int write_at(const char *dir, const char *name, struct sv text, struct wr
 }
 
 /*
- * Allows one push at a time per session, because the objects in a quarantine use the operator's
- * disk.
+ * Waits until no other push of the session runs, and holds the lock for pushes. Simultaneous
+ * quarantines could fill the operator's disk.
  */
 static int one_at_a_time(const struct helper *h, struct arena *a, struct writ_err *err)
 {
@@ -189,7 +190,7 @@ int gitnet_quarantine_make(const struct helper *h, struct arena *a, const char *
 
 	if (!git_dir || !dir || !alternate)
 		return writ_nomem(err);
-	/* After a failure too, the caller removes the quarantine. */
+	/* Set *@ret_dir before creating anything: the caller removes the quarantine in any case. */
 	*ret_dir = dir;
 	if (one_at_a_time(h, a, err) < 0)
 		return err->code;

@@ -40,7 +40,7 @@ static bool spell(struct git_repo *to, const char *text)
 
 /*
  * Tests whether the rule spells the repository in scp form. "host:path" is relative to the home
- * directory, "ssh://host/path" is not, so git must dial the form that the rule uses.
+ * directory, "ssh://host/path" is not, so the operator's git must dial the form that the rule uses.
  */
 static bool is_scp_form(struct sv rule, struct sv scp)
 {
@@ -105,7 +105,7 @@ int gitnet_repos_find(struct arena *a, const struct cap_set *set, git_repos *ret
 	return 0;
 }
 
-/* Tests whether @spelled equals @text once each %XX is decoded. */
+/* Tests whether @spelled equals @text once each %XX in @spelled is decoded. */
 static bool same_decoded(struct sv spelled, struct sv text)
 {
 	size_t i = 0, k = 0;

@@ -22,7 +22,7 @@ enum { FILE_MAX_MB = 4096 };
 
 /* --- git with the operator's rights --- */
 
-/* Tests whether the agent can create a program in directory @dir. */
+/* Tests whether the agent may be able to create a program in directory @dir. */
 static bool is_writable(struct helper *h, const char *dir)
 {
 	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
@@ -80,6 +80,7 @@ static const char *find_git(struct helper *h, struct sv path)
 /*
  * Tests whether the operator's git gets the environment variable @name. Of git's own variables,
  * keeps those about reaching servers, and drops those about the repository (GIT_DIR and others).
+ * Keeps all other variables except LANGUAGE, and PATH and LC_ALL, which make_env() sets.
  */
 static bool is_kept(struct sv name)
 {
@@ -149,7 +150,8 @@ static void fill_args(const struct helper *h, const char *const *from, char *to[
 }
 
 /*
- * Makes @in, @out and @said the descriptors 0 to 2 of a child process, which dies with its parent.
+ * Makes @in, @out and @said the descriptors 0 to 2 of a child process, and has the kernel kill the
+ * process when its parent dies. Returns false on failure, or if the parent has died already.
  */
 static bool set_standard_fds(int in, int out, int said, pid_t parent)
 {
@@ -194,7 +196,7 @@ int gitnet_run_wait(pid_t pid)
 	return got == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Reads standard output and error of git until both pipes close. Returns false on timeout. */
+/* Reads git's standard output and error until both pipes close. Returns false on timeout. */
 static bool drain(int fds[2], struct buf *to[2], int64_t end)
 {
 	char bytes[4096];

@@ -11,8 +11,8 @@
 #include "base/banned.h"
 
 /*
- * Serve one connection of a git client, in a process of its own. This process parses only the
- * request; git in gitnet_run_confined() reads all later bytes of the client.
+ * Serve one connection of a git client, in a process of its own. This process parses only the first
+ * packet; confined git processes (gitnet_run_confined()) read all later bytes of the client.
  */
 
 enum { REQUEST_S = 30, PUSH_MS = 30 * 60 * 1000, UPDATES_BYTES = UPDATES_MAX * 512 };
@@ -50,8 +50,8 @@ static struct cap_verdict decide(struct use *u, struct sv ref)
 }
 
 /*
- * Tests whether any push to the repository is allowed. The helper decides about each ref later,
- * when the refs are known.
+ * Tests whether the policy allows any push to the repository. The helper decides about each ref
+ * later, when the refs are known.
  */
 static bool may_push(struct use *u)
 {
@@ -97,10 +97,7 @@ static void report(struct use *u, enum cap_answer answer, bool done, const struc
 	}
 	if (!done)
 		put(e.said, sizeof(e.said), buf_view(&u->said));
-	/*
-	 * SECURITY: without a supervisor no event is recorded, so exit rather than act
-	 * unrecorded.
-	 */
+	/* SECURITY: without a supervisor no event is recorded. Exit rather than act unrecorded. */
 	if (send(u->h->supervisor, &e, sizeof(e), MSG_NOSIGNAL) != (ssize_t)sizeof(e))
 		_exit(1);
 }
@@ -118,15 +115,15 @@ static void refuse(struct use *u, struct cap_why why)
 	(void)snprintf(packet, sizeof(packet), "%04x%s", (unsigned)n + 4, text);
 	(void)!fd_write_all(u->socket, sv_from(packet), &err);
 	/*
-	 * Drain the input: close() with unread bytes would send a reset, and the client could lose
-	 * the answer.
+	 * Drain the input: close() with unread bytes would send a reset, and the
+	 * client could lose the answer.
 	 */
 	(void)shutdown(u->socket, SHUT_WR);
 	for (int i = 0; i < 64 && recv(u->socket, text, sizeof(text), 0) > 0; i++)
 		;
 }
 
-/* Records why a request ends that is not served, and tells the client. */
+/* Records why the helper does not serve a request, and sends the reason to the client. */
 static void turn_away(struct use *u, enum cap_answer answer, enum cap_cause cause,
 		      const char *detail)
 {
@@ -176,7 +173,7 @@ static void serve_fetch(struct use *u, const char *mirror)
 struct push {
 	struct git_update v[UPDATES_MAX];
 	size_t n;
-	/* directory of the pushed objects; NULL: the push has no new objects */
+	/* directory with the pushed objects; NULL: the push has no new objects */
 	const char *objects;
 };
 
@@ -196,7 +193,7 @@ static enum cap_cause read_push(struct use *u, struct sv text, const char *dir, 
 	/* A push without new objects has no object directory. */
 	if (at.n == 0)
 		path = NULL;
-	/* A colon separates entries of GIT_ALTERNATE_OBJECT_DIRECTORIES. */
+	/* Refuse a colon: it separates entries of GIT_ALTERNATE_OBJECT_DIRECTORIES. */
 	if (path && (!sv_starts(name, SV("tmp_objdir-")) || sv_find(name, ':') != SIZE_MAX ||
 		     lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)))
 		return CAUSE_GIT_OBJECTS;
@@ -214,9 +211,7 @@ static enum cap_cause read_push(struct use *u, struct sv text, const char *dir, 
 	return CAUSE_GIT_BROKE_OFF;
 }
 
-/*
- * Sends a line to the hook. The lines "ok" and "no" end the hook; the client shows all other lines.
- */
+/* Sends a line to the hook. "ok" and "no" end the hook; any other line is shown to the client. */
 static void answer(int hook, const char *line)
 {
 	struct writ_err err = { 0 };
@@ -239,7 +234,7 @@ static void explain_cause(int hook, struct sv what, enum cap_cause cause)
 	explain_one(hook, what, cap_why_print(cause, NULL, text, sizeof(text)));
 }
 
-/* Decides about each ref of a push. If one ref is denied, nothing is pushed. */
+/* Decides about each ref of a push. Returns false if one is denied; nothing is pushed then. */
 static bool check_push(struct use *u, const struct push *p, int hook)
 {
 	bool fine = true;
@@ -285,7 +280,7 @@ static void explain(struct sv out, int hook)
 
 /*
  * Pushes to the real repository with the operator's git: never forced, no deletions, all refs or
- * none.
+ * none. Records the result of each ref and sends the hook its answer.
  */
 static void push_on(struct use *u, const struct push *p, const char *mirror, int hook)
 {
@@ -358,7 +353,7 @@ static void after_receive(struct use *u, const char *mirror, const char *dir, in
 	enum cap_cause why;
 
 	receive_hook(hook, &b);
-	/* git itself refused the push, or the push changed no ref, so the hook did not run. */
+	/* The hook did not run: git itself refused the push, or the push changed no ref. */
 	if (b.n == 0)
 		return;
 	why = b.failed ? CAUSE_GIT_REFS : read_push(u, buf_view(&b), dir, &p);

@@ -1,11 +1,11 @@
-/* Bodies of requests and responses on their way through a call. */
+/* Forward the bodies of requests and responses, and search them for placeholders and secrets. */
 #include <stdlib.h>
 
 #include "l7/l7_priv.h"
 
 #include "base/banned.h"
 
-/* smallest window for searching a request body: smaller ones would be refilled too often */
+/* Smallest window for searching a request body: smaller ones would be refilled too often. */
 enum { UP_WINDOW = 4096 };
 
 /* --- request bodies, from the client --- */
@@ -18,8 +18,8 @@ size_t call_up_room(const struct call *c)
 }
 
 /*
- * Searches a piece of the request body for placeholders and queues the piece. Returns false if the
- * search ended the call.
+ * Searches a piece of the request body for placeholders and queues the bytes without one. Returns
+ * false if the call was stopped, because the piece contains a placeholder or memory ran out.
  */
 static bool search_body(struct call *c, struct sv data, bool last)
 {
@@ -112,8 +112,8 @@ void call_interim(struct call *c, const struct http1_response *r)
 	if (c->answered || c->resp.interims++ == 16)
 		return;
 	/*
-	 * SECURITY: the reader does not search interim (1xx) heads for secrets, so it removes their
-	 * fields.
+	 * SECURITY: the reader does not search interim (1xx) heads for secrets, so it removes
+	 * all fields of such a head.
 	 */
 	if (c->guarded)
 		r = &bare;
@@ -137,8 +137,8 @@ static const struct http1_field *coding_of(struct http1_response *r, bool *ret_m
 }
 
 /*
- * Prepares the search of a response for secrets. Returns CAUSE_NONE, or the reason why the
- * response cannot be searched.
+ * Searches the head of a response for secrets and prepares the search of its body. Returns
+ * CAUSE_NONE, or the reason why the response must not be forwarded.
  */
 static enum cap_cause set_guard(struct call *c, struct http1_response *r, struct sv head)
 {
@@ -187,8 +187,8 @@ static void credit_window(struct call *c, size_t n)
 }
 
 /*
- * Moves searched bytes of the response to the client's queue; bytes for which the queue has no room
- * wait.
+ * Moves searched bytes of the response to the client's queue; bytes for which
+ * the queue has no room wait.
  */
 static void search_response(struct call *c)
 {

@@ -29,7 +29,7 @@ static bool set_name(X509_NAME *n, const char *text)
 
 /*
  * Sets the validity of a certificate: from a day ago, for clients whose clocks are behind, until an
- * hour after the session's time limit.
+ * hour after the session's time limit, or for 30 days if the session has no limit.
  */
 static bool set_times(X509 *x, int64_t now_s, uint64_t session_s)
 {
@@ -105,8 +105,8 @@ int ca_pem(const struct ca *ca, struct buf *b, struct writ_err *err)
 }
 
 /*
- * Adds the subject of a certificate: a host name, or an address as in a capability, where IPv6 has
- * brackets.
+ * Adds the alternative name of a certificate: a host name, or an address as in a capability,
+ * where IPv6 has brackets.
  */
 static bool add_subject(X509 *x, const struct ca *ca, const char *host)
 {
@@ -127,8 +127,8 @@ X509 *ca_mint(const struct ca *ca, const char *host)
 	X509 *x = X509_new();
 
 	/*
-	 * A common name holds at most 64 bytes, so a longer host gets a fixed one. Clients compare
-	 * the alternative name, not the common name.
+	 * A common name holds at most 64 bytes, so a longer host gets the common name "writ".
+	 * Clients compare the alternative name, not the common name.
 	 */
 	if (x && X509_set_version(x, 2) && set_serial(x) &&
 	    X509_set1_notBefore(x, X509_get0_notBefore(ca->cert)) &&

@@ -5,7 +5,8 @@
 
 #include "base/banned.h"
 
-enum { ASKED_MAX = 500 }; /* longest path that fits into an event */
+/* Longest path about which the reader asks a person; it fits into egress_event.path. */
+enum { ASKED_MAX = 500 };
 enum { TEXT_MAX = 96 << 10, HEAD_MAX = 80 << 10, PAGE_MAX = 4096, TRAILERS_MAX = 16 << 10 };
 
 struct call *call_new(struct client *c, int32_t stream)
@@ -158,7 +159,7 @@ static bool is_host(const struct call *c, struct sv host, uint16_t port)
 	return !b.failed && sv_eq(buf_view(&b), host) && c->q.host.port == port;
 }
 
-/* Refuses a request that does not pass a check. */
+/* Refuses a request that does not pass a check, and returns false for the check. */
 static bool refuse(struct call *c, unsigned status, enum cap_cause cause, const char *detail)
 {
 	call_refuse_detail(c, status, cause, detail);
@@ -167,7 +168,7 @@ static bool refuse(struct call *c, unsigned status, enum cap_cause cause, const 
 
 /*
  * Takes the host of a call from a request to the proxy port, which names the host in the target.
- * This function and the next two return false after a refusal.
+ * Like check_host() and check(), returns false after it has refused the request.
  */
 static bool proxy_host(struct call *c)
 {
@@ -230,7 +231,7 @@ static bool ask_key(const struct call *c, struct sv *ret, char *room, size_t roo
 	return n > 0 && (size_t)n < room_n;
 }
 
-/* Asks a person about a call. Calls with the same host, method and path share one question. */
+/* Asks a person about a call. Calls with the same host, port, method and path share a question. */
 static void ask(struct call *c)
 {
 	struct l7 *l = c->l7;

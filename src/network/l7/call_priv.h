@@ -13,7 +13,7 @@ struct origin;
 struct server;
 
 enum call_at {
-	CALL_NEW = 0, /* the head is incomplete, or the call was refused */
+	CALL_NEW = 0, /* the call is not decided yet, was refused, or no longer needs a server */
 	CALL_ASKING,  /* a person decides about the call */
 	CALL_WAITING, /* the call waits for a connection to a server */
 	CALL_SENT,
@@ -35,25 +35,27 @@ struct call_raw_answer {
 	bool has_length;
 };
 
-/* Values that the reader adds to the request (secret.c). */
+/* Secret values, and fields with them, that the reader adds to the request (secret.c). */
 struct call_inject {
 	struct http1_field set[L7_SET_MAX];
 	size_t set_n;
-	/* the target to send; its query contains the secret if the secret is a query value */
+	/* the target to send to the server; its query contains a secret of the form query:NAME */
 	struct sv target;
-	struct buf values; /* memory for @set and @target; wiped when the call ends */
+	/* memory for the values of @set and for @target; wiped when the call ends */
+	struct buf values;
 };
 
 /* The body of the request on its way to the server (body.c). */
 struct call_req {
 	struct fifo bytes;
 	struct buf trailers;
-	struct scan *scan;     /* search of the body for placeholders */
-	struct frames *frames; /* search of WebSocket frames for placeholders */
-	size_t debt;	       /* received bytes not yet credited to the client's HTTP/2 window */
+	struct scan *scan;     /* state of the search of the body for placeholders */
+	struct frames *frames; /* state of the search of WebSocket frames for placeholders */
+	/* bytes received but not yet credited to the client's HTTP/2 window */
+	size_t debt;
 	bool ended;	       /* the client has sent the whole body */
-	bool sent;	       /* the server has been sent the whole body */
-	bool discard;	       /* read and drop the rest of the body */
+	bool sent;	       /* the whole body is queued for the server */
+	bool discard;	       /* the reader reads and drops the rest of the body */
 };
 
 /* The body of the response on its way to the client (body.c). */
@@ -61,14 +63,14 @@ struct call_resp {
 	struct fifo raw;   /* bytes from the server, not searched for secrets yet */
 	struct fifo bytes; /* bytes ready for the client */
 	struct buf trailers;
-	struct guard *guard; /* search of @raw for secrets; NULL: no search needed */
-	size_t debt;	     /* received bytes not yet credited to the server's HTTP/2 window */
+	struct guard *guard; /* state of the search of @raw for secrets; NULL: no search needed */
+	size_t debt;	     /* bytes received but not yet credited to the server's HTTP/2 window */
 	bool raw_ended;	     /* the server has sent the whole body */
 	bool ended;	     /* the whole body is in @bytes */
 	unsigned interims;   /* number of 1xx responses received */
 };
 
-/* Numbers of a call for the record. */
+/* Times, byte counts and secrets of a call, for the record. */
 struct call_log {
 	uint64_t asked_us, dialled_us, bytes_up, bytes_down;
 	char credential[64]; /* names of the inserted secrets */
@@ -102,13 +104,14 @@ struct call {
 	struct call_resp resp;
 
 	bool charged;	 /* the call's bytes are charged to @verdict.bill */
-	bool answered;	 /* the client has been sent the head of a response */
-	bool broken;	 /* the response was cut off; the client is sent no more bytes */
+	bool answered;	 /* the reader has sent the client the head of the final response */
+	bool broken;	 /* the response was cut off; the reader sends the client no more bytes */
 	bool retried;	 /* the request was sent before, on a connection that failed */
 	bool has_secret; /* the reader inserted a secret into the request */
-	bool guarded;	 /* the origin receives secrets, so the response is searched */
-	bool tunnel;	 /* the call is a WebSocket after 101 */
-	bool finished;	 /* the client has been sent the whole response */
+	/* the origin receives secrets, so the reader searches the response for them */
+	bool guarded;
+	bool tunnel;	 /* the call is a WebSocket: the server has answered 101 */
+	bool finished;	 /* the reader has sent the client the whole response */
 
 	unsigned status;
 	uint64_t start_us;
@@ -120,13 +123,16 @@ struct call {
 must_check struct call *call_new(struct client *c, int32_t stream);
 /* Decides about a parsed request, and forwards or refuses the request. */
 void call_begin(struct call *c);
-/* Answers a request with a response of the reader itself. */
+/* Answers a request with a response of the reader itself, which explains @cause. */
 void call_refuse(struct call *c, unsigned status, enum cap_cause cause);
 void call_refuse_detail(struct call *c, unsigned status, enum cap_cause cause, const char *detail);
-/* Ends a call that cannot be completed: sends @status, or cuts off a response that has begun. */
+/*
+ * Stops a call that cannot be completed: answers with @status, or cuts off a
+ * response that has begun.
+ */
 void call_stop(struct call *c, unsigned status, enum cap_cause cause, const char *detail);
 void call_fail(struct call *c, enum cap_cause cause); /* calls call_stop() with status 502 */
-/* applies a person's answer to question @id */
+/* Applies a person's answer to question @id to all calls that wait for it. */
 void call_asked(struct l7 *l, uint32_t id, bool allowed);
 /* Sends the head of a response to the client. */
 void call_give(struct call *c, const struct http1_response *r, const struct http1_send *how);
@@ -135,20 +141,23 @@ void call_send(struct call *c);
 /* Records the end of a call and frees the call. */
 void call_end(struct call *c);
 
-/* Called by the code of the client's side. */
+/* Functions that the client side (client_h1.c, client_h2.c) calls. */
 size_t call_up_room(const struct call *c);
 void call_up_data(struct call *c, struct sv data);
 void call_up_end(struct call *c);
 void call_down_drop(struct call *c, size_t n);
 
-/* Called by the code of the server's side. */
+/* Functions that the server side (server_h1.c, server_h2.c) calls. */
 size_t call_down_room(const struct call *c);
 void call_interim(struct call *c, const struct http1_response *r);
 void call_answer(struct call *c, struct http1_response *r, struct sv head);
 void call_down_data(struct call *c, struct sv data);
 void call_down_end(struct call *c);
 void call_up_drop(struct call *c, size_t n);
-/* Charges @n bytes to a call. Returns false if a limit is reached; the call has then been ended. */
+/*
+ * Charges @n bytes to a call that has been charged for its request. Returns false if a limit is
+ * reached; the call is then stopped.
+ */
 must_check bool call_charge(struct call *c, bool up, size_t n);
 
 /* --- event.c: messages to the supervisor --- */
@@ -158,7 +167,7 @@ void l7_event_close(const struct client *c);
 must_check bool l7_event_ask(const struct call *c, uint32_t id);
 void l7_event_ready(struct l7 *l, struct sv pem);
 void l7_event_finished(struct l7 *l);
-/* Returns a reason with the printable part of @detail. */
+/* Returns @cause with @detail; bytes of @detail that are not printable ASCII become '?'. */
 struct cap_why l7_why(enum cap_cause cause, const char *detail);
 /* Appends the body of a response that explains a refusal. */
 void l7_event_page(const struct call *c, unsigned status, const char *why, struct buf *b);

@@ -18,8 +18,8 @@ static bool start_tls(struct client *c)
 }
 
 /*
- * Creates a client for the connection @fd. Returns NULL if there are too many clients; @fd is then
- * closed, and the record has only egress's own event.
+ * Creates a client for the connection @fd. If there are too many clients, closes @fd without a
+ * record and returns NULL.
  */
 struct client *client_new(struct l7 *l, const struct reader_message *m, int fd)
 {
@@ -94,8 +94,8 @@ static void handshake(struct client *c)
 	int r;
 
 	/*
-	 * Wait until the server has proved its identity; the certificate for the client depends on
-	 * the server.
+	 * Wait until the server has proved its identity: only then does the reader issue the
+	 * certificate that the client sees.
 	 */
 	if (c->is_unverified)
 		return;
@@ -133,8 +133,8 @@ void client_step(struct client *c)
 		client_h1_step(c);
 	l7_link_write(k);
 	/*
-	 * Run the link again if a full buffer stopped reading or writing and the buffer has room
-	 * now.
+	 * Run the link again if a full buffer stopped reading or writing and
+	 * the buffer has room now.
 	 */
 	if ((k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof) ||
 	    (c->call && c->call->answered && c->call->resp.bytes.n && k->out.n < L7_OUT))

@@ -18,7 +18,7 @@ static bool parse(struct call *k, struct sv head, struct writ_err *err)
 				   &k->q, err) == 0;
 }
 
-/* Parses the next request of a client if the request's head is complete. */
+/* Parses the next request of a client if its head is complete. Returns true if a call began. */
 static bool read_head(struct client *c)
 {
 	struct link *k = &c->link;
@@ -115,8 +115,8 @@ void client_h1_answer(struct call *k, const struct http1_response *r, const stru
 	struct http1_send h = *how;
 
 	/*
-	 * Do not wait for the body of a refused request, unless the body is short and already on
-	 * its way.
+	 * Do not wait for the body of a refused request, unless the body is
+	 * short and already on its way.
 	 */
 	if (!k->req.ended && k->req.discard &&
 	    (k->q.expect || k->q.framing == HTTP1_CHUNKED || k->q.length > L7_DISCARD))
@@ -153,15 +153,15 @@ static void pump_down(struct client *c)
 		l7_link_put_last_chunk(&c->link, buf_view(&q->resp.trailers));
 }
 
-/* Ends a finished call. Returns true if the client may send another request on the connection. */
+/* Ends the call if it is finished. Returns true if the client may then send another request. */
 static bool finish(struct client *c)
 {
 	struct call *q = c->call;
 
 	if (q->broken) {
 		/*
-		 * Close the connection without the promised end of the body; the client can detect
-		 * the truncation.
+		 * Close the connection without the promised end of the body; the client
+		 * can detect the truncation.
 		 */
 		l7_link_write(&c->link);
 		if (c->link.out.n == 0)

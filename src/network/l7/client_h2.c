@@ -3,10 +3,11 @@
 #include "base/banned.h"
 
 /*
- * Limits of one HTTP/2 client. A frame that is neither a request nor a body is free only in
- * proportion to the client's requests and to the bytes sent to the client, for which the client
- * must send window updates. SECURITY: without these limits a client could occupy the reader with
- * pings, resets or empty frames.
+ * Limits of one HTTP/2 client. SECURITY: without these limits a client could occupy the reader with
+ * pings, resets or empty frames. The reader counts all frames except HEADERS and non-empty DATA. A
+ * client may send FRAMES_FREE of the counted frames, FRAMES_PER_STREAM more for each request, and
+ * one more for each BYTES_PER_FRAME bytes of bodies in either direction, because the receiver of a
+ * body must send window updates.
  */
 enum {
 	STREAMS = 100,
@@ -214,8 +215,8 @@ static ssize_t on_read(nghttp2_session *s, int32_t stream, uint8_t *to, size_t r
 			send_trailers(s, k);
 		} else if (!k->req.ended) {
 			/*
-			 * The response is complete, so the reader does not need the rest of the
-			 * request.
+			 * The response is complete, so the reader does not need
+			 * the rest of the request.
 			 */
 			(void)nghttp2_submit_rst_stream(s, NGHTTP2_FLAG_NONE, stream,
 							NGHTTP2_NO_ERROR);
@@ -228,10 +229,7 @@ static ssize_t on_read(nghttp2_session *s, int32_t stream, uint8_t *to, size_t r
 void client_h2_answer(struct call *k, const struct http1_response *r, const struct http1_send *how)
 {
 	const nghttp2_data_provider from = { .read_callback = on_read };
-	/*
-	 * A gRPC client recognises a trailers-only response only if END_STREAM is on the
-	 * headers.
-	 */
+	/* A gRPC client accepts a trailers-only response only with END_STREAM on the headers. */
 	const bool bare =
 		how->framing == HTTP1_NONE || (how->framing == HTTP1_LENGTH && how->length == 0);
 	struct nvs *v = k->l7->nvs;
@@ -271,7 +269,7 @@ void client_h2_consume(struct call *k, size_t n)
 	k->req.debt -= n;
 	if (!k->client->h2)
 		return;
-	/* If the stream is closed already, credit the connection window alone. */
+	/* If the stream is closed already, credit only the window of the connection. */
 	if (nghttp2_session_consume(k->client->h2, k->stream, n) != 0)
 		(void)nghttp2_session_consume_connection(k->client->h2, n);
 	l7_link_wake(&k->client->link);

@@ -9,18 +9,19 @@
 #include "l7/link_priv.h"
 
 struct client {
-	struct link link; /* must be the first member */
+	struct link link; /* first member: loop.c converts the link to the client */
 	uint32_t flow;
 	struct sv host;
 	char host_room[256];
 	uint16_t port;
 	bool proxy, tls, hello_h2, hello_h1;
-	/* the reader closed the connection for a reason that is not a denial */
+	/* the reader closed the connection for a cause that is not a denial */
 	bool cut;
-	struct origin *origin; /* with TLS: the origin whose certificate the client gets */
+	/* with TLS: the origin whose certificate the client gets; else NULL */
+	struct origin *origin;
 	struct client *next_unverified;
 	bool is_unverified; /* the client waits until the server has proved its identity */
-	struct cap_why why; /* reason for closing */
+	struct cap_why why; /* reason for closing the connection, for the record */
 	struct call *calls;
 	uint64_t start_us, up, down;
 
@@ -35,18 +36,18 @@ struct client {
 	/* members for HTTP/2: */
 	nghttp2_session *h2;
 	uint64_t frames, resets, streams, moved;
-	size_t block; /* bytes of an unfinished header block */
+	size_t block; /* bytes that arrived while a header block was incomplete */
 	bool in_block;
 };
 
 struct client *client_new(struct l7 *l, const struct reader_message *m, int fd);
 void client_step(struct client *c);
 void client_free(struct client *c);
-/* continues a client that waited for a server; CAUSE_NONE: the server is verified */
+/* Continues a client that waited for a server. @cause CAUSE_NONE: the server is verified. */
 void client_verified(struct client *c, enum cap_cause cause, const char *detail);
-/* sets the recorded reason for closing, and does not close yet */
+/* Sets the recorded reason for closing, unless one is set; does not close the connection. */
 void client_close(struct client *c, enum cap_cause cause, const char *detail);
-/* Continues sending a response that has more bytes or has ended. */
+/* Continues sending the response of call @k, which has more bytes or has ended. */
 void client_more(struct call *k);
 
 void client_h1_step(struct client *c);

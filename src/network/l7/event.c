@@ -2,10 +2,7 @@
 
 #include "base/banned.h"
 
-/*
- * Copies text and replaces every byte that is not printable ASCII, because a person may see the
- * text.
- */
+/* Copies text and replaces bytes that are not printable ASCII by '?': a person may see the text. */
 void l7_copy_safe(char *to, size_t room, struct sv from)
 {
 	const size_t n = from.n < room ? from.n : room - 1;
@@ -27,9 +24,7 @@ static bool send_message(struct l7 *l, struct egress_message *m)
 {
 	if (l->offline)
 		return true;
-	/*
-	 * SECURITY: stop the reader if an event cannot be recorded; nothing may happen unrecorded.
-	 */
+	/* SECURITY: stop the reader if it cannot send an event; nothing may happen unrecorded. */
 	if (egress_send(l->supervisor, m, NULL, 0) == 1)
 		return true;
 	l->stop = true;
@@ -46,7 +41,10 @@ static bool send_event(struct l7 *l, enum egress_type type, uint32_t id,
 	return send_message(l, &m);
 }
 
-/* Tests for a request that a rule allowed but that the reader stopped for its content. */
+/*
+ * Tests for a request that a rule allowed but that the reader then refused or stopped, because of a
+ * placeholder, a secret in the response, or a limit that is used up.
+ */
 static bool was_stopped(const struct call *c)
 {
 	return c->why.cause != CAUSE_NONE &&

@@ -13,7 +13,7 @@
 struct fifo {
 	char *p;
 	size_t at, n, room, max;
-	bool wipe; /* overwrite bytes that leave the queue, because they contain a secret */
+	bool wipe; /* bytes that leave the queue are overwritten, because they contain a secret */
 };
 
 #define FIFO_INIT(maximum)                                                                         \
@@ -21,17 +21,17 @@ struct fifo {
 		.max = (maximum)                                                                   \
 	}
 
-/* returns the queued bytes; valid until the next call that changes the queue */
+/* Returns the queued bytes; valid until the next call that changes the queue. */
 struct sv fifo_view(const struct fifo *f);
 size_t fifo_left(const struct fifo *f);
-/* adds all of @bytes, or none if the queue has too little room */
+/* Adds all of @bytes. Returns false and adds none if room or memory is lacking. */
 must_check bool fifo_add(struct fifo *f, struct sv bytes);
 void fifo_drop(struct fifo *f, size_t n);
 void fifo_clear(struct fifo *f); /* frees the queue's memory; @max stays */
 
 /*
- * Returns space for up to @want bytes at the end of the queue. The caller writes bytes to the space
- * and adds their number to @n.
+ * Returns space for up to @want bytes at the end of the queue, or NULL. The caller writes bytes to
+ * the space and adds their number to @n of the queue. *@ret_n is the size of the space.
  */
 must_check char *fifo_space(struct fifo *f, size_t want, size_t *ret_n);
 

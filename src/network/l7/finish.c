@@ -8,7 +8,10 @@
 #include "base/banned.h"
 
 
-/* Tests whether the server has received the whole request of a call. */
+/*
+ * Tests whether the reader has passed the whole request of a call to the kernel, or the call
+ * needs no server any more.
+ */
 static bool is_sent(const struct call *q)
 {
 	const struct server *s = q->server;
@@ -42,7 +45,10 @@ static bool has_undelivered(const struct client *c)
 	}
 	if (!q || q->broken)
 		return false;
-	/* Unparsed bytes of the client may be the rest of this request, or the next request. */
+	/*
+	 * Unparsed bytes of the client may be the rest of this request, or the
+	 * next request: keep both.
+	 */
 	if (c->link.in.n && !c->last)
 		return q->at != CALL_ASKING;
 	return !q->tunnel && must_deliver(q);
@@ -65,8 +71,8 @@ void l7_finish_client(struct client *c)
 }
 
 /*
- * A server has received all bytes of its requests. Wakes the clients that have left, because the
- * calls of such a client may be done.
+ * Wakes the clients that have left, after the reader has sent all output of a connection to a
+ * server: a call of such a client may need no more delivery.
  */
 void l7_finish_sent(struct l7 *l)
 {

@@ -7,7 +7,8 @@
 
 /*
  * A response often contains up to NEAR thousandths of a secret value by chance, such as a common
- * token prefix. Only longer matches count as guesses.
+ * token prefix. Only longer beginnings of a value count as guesses, and NEARER_MAX of them are
+ * tolerated.
  */
 enum { NEAR = 250, NEARER_MAX = 3 };
 enum { SLICE = 64, GZIP_OR_ZLIB = 15 + 32, PIECE = 16 << 10 };
@@ -87,8 +88,8 @@ bool l7_guard_decodes(const struct guard *g)
 /*
  * Detects an agent that guesses a value. SECURITY: the agent can see that the reader holds bytes
  * back. If the agent makes a server echo guessed prefixes, a longer correct prefix holds back more
- * bytes, which reveals the value letter by letter. After NEARER_MAX such steps the reader uses no
- * secret any more.
+ * bytes, which reveals the value letter by letter. After more than NEARER_MAX such steps the reader
+ * refuses all requests to servers that get a secret.
  */
 static bool is_guessed(struct guard *g)
 {
@@ -125,8 +126,8 @@ static bool search(struct guard *g, struct sv text, bool last, struct fifo *out,
 }
 
 /*
- * Decompresses a response and searches it for secrets. The slices of input are small, because each
- * slice may grow a thousandfold.
+ * Decompresses a slice of a response and searches it for secrets. The slices are small, because
+ * each slice may grow a thousandfold.
  */
 static bool unzip(struct guard *g, struct sv in, struct fifo *out, enum cap_cause *why)
 {
@@ -141,8 +142,8 @@ static bool unzip(struct guard *g, struct sv in, struct fifo *out, enum cap_caus
 		g->z.avail_out = sizeof(text);
 		*why = CAUSE_CODING_WRONG;
 		/*
-		 * Refuse bytes after the end of the compressed stream: the reader would forward
-		 * them unsearched.
+		 * Refuse bytes after the end of the compressed stream: the reader does not
+		 * decompress them, so the client would silently lose them.
 		 */
 		if (g->ended && g->z.avail_in)
 			return false;

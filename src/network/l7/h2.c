@@ -37,8 +37,8 @@ static void pseudo(struct call *c, struct sv name, struct sv value)
 }
 
 /*
- * Records the host of a request. Both :authority and Host may name the host, but the two must
- * agree.
+ * Records the host of a request. Both :authority and Host may name the
+ * host, but the two must agree.
  */
 static void host(struct call *c, struct sv value)
 {
@@ -56,8 +56,8 @@ void h2_field(struct call *c, struct sv name, struct sv value)
 		host(c, value);
 	} else if (sv_is(name, "cookie")) {
 		/*
-		 * Join the Cookie fields: HTTP/2 clients may split the field, but HTTP/1 has only
-		 * one.
+		 * Join the Cookie fields: HTTP/2 clients may split the field,
+		 * but HTTP/1 has only one.
 		 */
 		if (c->raw_head.cookie.n)
 			buf_str(&c->raw_head.cookie, "; ");
@@ -147,7 +147,10 @@ static void begin(struct nvs *v)
 	v->names.failed = false;
 }
 
-/* Sets the name pointers of the header list, now that the buffer @names does not move any more. */
+/*
+ * Sets the name pointers of the header list after the last add(), which may move the buffer @names.
+ * Empties the list if the names are too long.
+ */
 static void seal(struct nvs *v)
 {
 	for (size_t i = 0; i < v->n; i++) {

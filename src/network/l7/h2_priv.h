@@ -22,11 +22,11 @@ static inline struct call *h2_call(nghttp2_session *s, int32_t stream)
 	return stream > 0 ? nghttp2_session_get_stream_user_data(s, stream) : NULL;
 }
 
-/* Adds a field to the header block of a request. */
+/* Adds a received field to the header block of call @c. */
 void h2_field(struct call *c, struct sv name, struct sv value);
 /* Appends a field as an HTTP/1 line; returns false if the field is invalid. */
 must_check bool h2_line(struct buf *b, struct sv name, struct sv value);
-/* Parses the collected fields as a request. Returns false if the request had to be refused. */
+/* Parses the collected fields as a request; @end: no body follows. Returns false if refused. */
 must_check bool h2_request(struct call *c, bool end);
 void h2_request_nvs(struct call *c, struct nvs *v);
 void h2_response_nvs(const struct http1_response *r, const struct http1_send *how, struct nvs *v,
@@ -35,7 +35,7 @@ void h2_response_nvs(const struct http1_response *r, const struct http1_send *ho
 void h2_trailer_nvs(struct sv lines, struct nvs *v);
 /* Checks trailer lines by the rules of HTTP/1 and appends them to @to. */
 must_check bool h2_trailers(struct sv lines, struct buf *to);
-/* Moves the output of nghttp2 to the link. */
+/* Moves the output of nghttp2 to the link, as far as the link's output has room. */
 void h2_flush(nghttp2_session *s, struct link *k);
 
 #endif

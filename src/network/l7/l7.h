@@ -3,7 +3,7 @@
  *
  * Theory of operation
  *
- * A rule such as `net https://api.example/v1` is about requests, so somebody has to read
+ * A rule such as `net https://api.example/v1` is about requests, so a process has to read
  * them. The reader is that process, one per session. Egress hands it the connections of the
  * agent whose destination has such rules. The reader terminates TLS with a certificate of
  * the session's own CA, parses each request, decides, and forwards an allowed one to the real
@@ -21,14 +21,15 @@
  * one sent.
  *
  * States of a call: NEW -> ASKING (a person decides) -> WAITING (for a server) -> SENT. The
- * response ends it; a refusal or failure can end it in every state.
+ * end of the response ends the call; a refusal or failure can end it in every state.
  *
  * Invariants
  *   - The agent sees a certificate for a host only after the real server has proved its
  *     identity to the reader.
  *   - A secret's value is inserted only inside TLS, only into requests that its rule names. A
- *     placeholder anywhere else stops the request: it would tell another server what the
- *     session can do, or be mistaken for the secret.
+ *     placeholder in another field, in another part of the target, or in the body of a request
+ *     without a secret stops the request: it would tell another server what the session can do,
+ *     or be mistaken for the secret.
  *   - Every buffer is bounded. A side that cannot send does not read (back pressure).
  *   - No function frees a link that may be in use. Links are woken, stepped one after the
  *     other by loop.c, and freed by l7_free_dead() when none of them runs.
@@ -61,8 +62,8 @@ enum l7_fd {
 };
 
 /*
- * Runs the reader. Returns when the supervisor has closed its socket, or with an error if the start
- * failed.
+ * Runs the reader. Returns when the supervisor or egress has closed its socket, or with an
+ * error if the start failed.
  */
 must_check int l7_main(struct writ_err *err);
 

@@ -16,14 +16,15 @@ struct ask {
 	char key_room[1024];
 };
 
-/* State of finish.c. */
+/* State of finish.c, which delivers requests of clients that have left. */
 struct finish {
-	size_t leaving;	   /* number of clients that have left while the reader delivers a call */
+	/* number of clients that have left and whose requests the reader still delivers */
+	size_t leaving;
 	bool begun;	   /* the session has ended */
 	bool last;	   /* egress sends no more clients */
-	bool done;	   /* the reader has told the supervisor that all is delivered */
-	uint64_t limit_ms; /* when to give up delivering */
-	uint64_t moved_ms; /* when a server last acknowledged bytes */
+	bool done;	   /* the reader has told the supervisor that the delivery has ended */
+	uint64_t limit_ms; /* monotonic time at which the reader gives up delivering */
+	uint64_t moved_ms; /* monotonic time at which a server last acknowledged bytes */
 	uint64_t acked;
 };
 
@@ -36,7 +37,7 @@ struct l7 {
 	struct vault vault;
 	struct ca ca;
 	SSL_CTX *accept, *connect;
-	struct buf roots; /* root certificates in PEM, kept until the first server is verified */
+	struct buf roots; /* root certificates in PEM, until the first TLS connection to a server */
 	struct link *links, *woken, **woken_end, *dead;
 	BIO_METHOD *bio;
 	struct origin *origins;
@@ -44,11 +45,12 @@ struct l7 {
 	struct ask asks[L7_ASKS_MAX];
 	uint32_t next_ask, next_dial;
 	uint64_t now_us;
-	struct buf scratch; /* buffer for a head that is being printed */
+	struct buf scratch; /* buffer for a head or the end of a body that is being printed */
 	struct nvs *nvs;
 	nghttp2_session_callbacks *client_calls, *server_calls;
 	struct finish finish;
-	bool stop;    /* the reader must exit: the supervisor or egress has closed its socket */
+	/* the reader must exit, for example because the supervisor has closed its socket */
+	bool stop;
 	bool offline; /* the reader sends no messages; for tests of the codecs */
 };
 

@@ -5,16 +5,16 @@
 enum {
 	L7_FIELDS = 100,
 	L7_IN = 66 << 10,  /* input buffer of a link, which must hold a whole head */
-	L7_OUT = 64 << 10, /* output buffer of a link; the reader adds no more bytes above this */
+	L7_OUT = 64 << 10, /* output of a link above which the reader prepares no more bytes */
 	L7_OUT_MAX = 192 << 10,
-	L7_BODY = 64 << 10,    /* buffered body of one call, per direction */
+	L7_BODY = 64 << 10,    /* body bytes of one call that the reader buffers, per direction */
 	L7_BODY_MAX = 1 << 20, /* L7_BODY plus the bytes that HTTP/2 windows let arrive at once */
 	L7_CLIENTS_MAX = 1024,
 	L7_ORIGINS_MAX = 4096,
-	L7_SERVERS_MAX = 64, /* connections to one origin */
+	L7_SERVERS_MAX = 64, /* most connections to one origin */
 	L7_ASKS_MAX = 64,
-	L7_SET_MAX = 12, /* fields that the reader adds to one request */
-	/* bytes of a refused request's body that are read to keep the connection */
+	L7_SET_MAX = 12, /* most fields that the reader adds to one request */
+	/* bytes of a request's body that the reader reads and drops to keep the connection */
 	L7_DISCARD = 64 << 10,
 
 	L7_HANDSHAKE_MS = 15000,

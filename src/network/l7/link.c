@@ -139,7 +139,7 @@ static int bio_read(BIO *b, char *to, size_t n, size_t *ret)
 		fifo_drop(&k->first, *ret);
 		return 1;
 	}
-	/* The last read was short, so the socket has no more bytes to read. */
+	/* A read that is shorter than asked for has emptied the socket: do not read again. */
 	got = k->drained ? -1 : recv(k->fd, to, n, 0);
 	if (got < 0) {
 		if (k->drained || errno == EAGAIN || errno == EINTR)

@@ -23,22 +23,22 @@ struct link {
 	uint32_t events;      /* events that are registered with epoll */
 	bool woken, dead;
 	bool readable; /* a read may return bytes */
-	bool drained;  /* the last read was short, so the socket is empty */
+	bool drained;  /* the last read emptied the socket: skip recv() until the next event */
 	bool shaking;  /* the TLS handshake is not complete */
 	bool eof, blocked;
 	bool hung_up;	/* the peer hung up: read the remaining bytes, then end */
 	bool truncated; /* the peer's stream ended without close_notify, or with an error */
-	bool closing;	/* shut the link down once @out is empty */
-	bool shut;	/* the link is shut down */
-	bool peer_gone; /* the client has left: drop all output to it */
+	bool closing;	/* the link shuts down once @out is empty */
+	bool shut;	/* the sending side is shut down */
+	bool peer_gone; /* the client has left: the reader drops all output to it */
 };
 
 void l7_link_open(struct l7 *l, struct link *k, enum link_what what, int fd);
 void l7_link_close(struct link *k); /* frees the resources of @k, but not @k itself */
 void l7_link_wake(struct link *k);
-/* closes @k; l7_free_dead() frees it later */
+/* Marks @k for closing; l7_free_dead() closes and frees it later. */
 void l7_link_kill(struct link *k);
-void l7_link_finish(struct link *k);		       /* ends @k when all of @out is sent */
+void l7_link_finish(struct link *k);		       /* shuts @k down when all of @out is sent */
 must_check bool l7_link_tls(struct link *k, SSL *ssl); /* starts TLS; @k owns @ssl afterwards */
 must_check BIO_METHOD *l7_link_bio(void);
 /*
@@ -51,7 +51,7 @@ void l7_link_write(struct link *k);
 void l7_link_watch(struct link *k);
 /* Appends @bytes to the output of the link; kills the link if its output has no room. */
 void l7_link_put(struct link *k, struct sv bytes);
-/* Append a part of an HTTP/1 body, and the end of a chunked one. */
+/* Append a part of an HTTP/1 body, and the end of a chunked body with its trailers. */
 void l7_link_put_piece(struct link *k, struct sv data, bool chunked);
 void l7_link_put_last_chunk(struct link *k, struct sv trailers);
 

@@ -47,7 +47,7 @@ void l7_free_dead(struct l7 *l)
 	}
 }
 
-/* Handles a link whose deadline has passed. A link that waits for a person has no deadline. */
+/* Handles a link that is past its deadline. A client that waits for a person has no deadline. */
 static void overdue(struct link *k)
 {
 	struct server *s = (struct server *)k;
@@ -111,8 +111,8 @@ int l7_init(struct l7 *l, struct sv settings, struct sv roots, struct writ_err *
 void l7_clear(struct l7 *l)
 {
 	/*
-	 * Repeat: calls that waited for a server may have requested another server while links were
-	 * freed.
+	 * Repeat: when a link is freed, calls that wait for a server may request another
+	 * connection, which is a new link.
 	 */
 	while (l->links) {
 		for (struct link *k = l->links; k; k = k->next)

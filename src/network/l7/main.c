@@ -56,8 +56,9 @@ static const int calls[] = {
 };
 
 /*
- * --- allocator of the JSON parser: wipes memory when freeing it, because it may have held secret
- * values ---
+ * --- an allocator for the JSON parser ---
+ *
+ * The parser may hold secret values, so the allocator wipes memory when it frees it.
  */
 
 static void *guarded_malloc(size_t n)
@@ -105,9 +106,7 @@ static void on_event(struct l7 *l, const struct epoll_event *ev)
 		}
 		if (ev->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 			k->blocked = false;
-		/*
-		 * Remove the watch of a link that hung up: epoll would report the hang-up for ever.
-		 */
+		/* Unwatch a link that hung up: epoll would report the hang-up for ever. */
 		if ((ev->events & (EPOLLHUP | EPOLLERR)) && !k->hung_up) {
 			k->hung_up = true;
 			(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, k->fd, NULL);
@@ -147,8 +146,8 @@ static void run(struct l7 *l)
 /* --- start --- */
 
 /*
- * Maps the session's totals, to which egress and the git helper count too. If the descriptor is
- * missing, the session has no limits.
+ * Maps the session's totals, in which egress and the git helper count too. If the descriptor is
+ * missing, the policy has no limit on the session's bytes or requests.
  */
 static int share_totals(struct l7 *l, struct writ_err *err)
 {
@@ -169,8 +168,8 @@ static int share_totals(struct l7 *l, struct writ_err *err)
 }
 
 /*
- * Maps the counters that this session shares with other sessions: with sessions of the same tokens,
- * or with agents of this session.
+ * Maps the counters that this session shares with other sessions, for example with sessions of the
+ * same tokens or with agents of this session.
  */
 static int share_counters(struct l7 *l, struct writ_err *err)
 {

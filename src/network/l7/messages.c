@@ -1,4 +1,4 @@
-/* Messages that the reader receives from the supervisor and from egress. */
+/* Exchange messages with egress, and receive messages of the supervisor. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@ struct reader_packet {
 };
 
 /*
- * Receives a message of egress. Returns 1 for a message, 0 at the end of the stream, -1 if no
- * message is waiting.
+ * Receives a message of egress. Returns 1 for a message, 0 at the end of the stream or for an
+ * invalid message, -1 if no message is waiting.
  */
 static int receive(int socket, struct reader_packet *h, int *ret_fd)
 {
@@ -98,7 +98,7 @@ void l7_egress_receive(struct l7 *l)
 
 /* --- messages of the supervisor --- */
 
-/* Ends the calls whose grant was revoked. */
+/* Stops the calls whose grant was revoked and whose response is not complete. */
 static void end_revoked(struct l7 *l)
 {
 	for (struct link *k = l->links; k; k = k->next) {

@@ -67,8 +67,8 @@ static enum tls_offer offer_for(const struct origin *o, bool h2, bool websocket)
 }
 
 /*
- * Tests whether a connection to a server can take the call. A call keeps its protocol, HTTP/2 or
- * HTTP/1, if the server speaks it.
+ * Tests whether a connection to a server can take the call. A call keeps the protocol of its
+ * client, HTTP/2 or HTTP/1, if the server speaks it.
  */
 static bool may_take(const struct server *s, const struct call *c)
 {
@@ -237,16 +237,17 @@ void server_fail(struct server *s, enum cap_cause cause, const char *detail)
 	if (!was_new || count_dialling(o))
 		return;
 	/*
-	 * No other connection to the origin is pending, so fail every client and call that waits
-	 * for one.
+	 * No other connection to the origin is pending, so fail every client and
+	 * call that waits for one.
 	 */
 	report_verified(o, cause, detail);
 	fail_waiting(o, cause, detail);
 }
 
 /*
- * Handles a connection whose server has proved its identity: issues a certificate in the server's
- * name to the agent.
+ * Handles a new connection to a server; if it uses TLS, the server has proved its identity. For
+ * TLS, issues the certificate that the agent sees, once per origin. Then serves the clients and
+ * calls that wait for the origin.
  */
 static void opened(struct server *s)
 {
@@ -360,8 +361,8 @@ void server_step(struct server *s)
 		return;
 	l7_link_write(k);
 	/*
-	 * Run the link again if a full buffer stopped reading or writing and the buffer has room
-	 * now.
+	 * Run the link again if a full buffer stopped reading or writing and
+	 * the buffer has room now.
 	 */
 	if ((k->readable && fifo_left(&k->in) >= L7_IN / 2 && !k->eof) ||
 	    (s->call && s->call->req.bytes.n && k->out.n < L7_OUT))
@@ -372,7 +373,10 @@ void server_step(struct server *s)
 		l7_finish_sent(k->l7);
 }
 
-/* Detaches all calls from a server. Calls over HTTP/2 are listed only at their clients. */
+/*
+ * Detaches all calls from a server and fails those without a complete response. Calls over HTTP/2
+ * are listed only at their clients.
+ */
 static void drop_calls(struct server *s)
 {
 	for (struct link *k = s->h2 ? s->link.l7->links : NULL; k; k = k->next) {
@@ -446,8 +450,8 @@ void server_cancel(struct call *c)
 		return;
 	s->call = NULL;
 	/*
-	 * The client left early, but its request must arrive: close gracefully, because a reset
-	 * could overtake the request.
+	 * Close gracefully after a WebSocket, or if the client has left but its request must
+	 * arrive: a reset could overtake bytes that are on their way.
 	 */
 	if (c->tunnel ||
 	    (c->client->link.peer_gone && c->req.sent && !c->req.discard && !c->answered))

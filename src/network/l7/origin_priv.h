@@ -11,7 +11,7 @@
 
 /* A connection of the reader to an origin. */
 struct server {
-	struct link link; /* must be the first member */
+	struct link link; /* first member: loop.c converts the link to the server */
 	struct origin *origin;
 	struct server *next, **at; /* neighbours in origin.servers */
 	uint32_t id;		   /* id of the dial request to egress */
@@ -37,20 +37,21 @@ struct origin {
 	struct sv host;
 	uint16_t port;
 	bool tls;
-	/* the origin speaks only HTTP/2, or no HTTP/2: learnt from earlier connections */
+	/* the origin speaks only HTTP/2, or no HTTP/2, as earlier connections showed */
 	bool only_h2, no_h2;
-	X509 *leaf; /* certificate that the agent sees; NULL until a server was verified */
+	/* certificate that the agent sees; NULL until a server has proved its identity */
+	X509 *leaf;
 	struct server *servers;
 	size_t servers_n;
 	struct call *waiting, **waiting_end;
-	struct client *unverified; /* clients that wait for @leaf */
+	struct client *unverified; /* clients that wait until a server has proved its identity */
 };
 
 must_check struct origin *origin_get(struct l7 *l, struct sv host, uint16_t port, bool tls);
 void origin_clear(struct l7 *l);
 void origin_wait(struct origin *o, struct call *c);
 void origin_forget(struct origin *o, struct call *c);
-/* Assigns connections to waiting calls, and dials new connections. */
+/* Assigns connections to the calls that wait for the origin, and dials new connections. */
 void origin_serve(struct origin *o);
 void origin_verify(struct origin *o, struct client *c);
 void origin_dialled(struct l7 *l, const struct reader_message *m, int fd);
@@ -59,7 +60,7 @@ void server_step(struct server *s);
 void server_free(struct server *s);
 void server_fail(struct server *s, enum cap_cause cause, const char *detail);
 void server_send(struct server *s, struct call *c);
-/* continues a call whose request has more bytes or whose response has room */
+/* Continues a call whose request has more bytes or whose response has room. */
 void server_wake(struct call *c);
 void server_cancel(struct call *c);
 void server_idle(struct server *s);

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 
-enum { PLACEHOLDER_ID = 32 /* lower-case hexadecimal digits */, PLACEHOLDER_MAX = 512 };
+enum { PLACEHOLDER_ID = 32 /* number of lower-case hexadecimal digits */, PLACEHOLDER_MAX = 512 };
 
 must_check bool placeholder_id_check(struct sv id);
 

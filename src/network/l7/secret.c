@@ -143,7 +143,7 @@ static bool has_text(struct sv in, struct sv what)
 	return in.n && what.n && memmem(in.p, in.n, what.p, what.n);
 }
 
-/* Converts the request to a capability, to compare the request with the destinations of secrets. */
+/* Converts the request to a capability, to compare it with the requests that get a secret. */
 static bool request_cap(const struct call *c, struct arena *a, struct cap *ret)
 {
 	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
@@ -215,8 +215,8 @@ static void put_basic(struct buf *b, const struct secret *s, const struct http1_
 }
 
 /*
- * Writes the whole value of the header that carries the secret. A value that the agent sent without
- * a placeholder is replaced.
+ * Writes the whole value of the header that carries the secret: the agent's value with the
+ * placeholder replaced, or a new value if the agent's has no placeholder.
  */
 static void put_header(struct buf *b, const struct secret *s, const struct http1_field *f)
 {
@@ -243,7 +243,7 @@ static void put_percent(struct buf *b, struct sv s)
 
 /*
  * Writes path and query of the target, with the secret as the value of its query key. Returns how
- * often the key occurred.
+ * often the key occurs in the query.
  */
 static size_t put_query(struct buf *b, const struct secret *s, const struct target *t)
 {
@@ -281,10 +281,7 @@ static bool is_header(const struct secret *s)
 	return s->as != AS_QUERY;
 }
 
-/*
- * Tests whether the placeholder of secret @s occurs exactly once in a field where the secret may be
- * inserted.
- */
+/* Tests whether field @f may carry secret @s and contains the placeholder of @s exactly once. */
 static bool field_allowed(const struct secret *s, const struct http1_field *f)
 {
 	scoped_buf plain = BUF_INIT(BASIC_MAX);
@@ -320,8 +317,8 @@ static enum cap_cause check_fields(struct call *c, const struct plan *p)
 }
 
 /*
- * Tests whether a key=value part of the query contains a placeholder, plain or with some bytes
- * escaped.
+ * Tests whether a key=value part of the query contains a placeholder, with
+ * or without escapes in it.
  */
 static bool pair_has(struct l7 *l, struct sv pair)
 {
@@ -486,9 +483,10 @@ enum cap_cause l7_secret_apply(struct call *c)
 }
 
 /*
- * Tests whether the request body is searched for placeholders. SECURITY: a server that receives a
- * secret may also see the secret's placeholder: agents repeat their environment to a model, for
- * example. A request to any other server is refused if it contains a placeholder.
+ * Tests whether the reader searches the request body, and later WebSocket frames, for placeholders.
+ * SECURITY: a server that receives a secret may also see the secret's placeholder: agents repeat
+ * their environment to a model, for example. Any other request is refused if its body contains a
+ * placeholder.
  */
 bool l7_secret_searched(const struct call *c)
 {

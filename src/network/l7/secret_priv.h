@@ -17,7 +17,7 @@ struct secret {
 	struct sv name, value, placeholder;
 	enum secret_as as;
 	struct sv key; /* name of the header or query key */
-	struct cap to; /* the requests that get the secret, as a capability */
+	struct cap to; /* the requests that get the secret, as one capability */
 };
 
 /* All secrets of the session. */
@@ -29,10 +29,13 @@ struct vault {
 	const struct scan_set *values, *placeholders;
 	char *window; /* buffer for searching a whole text */
 	size_t window_n;
-	/* longest prefix of a value seen in a response, in thousandths of the value */
+	/*
+	 * longest beginning of a value at the end of a response's bytes, in
+	 * thousandths of the value
+	 */
 	unsigned near;
-	unsigned nearer; /* how often a response had a longer prefix than all responses before */
-	/* the agent guesses: @nearer was exceeded, and no secret is used any more */
+	unsigned nearer; /* number of times that @near grew */
+	/* @nearer is too large: the agent guesses, and no request gets a secret any more */
 	bool guessed;
 };
 
@@ -42,20 +45,20 @@ void vault_clear(struct vault *v);
 /* Tests whether any secret goes to @host and @port; responses of such a server are searched. */
 bool l7_secret_bound(const struct l7 *l, struct sv host, uint16_t port);
 /*
- * Inserts the values that belong to the request. Returns CAUSE_NONE, or the reason why the
- * request must not be sent, such as a placeholder in a place where no secret goes.
+ * Inserts the secrets that belong to the request. Returns CAUSE_NONE, or the reason why the request
+ * must not be sent, such as a placeholder in a place where no secret goes.
  */
 enum cap_cause l7_secret_apply(struct call *c);
-/* Tests whether the request body is searched for placeholders. */
+/* Tests whether the reader searches the request body for placeholders. */
 bool l7_secret_searched(const struct call *c);
-/* Tests whether a whole text contains a value of @set. */
+/* Tests whether a complete text contains a value of @set in some encoding. */
 bool l7_secret_found(struct l7 *l, const struct scan_set *set, struct sv text);
 
 /* --- ws_frames.c: WebSocket frames of a client --- */
 
 struct frames;
 
-/* the caller releases the result with free() */
+/* The caller releases the result with free(). */
 must_check struct frames *l7_frames_new(const struct l7 *l);
 /*
  * Searches the next bytes of a WebSocket client. Returns CAUSE_NONE, or the reason why the bytes
@@ -69,7 +72,7 @@ struct guard;
 
 /* Drops request fields that would make the response impossible to search. */
 void l7_guard_request(struct call *c);
-/* Tests whether the reader can search the response. */
+/* Tests for a response that can be searched: complete, and without WebSocket extensions. */
 must_check bool l7_guard_sees(const struct http1_response *r);
 /*
  * Prepares the search of a response body. Returns NULL and sets @why if a body in this coding
@@ -79,8 +82,9 @@ must_check struct guard *l7_guard_new(struct l7 *l, struct sv coding, enum cap_c
 void l7_guard_free(struct guard *g);
 bool l7_guard_decodes(const struct guard *g);
 /*
- * Moves searched bytes from @in to @out while @out has room. Returns false and sets @why if a
- * secret value was found or the coding is invalid.
+ * Moves searched bytes from @in to @out while @out has room. @last: no bytes follow @in. Returns
+ * false and sets @why if a secret value was found, the agent guesses a value, or the bytes cannot
+ * be decompressed.
  */
 must_check bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out,
 			     enum cap_cause *why);

@@ -65,8 +65,8 @@ static void push(struct server *s)
 
 /*
  * Tests whether the server may speak only HTTP/2: the server selected no protocol in TLS, and its
- * response is not HTTP/1. The caller then retries with HTTP/2; if the retry fails too, opened()
- * resets the flag.
+ * response is not HTTP/1. If so, sets origin.only_h2, and the caller retries with HTTP/2. If that
+ * fails too, opened() resets only_h2.
  */
 static bool wants_h2(const struct server *s)
 {
@@ -92,8 +92,8 @@ static bool is_safe(struct sv method)
 }
 
 /*
- * Retries a request on a new connection: the server may have closed a pooled connection just when
- * the reader reused it.
+ * Retries a request without a body, once, on another connection. Either the server may speak only
+ * HTTP/2, or the server may have closed a pooled connection just when the reader reused it.
  */
 static bool try_again(struct server *s)
 {
@@ -113,7 +113,7 @@ static bool try_again(struct server *s)
 	return true;
 }
 
-/* Releases the connection after a response: returns it to the pool, or closes it. */
+/* Detaches a call after its response, and returns the connection to the pool or closes it. */
 static void release(struct server *s)
 {
 	struct call *c = s->call;

@@ -82,8 +82,8 @@ void server_h2_send(struct server *s, struct call *c)
 	c->req.sent = !body;
 	s->link.out.wipe |= c->log.credential[0] != 0;
 	/*
-	 * The HTTP/2 window limits the request body, so the client need not wait for the server's
-	 * 100-continue.
+	 * The HTTP/2 window limits the request body, so the client need not wait for
+	 * the server's 100-continue.
 	 */
 	if (c->q.expect)
 		call_interim(c, &carry_on);
@@ -105,8 +105,8 @@ void server_h2_consume(struct call *c, size_t n)
 	if (c->server_stream <= 0 || nghttp2_session_consume(s->h2, c->server_stream, n) != 0)
 		(void)nghttp2_session_consume_connection(s->h2, n);
 	/*
-	 * The stream is closed already, and the call stayed attached only until its window debt was
-	 * credited.
+	 * The stream is closed already, and the call stayed attached only until its
+	 * window debt was credited.
 	 */
 	if (c->server_stream == 0 && c->resp.debt == 0)
 		c->server = NULL;

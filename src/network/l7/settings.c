@@ -64,8 +64,8 @@ static void put_secret(struct buf *b, const struct l7_secret *s)
 }
 
 /*
- * Counts the network capabilities before entry @n of the set; this count is the entry's index in
- * the settings.
+ * Counts the network capabilities before entry @n of the set. The count is the index of entry @n in
+ * the settings, which have only network capabilities.
  */
 static size_t ours_before(const struct cap_entry *v, size_t n)
 {
@@ -352,7 +352,7 @@ static bool get_value(const struct decoder *d, const json_t *o, struct sv *ret)
 	return p;
 }
 
-/* Decodes a secret. Parsing the secret as a capability validates its form. */
+/* Decodes a secret. Parses it as a capability too, which validates its form and destination. */
 static int decode_secret(struct decoder *d, const json_t *o)
 {
 	struct l7_secret s, *to;

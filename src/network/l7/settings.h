@@ -11,11 +11,11 @@
  *    "secrets":[{"as":"bearer","name":"TOKEN","to":"https://...","value":"hex"}],
  *    "session":"7f3a"}
  *
- * Only network capabilities are sent; rules keep their numbers. A policy that is the
+ * The settings have only network capabilities; rules keep their numbers. A policy that is the
  * intersection of several sets has "hops", each with its caps and nots. A policy that is
  * counted across sessions has "cells" (pairs of a price and a counter) and "pools" (limits
  * that several sessions share). A limit of 0 is none. Secret values are bytes and therefore
- * hexadecimal; a value with CR, LF or NUL is refused, because a header cannot contain it.
+ * hexadecimal; a value with a control byte is refused, because a header cannot contain it.
  */
 #ifndef WRIT_L7_SETTINGS_H
 #define WRIT_L7_SETTINGS_H
@@ -43,9 +43,7 @@ struct l7_settings {
 	struct sv id; /* random id in the placeholders of this session (placeholder.h) */
 	struct cap_set set;
 	VEC(struct l7_secret) secrets;
-	/*
-	 * cells and pools; the encoder omits cells of capabilities that are not about the network
-	 */
+	/* cells and pools; the encoder omits cells that are not about the network */
 	struct quota_shared shared;
 };
 
@@ -53,7 +51,7 @@ must_check int l7_settings_encode(const struct l7_settings *s, struct buf *b, st
 
 /*
  * Decodes the settings into memory of @a, including the secret values. The caller copies the secret
- * values and wipes @a.
+ * values and wipes them in @a.
  */
 must_check int l7_settings_decode(struct arena *a, struct sv bytes, struct l7_settings *ret,
 				  struct writ_err *err);

@@ -12,8 +12,8 @@ static const unsigned char alpn_h1[] = "\x08http/1.1", alpn_h2[] = "\x02h2",
 /* --- the agent's side --- */
 
 /*
- * Reads the name of a server_name extension. Returns false unless the extension holds exactly one
- * name.
+ * Reads the name of a server_name extension. Returns false unless the
+ * extension holds exactly one name.
  */
 static bool sni_read(const unsigned char *p, size_t n, struct sv *ret)
 {
@@ -27,8 +27,8 @@ static bool sni_read(const unsigned char *p, size_t n, struct sv *ret)
 }
 
 /*
- * Tests whether the server name that a client sent matches the destination. SECURITY: refuse a
- * client whose server name differs from the destination that was decided about.
+ * Tests whether the server name of a client's hello, if it has one, is the destination. SECURITY:
+ * refuse a client whose server name differs from the destination that was decided about.
  */
 static bool sni_fits(SSL *ssl, const struct client *c)
 {
@@ -82,8 +82,8 @@ static int on_hello(SSL *ssl, int *alert, void *unused)
 	alpn_note(ssl, c);
 	if (!o->leaf) {
 		/*
-		 * SECURITY: show the agent no certificate before the server has shown a valid
-		 * one.
+		 * SECURITY: show the agent no certificate before the server
+		 * has proved its identity.
 		 */
 		origin_verify(o, c);
 		return SSL_CLIENT_HELLO_RETRY;
@@ -173,8 +173,8 @@ SSL *tls_accept(struct l7 *l)
 /* --- the servers' side --- */
 
 /*
- * Loads the root certificates. Called when the first server is verified: many sessions verify no
- * server, and parsing the certificates takes time.
+ * Loads the root certificates. Called for the first TLS connection to a server: many sessions make
+ * none, and parsing the certificates takes time.
  */
 static bool roots_load(struct l7 *l)
 {

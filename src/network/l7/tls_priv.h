@@ -28,7 +28,7 @@ must_check SSL *tls_connect(struct l7 *l, const struct origin *o, enum tls_offer
 bool tls_is_h2(const SSL *ssl);
 /* Returns the reason why the handshake with a server failed, and its detail. */
 enum cap_cause tls_why(const SSL *ssl, const char **ret_detail);
-/* Tests whether the last handshake failed for lack of a common protocol. */
+/* Tests whether the last handshake failed because the server refused all offered protocols. */
 bool tls_no_protocol(void);
 
 #endif

@@ -15,7 +15,8 @@ struct frames {
 	uint8_t head[HEAD_LONGEST];
 	size_t head_n;
 	uint64_t left; /* bytes of the frame's payload that have not arrived yet */
-	unsigned turn; /* index of the next byte of the mask */
+	/* number of payload bytes unmasked so far; the mask repeats every four bytes */
+	unsigned turn;
 	bool is_control;
 	char control[CONTROL_MAX];
 	size_t control_n;
@@ -39,8 +40,8 @@ static size_t head_length(const struct frames *f)
 }
 
 /*
- * Handles a complete frame header. Returns false for a header that a client may not send without
- * negotiated extensions.
+ * Handles a complete frame header. Returns false for a header that a client may not send
+ * without negotiated extensions.
  */
 static bool head_take(struct frames *f)
 {

@@ -6,8 +6,8 @@
 #include "base/banned.h"
 
 /*
- * Counters of one rule. @times is a ring of the times of the last uses, with one slot for each use
- * that the rate allows.
+ * Counters of one rule. @times is a ring buffer with the times of the last uses. The ring has one
+ * slot for each use that the rate allows; the next use is written to slot @next.
  */
 struct quota_entry {
 	uint64_t uses, up, down;
@@ -43,8 +43,9 @@ static struct quota_counter *counter_of(const struct quota *q, const struct quot
 }
 
 /*
- * Adds one use to a counter unless the counter has reached @most. SECURITY: compare-and-exchange,
- * because other sessions count in the same memory; a plain increment could exceed the limit.
+ * Adds one use to a counter, or returns false if the counter has reached @most. SECURITY:
+ * compare-and-exchange, because other sessions count in the same memory; a plain increment could
+ * exceed the limit.
  */
 static bool take(struct quota_counter *c, uint64_t most)
 {
@@ -57,8 +58,8 @@ static bool take(struct quota_counter *c, uint64_t most)
 }
 
 /*
- * Undoes the charges of a refused use to the first @cells cells and @pools pools, so that the use
- * is charged nowhere.
+ * Takes a refused use back from the first @cells cells and the first @pools pools, so that
+ * the use is charged nowhere.
  */
 static void give_back(struct quota *q, const struct quota_bill *b, size_t cells, size_t pools)
 {
@@ -102,8 +103,8 @@ static enum cap_cause use_shared(struct quota *q, const struct quota_bill *b)
 		any = true;
 	}
 	/*
-	 * SECURITY: sync the counters before the use happens; after a crash, an unsynced use could
-	 * be repeated.
+	 * SECURITY: write the counters to disk before the use happens. Otherwise a crash could
+	 * reset the counters, and the use could be repeated.
 	 */
 	if (any && msync(s->v, s->n * sizeof(*s->v), MS_SYNC) < 0) {
 		give_back(q, b, s->cells_n, s->pools_n);
@@ -140,13 +141,13 @@ static struct quota_entry *entry_of(struct quota *q, const struct quota_bill *b,
 	return i ? &q->prices.v[at] : &q->entries.v[at];
 }
 
-/* Tests whether the oldest of the last @c->rate_n uses is still inside the time window. */
+/* Tests whether all of the last @c->rate_n uses are less than @c->rate_s seconds old. */
 static bool too_fast(const struct quota_entry *e, const struct cap *c, uint64_t now_ms)
 {
 	return e->uses >= c->rate_n && now_ms - e->times[e->next] < c->rate_s * 1000;
 }
 
-/* Returns the limit of rule @i that forbids one more use, or CAUSE_NONE. Charges nothing. */
+/* Returns the reason why rule @i forbids one more use, or CAUSE_NONE. Charges nothing. */
 static enum cap_cause refused(struct quota *q, const struct quota_bill *b, size_t i,
 			      uint64_t now_ms)
 {
@@ -172,8 +173,8 @@ enum cap_cause quota_use(struct quota *q, const struct quota_bill *bill, uint64_
 	enum cap_cause why = CAUSE_NONE;
 
 	/*
-	 * Increment first, and undo the increment on refusal: two processes must not both take the
-	 * last use.
+	 * Increment first, and undo the increment after a refusal: egress and the reader share this
+	 * counter, and must not both take the last use.
 	 */
 	if (atomic_fetch_add(&total_of(q)->requests, 1) >= most && most)
 		why = CAUSE_USED_REQUESTS;

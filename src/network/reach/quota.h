@@ -6,7 +6,7 @@
  * Next:   egress/ and l7/ charge each connection, request and byte
  *
  * Counters exist on three levels: per rule of this session (struct quota_entry), per session
- * (struct quota_total, in memory shared by egress and l7), and per realm (struct
+ * (struct quota_total, in memory shared by egress, l7 and the git helper), and per realm (struct
  * quota_counter, in a file that all sessions of the realm map). A use is charged to all of
  * them or to none.
  */
@@ -23,13 +23,13 @@ enum { QUOTA_PRICES_MAX = 8 };
  * only limits) that matches the use too.
  */
 struct quota_bill {
-	size_t entry; /* index of the grant in the set */
+	size_t entry; /* index in the set of the grant that allowed the use */
 	uint32_t prices[QUOTA_PRICES_MAX], prices_n;
 };
 
 struct quota_entry;
 
-/* Totals of a session. Several processes may count in the same memory. */
+/* Totals of a session. Egress, the reader and the git helper may count in the same memory. */
 struct quota_total {
 	_Atomic uint64_t requests, up, down;
 };
@@ -42,14 +42,14 @@ struct quota_counter {
 };
 _Static_assert(sizeof(struct quota_counter) == 64, "quota_counter is a file format");
 
-/* Links price @price of the set to the shared counter @slot. */
+/* Links price @price of the set to counter @slot, which other sessions may use too. */
 struct quota_cell {
 	uint32_t price, slot;
 };
 
 /*
- * A limit on everything that the session uses, counted in the shared counter @slot. A limit of 0 is
- * none.
+ * A limit on all requests and bytes of the sessions that share counter @slot. A
+ * limit of 0 means no limit.
  */
 struct quota_pool {
 	uint32_t slot;
@@ -71,8 +71,8 @@ static inline bool quota_shares(const struct quota_shared *s)
 }
 
 /*
- * Return how many bytes the pools of @s still allow, and charge bytes to the pools. For processes
- * that have no struct quota.
+ * Return how many bytes the pools of @s still allow in one direction (UINT64_MAX: no limit), and
+ * charge bytes to the pools. For processes that have no struct quota.
  */
 uint64_t quota_pools_left(const struct quota_shared *s, bool up);
 void quota_pools_pass(const struct quota_shared *s, bool up, uint64_t bytes);
@@ -85,7 +85,8 @@ struct quota {
 	/* counters of the prices, by the index of the price in the set */
 	VEC(struct quota_entry) prices;
 	struct quota_total own;
-	struct quota_total *total;  /* totals that other processes share too; NULL: use @own */
+	/* totals in memory that other processes share; NULL: use @own */
+	struct quota_total *total;
 	/*
 	 * Counters shared with other sessions, which the owner of the struct may set. A use is
 	 * written to disk before the use happens. Bytes are charged after they have passed, so a
@@ -97,8 +98,8 @@ struct quota {
 void quota_init(struct quota *q, struct arena *a, const struct cap_set *set);
 
 /*
- * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the exhausted limit;
- * in that case no counter has changed.
+ * Charges one use at time @now_ms (a monotonic clock). Returns CAUSE_NONE, or the reason why the
+ * use is refused; in that case no counter has changed.
  */
 enum cap_cause quota_use(struct quota *q, const struct quota_bill *bill, uint64_t now_ms);
 

@@ -58,8 +58,8 @@ int reach_init(struct arena *a, const struct cap_set *set, struct sv realm, stru
 /* --- ports --- */
 
 /*
- * Inserts @port into the sorted list @v unless the list contains it. Returns the new length of the
- * list.
+ * Inserts @port into the sorted list @v unless the list contains it or is full. Returns
+ * the new length of the list.
  */
 static size_t add_port(uint16_t *v, size_t n, uint16_t port)
 {
@@ -139,10 +139,7 @@ static int add_host(struct reach *r, struct sv host, reach_listeners *to, struct
 			return full(err);
 		if (!sv_is(host, "localhost"))
 			continue;
-		/*
-		 * Add a second listener for the name localhost at 127.0.0.1, where programs expect
-		 * it.
-		 */
+		/* Add a second listener for localhost at 127.0.0.1, where programs expect it. */
 		l = to->n < REACH_LISTENERS_MAX ? vec_push(r->a, to) : NULL;
 		if (!l)
 			return full(err);
@@ -251,7 +248,7 @@ int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err)
 
 /* --- decisions --- */
 
-/* Appends the capability that @key asks for. Fails if the path of @key has no capability. */
+/* Appends @key as the text of a capability. Fails if a capability cannot name the path of @key. */
 static int put_key(struct buf *b, const struct reach *r, const struct reach_key *key,
 		   struct writ_err *err)
 {
@@ -283,7 +280,7 @@ static int put_key(struct buf *b, const struct reach *r, const struct reach_key 
 }
 
 /*
- * Adds the prices that match @req to the bill. Returns false if there are more prices than the bill
+ * Adds the prices that match @req to the bill. Returns false if more prices match than the bill
  * holds; the caller then denies the request, because the remaining prices could not be counted.
  */
 static bool add_prices(const struct cap_set *s, const struct cap *req, struct quota_bill *bill)
@@ -334,9 +331,7 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 	return v;
 }
 
-/*
- * Tests whether a secret is inserted into requests to @host. The reader must decrypt such requests.
- */
+/* Tests whether a secret goes into requests to @host and @port, which the reader must decrypt. */
 static bool takes_secret(const struct reach *r, struct sv host, uint16_t port)
 {
 	for (size_t i = 0; i < r->set->caps.n; i++) {
@@ -353,8 +348,8 @@ static bool takes_secret(const struct reach *r, struct sv host, uint16_t port)
 /* The rules for requests to one host and port. */
 struct requests {
 	bool any;
-	bool pass; /* a rule lets connections bypass the reader */
-	bool tls;  /* a rule names an https URL */
+	bool pass; /* a rule lets connections to the host and port bypass the reader */
+	bool tls;  /* a rule names an https URL of the host and port */
 };
 
 static struct requests requests_to(const struct reach *r, struct sv host, uint16_t port)

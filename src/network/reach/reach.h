@@ -19,7 +19,8 @@
  *     cap/. Every caller decides with this function and the same key.
  *   - The treatment of a connection, enum reach_way: forwarded as it is, forwarded after its
  *     TLS server name was checked, or decrypted and judged request by request.
- *   - Limits. quota.h counts uses, rates and bytes against the rules that a decision used.
+ *   - Limits. quota.h counts uses, rates and bytes against the limits of the rules that a decision
+ *     used.
  *
  * Invariants
  *   - Names are canonical (wire/name.h) before they get here; comparison is by bytes.
@@ -45,11 +46,14 @@
 
 enum {
 	REACH_NAMES_MAX = 4096,
-	REACH_PORTS_MAX = 1024, /* ports of one name */
+	REACH_PORTS_MAX = 1024, /* most ports of one name */
 	REACH_LISTENERS_MAX = 4096,
-	REACH_POOL = 0xc6120000, /* 198.18.0.0 */
+	REACH_POOL = 0xc6120000, /* 198.18.0.0, the base of the session's pool of addresses */
 	REACH_OWN = REACH_POOL + 1,
-	/* address that reserves ports for names that are looked up later; see reach_start() */
+	/*
+	 * address of listeners that reserve ports for names that are looked up
+	 * later; see reach_start()
+	 */
 	REACH_TAKEN = REACH_POOL + 2,
 	REACH_FIRST = REACH_POOL + 16,
 	REACH_DNS_PORT = 53,
@@ -57,8 +61,9 @@ enum {
 };
 
 /*
- * Names that the session's DNS server always answers. REACH_HOST_NAME leads to the host's own
- * loopback.
+ * Names that writ defines. REACH_HOST_NAME leads to the host's own loopback, and REACH_PROXY_NAME
+ * to the session's own address, which has the proxy port. REACH_TAKEN_NAME is the host of the
+ * listeners at REACH_TAKEN.
  */
 #define REACH_HOST_NAME "host.writ"
 #define REACH_PROXY_NAME "proxy.writ"
@@ -68,14 +73,15 @@ enum {
 enum reach_way {
 	REACH_CLOSED = 0,
 	REACH_RAW,  /* forward all bytes unread */
-	REACH_SNI,  /* check the server name of the TLS hello, then forward without decrypting */
-	REACH_READ, /* decrypt, and decide about each request */
+	REACH_SNI,  /* check the server name of the TLS hello, then forward all bytes encrypted */
+	REACH_READ, /* decrypt TLS, if any, and decide about each request */
 };
 
 /* A listener inside the session, and the destination of connections to it. */
 struct reach_listener {
 	enum reach_what { REACH_DNS_UDP = 0, REACH_DNS_TCP, REACH_PROXY, REACH_HOST } what;
-	struct sv host; /* canonical: a name, or an address as in a capability */
+	/* canonical name, or address as in a capability; empty for DNS and the proxy */
+	struct sv host;
 	uint16_t port;
 	uint8_t addr[16];
 	bool v6;
@@ -94,7 +100,7 @@ struct reach {
 	VEC(struct sv) names; /* names that have an address; index: the address minus REACH_FIRST */
 };
 
-/* Tests whether @set contains a network grant. */
+/* Tests whether @set contains a grant to connect, to send requests or to publish a port. */
 bool reach_any(const struct cap_set *set);
 
 /* Initialises *@ret. @set and @realm must outlive *@ret; @set may grow meanwhile. */
@@ -109,7 +115,7 @@ must_check uint32_t reach_intern(struct reach *r, struct sv name);
 /* Returns the name that @address is assigned to; empty: no name. */
 struct sv reach_name_of(const struct reach *r, uint32_t address);
 
-/* Writes the ports that any grant opens for @host, in ascending order, and returns their number. */
+/* Writes the ports that any grant opens for @host, in ascending order. Returns their number. */
 size_t reach_ports(const struct reach *r, struct sv host, uint16_t ret[REACH_PORTS_MAX]);
 
 /*
@@ -122,7 +128,7 @@ typedef VEC(struct reach_listener) reach_listeners;
 must_check int reach_start(struct reach *r, reach_listeners *ret, struct writ_err *err);
 /*
  * Describes the listener for one port of @host, and assigns an address if @host is a name without
- * one.
+ * an address. Returns false if there are too many names.
  */
 must_check bool reach_listener_for(struct reach *r, struct sv host, uint16_t port,
 				   struct reach_listener *ret);
@@ -138,16 +144,17 @@ struct reach_key {
 	/* for HTTP: the method, and the path as received, without the query */
 	struct sv method, path;
 	bool query;
-	const struct cap_net_addr *special; /* the resolved address, if the address is not public */
+	/* the resolved address, if it is not public; else NULL */
+	const struct cap_net_addr *special;
 };
 
-/* A decision, and the reason of a denial. */
+/* A decision about a connection or request, and the reason of a denial. */
 struct reach_verdict {
 	enum cap_answer answer;
 	uint32_t rule;
 	struct quota_bill bill; /* the rules to charge if the caller proceeds */
-	enum cap_reason reason; /* class of a denial */
-	enum cap_cause cause;	/* CAUSE_NONE if allowed */
+	enum cap_reason reason; /* class of the denial's reason */
+	enum cap_cause cause;	/* reason of the denial; CAUSE_NONE: allowed, or a person decides */
 	const char *detail;	/* detail of @cause; NULL: none */
 };
 struct reach_verdict reach_decide(const struct reach *r, const struct reach_key *key);
@@ -155,12 +162,10 @@ struct reach_verdict reach_decide(const struct reach *r, const struct reach_key 
 /* Returns how egress treats connections to @host and @port. */
 enum reach_way reach_way(const struct reach *r, struct sv host, uint16_t port);
 
-/* Tests whether requests to @host and @port use TLS. */
+/* Tests whether a rule names an https URL of @host and @port, so that requests to it use TLS. */
 bool reach_is_tls(const struct reach *r, struct sv host, uint16_t port);
 
-/*
- * Tests whether capability @c allows all requests to its host, so that TLS need not be decrypted.
- */
+/* Tests whether @c allows every https request to its host, so that TLS need not be decrypted. */
 bool reach_is_open(const struct cap *c);
 
 /* Tests whether a rule lets requests to @host and @port reach the non-public address @to. */

@@ -5,10 +5,10 @@
  * Writes: nothing; only the layout is shared
  * Next:   mediate/route.c sends requests, egress/shared_network.c answers them
  *
- * Such a session has no network namespace, so the mediator redirects the session's connect() calls.
- * The mediator sends ASK with the wanted destination. Egress answers with one of its ports on the
- * host's loopback. The mediator binds the agent's socket to a local port, reports that port as
- * BOUND, and connects the socket.
+ * Such a session has no network namespace of its own, so the mediator redirects its connect()
+ * calls. The mediator sends ASK with the wanted destination. Egress answers with one of its ports
+ * on the host's loopback. The mediator binds the agent's socket to a local port, reports that port
+ * as BOUND, and connects the socket.
  *
  * SECURITY: any program of the host can connect to that loopback port. Egress serves only
  * connections that come from a port announced by BOUND, and rejects all others.
@@ -22,11 +22,12 @@ enum route_type { ROUTE_NOTHING = 0, ROUTE_ASK, ROUTE_ANSWER, ROUTE_BOUND };
 
 struct route_message {
 	uint32_t type; /* enum route_type */
-	uint32_t id;   /* identifies an ANSWER, and the BOUND that follows the ANSWER */
+	/* number that egress chooses for an ANSWER; the BOUND for the same socket repeats it */
+	uint32_t id;
 	int32_t err;   /* in an ANSWER: 0, or an errno for the agent */
 	/*
-	 * ASK: port that the agent wants; ANSWER: port of egress; BOUND: local port of the agent's
-	 * socket
+	 * ASK: port that the agent wants; ANSWER: port of egress on the host's loopback; BOUND:
+	 * local port of the agent's socket
 	 */
 	uint16_t port;
 	uint8_t v6, udp;

@@ -28,9 +28,7 @@ static bool same_name(struct sv a, struct sv canonical)
 	return true;
 }
 
-/*
- * Parses an address of the hosts file. Adds the brackets that cap_addr_parse() requires for IPv6.
- */
+/* Parses an address of the hosts file: adds the brackets that cap_addr_parse() needs for IPv6. */
 static bool parse_address(struct sv word, struct cap_net_addr *ret)
 {
 	char text[64];

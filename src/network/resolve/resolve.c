@@ -22,7 +22,7 @@ enum {
 	PENDING_MAX = 512,
 	TIMEOUT_MS = 2000,
 	TRIES = 3,
-	OTHER_MS = 300 /* wait for the second address family after the first has answered */
+	OTHER_MS = 300 /* time that the resolver waits for the second address family */
 };
 
 struct cached {
@@ -46,9 +46,7 @@ struct pending {
 	struct resolve_answer answer;
 	char name[256];
 	int64_t ttl;
-	/*
-	 * when to answer without the second address family; 0: no address yet, or already answered
-	 */
+	/* when to answer without the second address family; 0: no address yet, or answered */
 	int64_t due_ms;
 	int open; /* number of DNS queries of this lookup without a reply */
 	bool answered;
@@ -101,8 +99,8 @@ static void answer_lookup(struct pending *p)
 }
 
 /*
- * Answers each lookup whose second address family is overdue. Returns the milliseconds until the
- * next lookup is due, or -1.
+ * Answers each lookup whose second address family is overdue with the addresses of the first.
+ * Returns the milliseconds until the next lookup is overdue, or -1.
  */
 static int64_t answer_due(const struct resolver *r)
 {
@@ -217,8 +215,8 @@ static void serve(struct resolver *r)
 	a.n = (uint32_t)hosts_find(buf_view(&r->hosts), sv_from(ask.name), a.addr, RESOLVE_MAX);
 	if (a.n) {
 		/*
-		 * the resolver reads the hosts file only once, so addresses of the file do not
-		 * expire
+		 * The resolver reads the hosts file only once, so its addresses stay
+		 * valid as long as possible.
 		 */
 		a.ttl = TTL_MAX;
 		send_answer(r, &a);
@@ -252,8 +250,8 @@ static void loop(struct resolver *r)
 		ares_socket_t s[ARES_GETSOCK_MAXNUM];
 		struct pollfd p[ARES_GETSOCK_MAXNUM + 1] = { { r->socket, POLLIN, 0 } };
 		/*
-		 * ares_getsock() returns a read bit and a write bit per socket. The macros of
-		 * c-ares shift a signed value too far, so test the bits directly.
+		 * ares_getsock() returns a read bit and a write bit per socket. Test the bits
+		 * directly, because the macros of c-ares shift a signed value too far.
 		 */
 		const unsigned bits = (unsigned)ares_getsock(r->channel, s, ARES_GETSOCK_MAXNUM);
 		const int64_t due = answer_due(r);

@@ -4,7 +4,7 @@
  * Theory of operation
  *
  * Egress asks for the addresses of a host name only after the policy has allowed the
- * connection, so the agent cannot send data to a name server in the names it tries. The
+ * connection, so the agent cannot send data to a name server in the names that it looks up. The
  * resolver receives struct resolve_ask packets on a socket, looks into the host's hosts file,
  * then into its cache, then sends an A and an AAAA query to the host's name servers (c-ares),
  * and answers each packet with one struct resolve_answer. When the first family has answered
@@ -18,7 +18,8 @@
  * Invariants
  *   - Every ask gets exactly one answer, with the same id. At most PENDING_MAX are pending.
  *   - The host's search list is not applied; a name is asked for as it is.
- *   - The process exits when its socket closes. Egress then starts a new one on demand.
+ *   - The process exits when egress closes the socket. If the resolver dies, egress asks the
+ *     supervisor for a new one at the next question.
  *
  * Common mistake: the hosts file is read once, at the start. Later changes have no effect.
  *
@@ -40,7 +41,7 @@ struct resolve_ask {
 
 struct resolve_answer {
 	uint32_t id;
-	uint32_t n;   /* number of addresses; 0: none */
+	uint32_t n;   /* number of addresses; 0: the name has none, or the lookup failed */
 	uint32_t ttl; /* seconds for which egress may cache the answer; 0: do not cache */
 	struct cap_net_addr addr[RESOLVE_MAX];
 };
@@ -48,7 +49,7 @@ struct resolve_answer {
 struct resolve_options {
 	/* name servers as "192.0.2.1:53,..."; NULL: the name servers of the host */
 	const char *servers;
-	const char *hosts; /* path of the hosts file */
+	const char *hosts; /* path of the hosts file; NULL: none */
 };
 
 /* Serves struct resolve_ask packets on @socket until the peer closes the socket. */
@@ -57,8 +58,8 @@ _Noreturn void resolve_main(const struct resolve_options *opt, int socket);
 /* --- hosts.c: the hosts file --- */
 
 /*
- * Finds @name in the text of a hosts file and writes up to @room of its addresses. Skips malformed
- * lines.
+ * Finds @name in the text of a hosts file and writes up to @room of its addresses. Returns the
+ * number of addresses. Skips malformed lines.
  */
 size_t hosts_find(struct sv file, struct sv name, struct cap_net_addr *ret, size_t room);
 

@@ -129,8 +129,8 @@ static struct cap_net_addr inner_at(const struct cap_net_addr *a, size_t at, uin
 }
 
 /*
- * Classifies an IPv6 address by the IPv4 address that it carries. @outer is the class of the IPv6
- * range; @outer applies if the carried address is public.
+ * Classifies an IPv6 address by the IPv4 address that it carries. If the carried address is public,
+ * the class is @outer, the class of the IPv6 range, or ADDRESS_EMBEDDED if @outer is public too.
  */
 static struct address_verdict by_inner(struct address_verdict outer, enum address_form form,
 				       struct cap_net_addr inner)

@@ -33,7 +33,7 @@ enum address_class {
 	ADDRESS_BENCHMARK,
 	ADDRESS_EMBEDDED,
 	ADDRESS_PUBLIC,
-	/* keep last */
+	/* number of classes; must stay the last entry */
 	ADDRESS_CLASS_COUNT
 };
 
@@ -52,9 +52,7 @@ enum address_form {
 struct address_verdict {
 	enum address_class class;
 	enum address_form form;
-	/*
-	 * `private=` may open this class; never true for loopback, metadata and embedded addresses
-	 */
+	/* `private=` may open the address; false for loopback and metadata, for example */
 	bool openable;
 	/* the matching row of the table, such as "10.0.0.0/8"; "": no row */
 	const char *range;

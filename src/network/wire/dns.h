@@ -9,9 +9,9 @@
  * A reply therefore depends only on the policy and on addresses that writ itself assigns.
  *
  * A query has one question of class IN, uncompressed, and at most one OPT record. Any other
- * query is answered with an error; a message that is not a query is dropped. The reply
- * repeats the question byte for byte: resolvers that randomise the case of names (0x20)
- * check it.
+ * query is answered with an error; a message that is not a query, or has a wrong length, is
+ * dropped. The reply repeats the question byte for byte: resolvers that randomise the case of
+ * names (0x20) compare the question with their own.
  */
 #ifndef WRIT_WIRE_DNS_H
 #define WRIT_WIRE_DNS_H
@@ -22,7 +22,7 @@ enum {
 	DNS_UDP_MAX = 512,
 	DNS_TCP_MAX = 65535,
 	DNS_QUESTION_MAX = 255 + 4,
-	/* UDP payload size that writ's OPT record announces; writ's replies are far smaller */
+	/* UDP size that the OPT record of a reply announces; writ's replies are far smaller */
 	DNS_REPLY_ROOM = 1232,
 };
 
@@ -45,7 +45,7 @@ enum dns_rcode {
 };
 
 enum dns_verdict {
-	DNS_DROP = 0, /* the message is not a query: send no reply */
+	DNS_DROP = 0, /* the message is not a query, or has a wrong length: send no reply */
 	DNS_REFUSE,   /* reply with the error @rcode */
 	DNS_ASK,      /* the query is a valid question about @name */
 };
@@ -69,7 +69,7 @@ struct dns_query {
 enum dns_verdict dns_query_decode(struct sv msg, bool tcp, struct dns_query *ret_query,
 				  struct writ_err *err);
 
-/* The content of a reply. DNS_NOERROR with neither addresses nor @ptr gives an empty answer. */
+/* The content of a reply. Without addresses and @ptr, DNS_NOERROR gives an empty answer. */
 struct dns_answer {
 	enum dns_rcode rcode;
 	uint32_t ttl;
@@ -90,8 +90,8 @@ size_t dns_reply_encode(const struct dns_query *q, const struct dns_answer *a, u
 must_check bool dns_ptr_v4(struct sv name, uint8_t ret_addr[static 4]);
 
 /*
- * Splits a TCP stream: after WIRE_DONE, *@ret_msg is the first message of @bytes, without its
- * two-byte length prefix.
+ * Splits a TCP stream into messages: after WIRE_DONE, *@ret_msg is the first message of @bytes,
+ * without its two-byte length prefix.
  */
 enum wire_state dns_frame(struct sv bytes, struct sv *ret_msg, struct writ_err *err);
 void dns_frame_put(uint8_t out[static 2], size_t n);

@@ -89,8 +89,8 @@ static bool versions_read(struct cursor data, struct hello *h)
 }
 
 /*
- * Records that the client sends an Encrypted ClientHello extension. Only the outer form (type 0) of
- * the extension is sent in the clear.
+ * Records that the hello has an Encrypted ClientHello extension. Returns false unless the extension
+ * has the outer form (type 0), the only form that clients send in the clear.
  */
 static bool ech_read(struct cursor data, struct hello *h)
 {
@@ -190,9 +190,7 @@ static enum hello_state head_check(struct hello *h, bool first, struct writ_err 
 	size_t n;
 
 	if (first && b[0] & 0x80) {
-		/*
-		 * An SSL 2 hello has a length with the high bit set, then type 1 and a version.
-		 */
+		/* An SSL 2 hello has a length with the high bit set, then type 1 and a version. */
 		if (h->head_n < 5)
 			return HELLO_MORE;
 		if (b[2] == CLIENT_HELLO && (b[3] == 3 || (b[3] == 0 && b[4] == 2)))

@@ -25,7 +25,7 @@ enum {
 };
 
 enum hello_state {
-	HELLO_BAD = 0, /* the stream is unacceptable TLS, or SSL 2 */
+	HELLO_BAD = 0, /* the stream is TLS that is malformed or too long, or SSL 2 */
 	HELLO_NOT_TLS,
 	HELLO_MORE,
 	HELLO_OK,
@@ -35,8 +35,8 @@ struct hello {
 	/* Members that are valid after HELLO_OK. */
 	struct wire_host name; /* server name; kind NONE: the hello has no server_name extension */
 	/*
-	 * the hello has an ECH extension: @name is the outer (public) name, or the extension is
-	 * grease
+	 * the hello has an Encrypted ClientHello extension, so @name may be only the
+	 * public name of the real server
 	 */
 	bool has_ech;
 	bool has_early_data;

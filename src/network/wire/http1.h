@@ -57,7 +57,7 @@ enum http1_id {
 	HTTP1_WS_VERSION,
 	HTTP1_WS_ACCEPT,
 	HTTP1_HOP, /* hop-by-hop: Keep-Alive, TE, Trailer, Proxy-* and similar */
-	/* dropped from responses: the client must not learn of a path around the proxy */
+	/* Alt-Svc: dropped from responses, because it names a server that bypasses the proxy */
 	HTTP1_ALT_SVC,
 	HTTP1_OVERRIDE, /* fields of target_is_override(); dropped from requests */
 	/* end-to-end, but dropped from trailers: credentials, Content-* and similar */
@@ -71,7 +71,7 @@ struct http1_field {
 };
 
 enum http1_framing {
-	HTTP1_NONE = 0, /* no body */
+	HTTP1_NONE = 0, /* the message has no body */
 	HTTP1_LENGTH,
 	HTTP1_CHUNKED,
 	HTTP1_UNTIL_CLOSE, /* the body ends when the connection closes; responses only */
@@ -89,7 +89,7 @@ struct http1_request {
 	enum http1_form form;
 	bool tls;	  /* the URL of an absolute-form target begins with https */
 	struct sv target; /* "/path?query", "*", or empty for CONNECT */
-	bool has_host;	  /* the request has a Host field; an HTTP/1.0 request may lack one */
+	bool has_host;	  /* the request names a host; HTTP/1.0 may lack it */
 	struct wire_authority host;
 	unsigned minor; /* minor version of HTTP/1: 0 or 1 */
 	enum http1_framing framing;
@@ -125,7 +125,7 @@ struct http1_response {
 
 /* Properties of the request that determine where its response ends. */
 struct http1_asked {
-	bool head;	/* the method was HEAD */
+	bool head;	/* the method of the request was HEAD */
 	bool websocket; /* the request asked for a WebSocket upgrade */
 };
 
@@ -139,14 +139,14 @@ struct http1_send {
 	enum http1_framing framing;
 	uint64_t length;
 	bool close;
-	/* fields that replace all fields of the same name; '_' equals '-' in names */
+	/* fields to add; they replace received fields of the same name, where '_' equals '-' */
 	const struct http1_field *set;
 	size_t set_n;
 };
 
 /*
- * Append an HTTP/1.1 head to a buffer; a request is printed in origin form, whatever form was
- * received.
+ * Append an HTTP/1.1 head to a buffer. A request is printed in origin form, whatever
+ * form it was received in.
  */
 must_check int http1_request_print(const struct http1_request *q, const struct http1_send *how,
 				   struct buf *b, struct writ_err *err);

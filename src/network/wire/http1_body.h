@@ -29,9 +29,9 @@ struct http1_body {
 	enum http1_framing framing;
 	enum http1_body_at at;
 	uint64_t left; /* bytes of the body or of the chunk that have not arrived yet */
-	/* digits seen in the chunk's size line; after the size, bytes of the chunk's extension */
+	/* digits seen of the chunk's size; after the size: bytes seen of the chunk's extension */
 	unsigned digits;
-	/* bytes of extensions and of the trailer seen in the whole body */
+	/* bytes of all chunk extensions, and bytes of the trailer, seen so far */
 	size_t extensions, trailer;
 	size_t line; /* offset in @trailers of the current trailer line */
 	struct buf *trailers;

@@ -37,14 +37,14 @@ enum wire_state http1_head_find(struct http1_find *f, struct sv bytes,
 }
 
 /*
- * The state of parsing the head of a request or response: the fields, and the framing that the
- * fields determine.
+ * State while parsing the head of a request or response: its fields, and the
+ * framing that they determine.
  */
 struct head {
 	struct http1_field *fields;
 	size_t n, room;
 	bool response;
-	/* the field with each id; the last one if several fields of the id are allowed */
+	/* the field with each id; the last field if several have the id */
 	const struct http1_field *one[HTTP1_END + 1];
 	bool close, keep_alive, upgrade;
 	uint64_t length;
@@ -79,9 +79,7 @@ static int field_parse(struct sv line, struct head *h, struct writ_err *err)
 		return writ_fail_lit(err, WRIT_E_LIMIT, 0, "HTTP head with too many fields");
 	f.id = http1_id_of(f.name);
 	f.drop = http1_rules[f.id].ours;
-	/*
-	 * SECURITY: some servers read Content_Length as the length and others as an unknown field.
-	 */
+	/* SECURITY: some servers read Content_Length as Content-Length, others ignore it. */
 	if (f.drop && sv_find(f.name, '_') != SIZE_MAX)
 		return wire_refuse(err, "HTTP field that servers may read differently");
 	if (http1_rules[f.id].single && h->one[f.id])
@@ -122,7 +120,7 @@ static bool connection_option_apply(struct sv word, struct head *h)
 	else if (same_text(word, SV("upgrade")))
 		h->upgrade = true;
 	else if (id == HTTP1_TRANSFER_ENCODING && h->response)
-		/* accept the option, which some servers send; the framing does not change */
+		/* Accept the option, which some servers send; the framing does not change. */
 		return true;
 	else if (id != HTTP1_OTHER && id != HTTP1_HOP)
 		return false;
@@ -248,9 +246,7 @@ static int host_check(const struct head *h, uint16_t port, struct http1_request 
 	if (!f)
 		return q->minor == 0 ? 0 : wire_refuse(err, "request without Host");
 	if (q->form == HTTP1_AUTHORITY)
-		/*
-		 * default port of Host: clients differ in whether Host repeats the port
-		 */
+		/* CONNECT clients may omit the port in Host: default to the target's port. */
 		port = q->host.port;
 	else if (q->form == HTTP1_ABSOLUTE)
 		port = q->tls ? 443 : 80;
@@ -333,7 +329,7 @@ static int status_line_parse(struct sv line, struct http1_response *r, struct wr
 
 	if (!version_parse(sv_cut(&line, ' '), &r->minor))
 		return wire_refuse(err, "malformed status line, or not HTTP/1");
-	/* Many servers omit the blank after the status. */
+	/* Accept a status line that ends after the status: many servers omit the blank there. */
 	if (!sv_to_u64(sv_cut(&line, ' '), 999, &status) || status < 100)
 		return wire_refuse(err, "malformed status line");
 	if (!http1_all(line, HTTP1_IN_VALUE))

@@ -4,8 +4,8 @@
 #include "base/banned.h"
 
 /*
- * Sets of HTTP1_IN_* that each byte belongs to. Control bytes and DEL are in no set; bytes above
- * 0x7f are allowed only in values.
+ * The sets HTTP1_IN_* to which each byte belongs, as bits. Control bytes other than TAB, and DEL,
+ * are in no set; TAB, blanks and bytes above 0x7f are allowed only in values.
  */
 /* clang-format off */
 const uint8_t http1_bytes[256] = {

@@ -4,7 +4,7 @@
 
 #include "base/banned.h"
 
-enum { LABEL_MAX = 63, V6_TEXT_MAX = 41 /* with brackets */ };
+enum { LABEL_MAX = 63, V6_TEXT_MAX = 41 /* longest text of an IPv6 address, with brackets */ };
 
 /* Tests a label, which is in lower case already. */
 static bool is_label(struct sv s)

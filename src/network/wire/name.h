@@ -14,7 +14,7 @@
  * an address that no rule saw, so all of these are refused. IPv6 must be RFC 5952 text in
  * brackets, without a zone. IPv4-mapped forms (::ffff:a.b.c.d) are refused.
  *
- * This parser accepts slightly more than a rule can name: cap_name_check() has no
+ * This parser accepts slightly more than a rule can name: cap_name_check() accepts no
  * underscore, and "--" only in xn--. Such names reach the decision and are denied there,
  * rather than being reported as malformed. A name that cap_name_check() accepts is returned
  * unchanged.
@@ -49,9 +49,7 @@ must_check int wire_host_parse(struct sv text, struct wire_host *ret_host, struc
 /* Parses a host name; refuses addresses. */
 must_check int wire_name_parse(struct sv text, struct wire_host *ret_host, struct writ_err *err);
 
-/*
- * Parses HOST or HOST:PORT. @port is the default port; if @port is 0, the text must contain a port.
- */
+/* Parses HOST or HOST:PORT. @port is the default port; 0: the text must contain a port. */
 must_check int wire_authority_parse(struct sv text, uint16_t port,
 				    struct wire_authority *ret_authority, struct writ_err *err);
 
@@ -59,10 +57,10 @@ must_check int wire_authority_parse(struct sv text, uint16_t port,
 struct wire_host wire_host_v4(const uint8_t b[static 4]);
 struct wire_host wire_host_v6(const uint8_t b[static 16]);
 
-/* returns the name as a view into @h; empty for an address */
+/* Returns the name as a view into @h; empty for an address. */
 struct sv wire_host_name(const struct wire_host *h);
 bool wire_host_eq(const struct wire_host *a, const struct wire_host *b);
-/* appends the text of @h, which wire_host_parse() can parse again */
+/* Appends the text of @h, which wire_host_parse() can parse again. */
 void wire_host_print(const struct wire_host *h, struct buf *b);
 
 #endif

@@ -9,7 +9,7 @@
 enum {
 	HEAD = SCAN_VALUE_MIN, /* number of leading bytes of a pattern that index @slots */
 	GRAM = 3,	       /* number of bytes that index @shift */
-	SPAN_MAX = 24,	       /* most leading bytes of each pattern that @shift covers */
+	SPAN_MAX = 24,	       /* most leading bytes of a pattern that @shift covers */
 	SHIFT_BITS = 14,
 	FORMS_MAX = 14,
 };
@@ -30,7 +30,7 @@ struct pattern {
 struct scan_set {
 	struct pattern *v;
 	size_t n, span, longest, slots_mask;
-	uint16_t *slots; /* index into @v plus 1; 0: empty slot */
+	uint16_t *slots; /* hash table of indexes into @v, plus 1; 0: empty slot */
 	uint8_t shift[1 << SHIFT_BITS];
 };
 
@@ -308,7 +308,10 @@ struct found {
 	bool pending;		    /* the bytes at @at may become a pattern */
 };
 
-/* Finds the patterns that begin like the text at @p, of which @n >= HEAD bytes have arrived. */
+/*
+ * Compares the text at @p, of which @n >= HEAD bytes have arrived, with all patterns. Returns the
+ * longest pattern that is complete, and whether a longer one may follow.
+ */
 static struct found look_at(const struct scan_set *set, const char *p, size_t n)
 {
 	size_t slot = head_hash(p) & set->slots_mask;

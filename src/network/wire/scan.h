@@ -1,9 +1,9 @@
 /*
  * scan.h - find secret values in a byte stream, in several encodings
  *
- * Reads:  the bytes of a response, in any pieces
+ * Reads:  the bytes of a request or response, in any pieces
  * Writes: the caller's window
- * Next:   the caller forwards clean bytes, and masks a hit or ends the response
+ * Next:   the caller forwards clean bytes, and masks a hit or ends the stream
  *
  * Each value is searched for verbatim, in both base64 alphabets at each of the three
  * alignments, in hexadecimal of both cases, percent-encoded (only reserved bytes, or all;
@@ -24,7 +24,7 @@ enum {
 	SCAN_VALUES_MAX = 256,
 	SCAN_VALUE_MIN = 8, /* shortest value: shorter values would match by chance */
 	SCAN_VALUE_MAX = 4096,
-	SCAN_ROOM = 65536, /* a suitable window size */
+	SCAN_ROOM = 65536, /* window size that suits most callers */
 };
 
 enum scan_form {
@@ -51,7 +51,7 @@ struct scan_set;
 must_check int scan_set_new(struct arena *a, const struct scan_value *values, size_t n,
 			    const struct scan_set **ret_set, struct writ_err *err);
 
-/* Returns the smallest usable size of a window: twice the longest encoded value. */
+/* Returns the smallest usable size of a window: at least twice the longest encoded value. */
 size_t scan_room_min(const struct scan_set *set);
 
 struct scan {
@@ -77,8 +77,8 @@ struct scan_out {
 
 /*
  * Returns the next piece of the stream; call until SCAN_MORE. @last: no bytes follow *@in, so
- * scan_next() holds none back. The caller should replace a hit with a non-empty mask: if the hit
- * were simply removed, the bytes around the hit could join to form a value.
+ * scan_next() holds no bytes back. The caller should replace a hit with a non-empty mask: if the
+ * hit were simply removed, the bytes around the hit could join to form a value.
  */
 enum scan_state scan_next(struct scan *s, struct sv *in, bool last, struct scan_out *ret_out);
 

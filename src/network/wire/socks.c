@@ -107,8 +107,8 @@ enum wire_state socks5_request_parse(struct sv bytes, struct socks_request *ret_
 void socks5_reply(enum socks_reply reply, uint8_t out[static SOCKS5_REPLY_SIZE])
 {
 	/*
-	 * SECURITY: leave the bound address in the reply zero. It would reveal the operator's own
-	 * address.
+	 * SECURITY: leave the bound address in the reply zero, because it would reveal
+	 * the operator's own address.
 	 */
 	memset(out, 0, SOCKS5_REPLY_SIZE);
 	out[0] = 5;

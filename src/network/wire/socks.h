@@ -28,7 +28,7 @@ enum wire_protocol wire_protocol_of(uint8_t first);
 /* Commands, with the numbers of the protocol; SOCKS_OTHER is every other number. */
 enum socks_command { SOCKS_OTHER = 0, SOCKS_CONNECT = 1, SOCKS_BIND = 2, SOCKS_UDP = 3 };
 
-/* Reply codes of SOCKS 5 that are used. */
+/* Reply codes of SOCKS 5 that writ sends. */
 enum socks_reply {
 	SOCKS_OK = 0,
 	SOCKS_FAILED = 1,
@@ -54,7 +54,7 @@ enum wire_state socks5_greeting_parse(struct sv bytes, bool *ret_none, size_t *r
 				      struct writ_err *err);
 void socks5_greeting_reply(bool none, uint8_t out[static SOCKS_GREETING_SIZE]);
 
-/* Parses a SOCKS 5 request. After WIRE_BAD, the caller sends *@ret_reply before closing. */
+/* Parses a SOCKS 5 request. *@ret_reply is the code for the reply if the caller refuses it. */
 enum wire_state socks5_request_parse(struct sv bytes, struct socks_request *ret_request,
 				     size_t *ret_used, enum socks_reply *ret_reply,
 				     struct writ_err *err);

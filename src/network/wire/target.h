@@ -24,8 +24,8 @@
 enum target_state {
 	TARGET_BAD = 0, /* malformed target; answer 400 */
 	/*
-	 * well-formed target, but servers may disagree about its meaning, so no path rule can judge
-	 * it
+	 * well-formed target that servers may interpret differently, so that
+	 * no path rule can judge it
 	 */
 	TARGET_AMBIGUOUS,
 	TARGET_OK,

@@ -25,8 +25,8 @@ struct upstream {
 };
 
 /*
- * Parses the URL of the operator's proxy, "http://HOST:PORT"; refuses any other scheme, a path or a
- * login.
+ * Parses the URL of the operator's proxy, "http://HOST:PORT"; refuses any other
+ * scheme, a path, and a login.
  */
 must_check int upstream_parse(struct sv url, struct upstream *ret, struct writ_err *err);
 

@@ -58,8 +58,8 @@ static inline struct cursor cursor_take(struct cursor *c, size_t n)
 }
 
 /*
- * Reads @size (1 to 4) bytes as a big-endian number. Returns 0 and sets @failed if fewer bytes are
- * left.
+ * Reads @size (1 to 4) bytes as a big-endian number. Returns 0 and sets @failed
+ * if fewer bytes are left.
  */
 static inline uint32_t cursor_uint(struct cursor *c, size_t size)
 {

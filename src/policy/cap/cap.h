@@ -108,15 +108,15 @@ must_check int cap_put_path(struct buf *b, struct sv raw, struct writ_err *err);
 /*
  * Appends the canonical path of an HTTP request from the bytes on the wire, without the query.
  * SECURITY: refuses every path that two servers might interpret differently: encoded / \ . NUL or
- * %, backslash, empty or dot segments, ';', control and non-ASCII bytes. Otherwise the server could
- * serve another resource than the one that was checked.
+ * %, unencoded backslash ; ? # blank, control and non-ASCII bytes, dot segments, and empty segments
+ * before the last. Otherwise the server could serve another resource than the one that was checked.
  */
 must_check int cap_put_http_path(struct buf *b, struct sv raw, struct writ_err *err);
 
 /*
- * Strict parsers for host addresses without the leniency of inet_aton(): no zones, no hexadecimal,
- * no octal. cap_addr_parse() accepts every address that a denial may name ([v6], /len from 0,
- * loopback); cap_host_parse() has the restrictions of a grant.
+ * Strict parsers for host addresses without the leniency of inet_aton(): they refuse zones, and
+ * hexadecimal or octal numbers in an IPv4 address. cap_addr_parse() accepts every address that a
+ * denial may name ([v6], /len from 0, loopback); cap_host_parse() has the restrictions of a grant.
  */
 must_check bool cap_addr_parse(struct sv s, struct cap_net_addr *ret_addr);
 void cap_addr_print(const struct cap_net_addr *addr, struct buf *b);

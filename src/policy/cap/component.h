@@ -79,7 +79,7 @@ must_check int cap_seq_meet(struct arena *a, const struct cap_seq *x, const stru
 /* --- addr.c, host.c --- */
 
 bool cap_addr_is_single(const struct cap_net_addr *a);
-/* is the address loopback or unspecified? */
+/* does the network @a overlap the loopback or unspecified addresses? */
 bool cap_addr_is_reserved(const struct cap_net_addr *a);
 bool cap_addr_is_half(const struct cap_net_addr *a, const struct cap_net_addr *b);
 int cap_addr_order(const struct cap_net_addr *a, const struct cap_net_addr *b);
@@ -101,7 +101,7 @@ must_check int cap_url_meet(struct arena *a, const struct cap_url *x, const stru
 			    struct cap_url *ret_url, bool *ret_any);
 must_check int cap_repo_check(struct arena *a, struct sv text);
 
-/* The remote host and ports of a net.connect, net.bind or http.request capability. */
+/* The host and ports of a net.connect, net.bind or http.request capability. */
 struct cap_peer {
 	const struct cap_host *host;
 	uint16_t lo, hi;
@@ -123,9 +123,9 @@ struct cap_param_rule {
 	/* prints the param of @c; returns false if @c lacks the param */
 	bool (*print)(const struct cap *c, struct buf *b);
 	/*
-	 * A param without these functions is a number, or with @on a flag. @at is its place in
-	 * struct cap; @on and @off are the words for true and false. A flag without @off is absent
-	 * if false.
+	 * A param without @parse and @print is a flag if it has @on, otherwise a number. @at is the
+	 * offset of its member in struct cap. @on and @off are the values for true and false; a
+	 * flag without @off is absent if false.
 	 */
 	size_t at;
 	const char *on, *off;

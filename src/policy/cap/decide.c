@@ -159,8 +159,8 @@ static struct cap_verdict decide_alone(const struct cap_set *s, const struct cap
 			v = (struct cap_verdict){ CAP_ALLOW, e->rule, i, 0 };
 	}
 	/*
-	 * Prices that cap_set_meet() kept apply too, although the narrower grants no longer carry
-	 * these prices.
+	 * A price that cap_set_meet() kept may require an approval that the narrower grants no
+	 * longer require.
 	 */
 	for (i = 0; v.answer == CAP_ALLOW && i < s->prices.n; i++) {
 		const struct cap_entry *e = &s->prices.v[i];

@@ -134,7 +134,7 @@ void cap_host_print(const struct cap_host *h, struct buf *b)
 	buf_sv(b, h->name);
 }
 
-/* Does @name have at least one label before @domain? */
+/* Does @name end in @domain, with at least one label before @domain? */
 static bool is_below(struct sv name, struct sv domain)
 {
 	const size_t dot = name.n - domain.n - 1;

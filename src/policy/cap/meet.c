@@ -12,12 +12,12 @@
 struct meeting {
 	struct arena *scratch;
 	const struct cap *x, *y;
-	/* y, or x if the action of y lacks the component that is being met */
+	/* y; or x if the actions of x and y differ, because y then lacks components of x */
 	const struct cap *like_x;
 	struct cap out;
 };
 
-/* result "the grants have no meet", distinct from 0 and the negative error codes */
+/* result of a function if the grants have no meet, distinct from 0 and the negative error codes */
 enum { NO_MEET = 1 };
 
 /* Returns the lower of two limits; 0 means no limit. */
@@ -51,8 +51,8 @@ static int url_meet(struct meeting *m)
 }
 
 /*
- * Meets host and ports. Runs after url_meet(): an http.request must also fit a net.connect on the
- * other side.
+ * Meets host and ports. Runs after url_meet() and replaces the host of the URL, because the meet of
+ * an http.request with a net.connect takes the narrower host.
  */
 static int peer_meet(struct meeting *m)
 {
@@ -271,8 +271,8 @@ static int priv_meet(struct meeting *m)
 #define NET (ON(NET_CONNECT) | ON(HTTP_REQUEST))
 
 /*
- * Components to meet (docs/capabilities.md, section 5), and the actions of a result that has each
- * component.
+ * Components to meet (docs/capabilities.md, section 5), each with the actions whose capabilities
+ * have the component.
  */
 /* clang-format off */
 static const struct {

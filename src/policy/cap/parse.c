@@ -23,7 +23,7 @@ struct action_rule {
 	int (*check)(const struct cap *c); /* checks constraints between params */
 	uint32_t must, may;		   /* required and optional params of a grant */
 	uint32_t req_must, req_may;	   /* required and optional params of a request */
-	/* bits of further actions whose grants match requests of this action */
+	/* bits of further actions whose grants and denials can match requests of this action */
 	uint32_t reached_by;
 	struct path_rule path;
 };
@@ -282,7 +282,9 @@ static bool params_allowed(const struct action_rule *rule, enum cap_kind kind, u
 	return false;
 }
 
-/* Makes a hint for an entry from the last @n (at most eight) bytes of text before @end. */
+/*
+ * Makes a hint for an entry from the @n bytes of text before @end, or from the last eight of them.
+ */
 static struct cap_hint make_hint(const char *end, size_t n)
 {
 	struct cap_hint h = { 0 };

@@ -90,9 +90,9 @@ static bool is_priced(const struct cap *c)
 }
 
 /*
- * Adds the entries in @v that the result @to does not have yet: denials to its denials, and grants
- * that have a price to its prices. @x is NULL if @v belongs to the first set, whose rules keep
- * their indices.
+ * Adds the entries in @v that @to, the result of the meet, does not have yet: denials to its
+ * denials, and grants that have a price to its prices. @x is NULL if @v belongs to the first set,
+ * whose rules keep their indices.
  * SECURITY: the meet of two grants may match fewer requests than each of the two grants. Another
  * grant can still allow a request in the difference, and that request would escape the price of the
  * first grant. Therefore keep priced grants as prices.

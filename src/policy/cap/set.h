@@ -36,7 +36,7 @@ enum cap_isolation { ISOLATION_PROCESS = 0, ISOLATION_GVISOR, ISOLATION_VM };
 enum cap_workspace { WORKSPACE_DIRECT = 0, WORKSPACE_COW };
 enum cap_net_level { NET_LEVEL_HOSTS = 0, NET_LEVEL_HOSTS_DNS, NET_LEVEL_SIGNED };
 
-/* Kind of a policy rule, for code that needs more than the capabilities that the rule produced. */
+/* Kind of a policy rule, for code to which the capabilities of the rule do not tell enough. */
 enum cap_rule_kind {
 	RULE_GRANTS = 0,
 	RULE_ENV,
@@ -56,18 +56,24 @@ enum cap_rule_kind {
  */
 struct cap_rule {
 	struct sv file;	  /* source of the rule: "agent.writ", "--allow", "base", "token 2" */
-	uint32_t line;	  /* line of the rule in its source, from 1; 0 if the source has no lines */
+	/* line of the rule in its source, or number of the rule in a token, from 1; 0: none */
+	uint32_t line;
 	struct sv text;	  /* text of the rule as the user wrote it, on one line */
 	enum cap_rule_kind kind;
-	bool built_in; /* the rule comes from the built-in profile `base` */
-	bool shipped;  /* the rule comes from a shipped profile, base included */
+	/*
+	 * the rule comes from the profile `base` or from writ or, in an agent's set, from the
+	 * parent
+	 */
+	bool built_in;
+	/* the rule comes from a shipped profile, or is for a git directory or the agent socket */
+	bool shipped;
 	bool optional; /* the path of the rule may be missing on this machine */
-	bool missing;  /* the rule's path does not exist on this machine */
+	bool missing;  /* the rule needs no path on this machine, or its path does not exist */
 };
 
 struct cap_entry {
 	struct cap cap;
-	uint32_t rule; /* index of the rule in cap_set.rules that made the capability */
+	uint32_t rule; /* index in cap_set.rules of the rule that made the capability */
 };
 
 struct cap_set {
@@ -98,8 +104,8 @@ struct cap_set {
 	struct digest rt; /* digest of the base profile that the set was made with */
 	bool has_rt;
 	/*
-	 * Index that cap_set_index() makes: the hints of the members caps and nots in compact
-	 * arrays; NULL without an index.
+	 * Index that cap_set_index() makes: the hints of the grants in caps and of the denials in
+	 * nots, in compact arrays; NULL without an index.
 	 */
 	const struct cap_index_entry *index_caps, *index_nots;
 	size_t index_caps_n, index_nots_n;
@@ -129,30 +135,31 @@ enum cap_answer { CAP_DENY = 0, CAP_ASK, CAP_ALLOW };
 
 struct cap_verdict {
 	enum cap_answer answer;
-	uint32_t rule; /* rule that decided about the request; RULE_NONE: the default decided */
-	/* entry that decided: index into nots if a rule denied the request, otherwise into caps */
+	/* rule that decided about the request; RULE_NONE: the default or a hop decided */
+	uint32_t rule;
+	/*
+	 * entry that decided: index into nots if a rule denied the request, otherwise into caps;
+	 * SIZE_MAX if no entry decided
+	 */
 	size_t entry;
 	/* for a denial: 1 + the index of the first hop that refuses; 0: no hop refuses */
 	size_t hop;
 };
 
-/*
- * Class of a denial. Code decides by it; the sentence that goes with a denial is for people and is
- * never read back.
- */
+/* Class of a denial, for code. The text of a denial is for people, and no code parses that text. */
 enum cap_reason {
-	CAP_REASON_OTHER = 0, /* no live grant and no rule of the policy helps */
-	CAP_REASON_NO_RULE,   /* a grant would be enough */
-	CAP_REASON_RULE,      /* a rule denies it, and wins over grants */
-	CAP_REASON_TOKEN,     /* a hop of a chain does not allow it */
-	CAP_REASON_AGENT,     /* the same where the hops are blocks of agents, without a token */
-	CAP_REASON_PROTECTED, /* a protected name */
-	CAP_REASON_SOCKET,    /* a UNIX socket that a rule could allow */
+	CAP_REASON_OTHER = 0, /* no live grant and no policy rule lifts the denial */
+	CAP_REASON_NO_RULE,   /* no rule allows the request; a grant lifts the denial */
+	CAP_REASON_RULE,      /* a deny rule matches the request; no grant lifts the denial */
+	CAP_REASON_TOKEN,     /* a hop of a token chain does not allow the request */
+	CAP_REASON_AGENT,     /* a hop that is an agent block does not allow the request */
+	CAP_REASON_PROTECTED, /* the request concerns a protected name */
+	CAP_REASON_SOCKET,    /* the request concerns a UNIX socket that a rule could allow */
 };
 enum { CAP_REASONS = CAP_REASON_SOCKET + 1 };
 
 const char *cap_reason_name(enum cap_reason r);
-enum cap_reason cap_reason_parse(struct sv name); /* unknown names are CAP_REASON_OTHER */
+enum cap_reason cap_reason_parse(struct sv name); /* returns CAP_REASON_OTHER for an unknown name */
 
 const char *cap_limit_name(enum cap_limit l);
 must_check bool cap_limit_parse(struct sv s, enum cap_limit *ret_l);
@@ -209,7 +216,10 @@ bool cap_set_has(const struct cap_set *s, enum cap_action action);
 /* Does @s grant the kernel feature @name, such as "io_uring"? */
 bool cap_set_kernel(const struct cap_set *s, const char *name);
 
-/* Does @e grant reading of a system directory outside the workspace, as the base profile does? */
+/*
+ * Does @e, by a built-in rule, grant reading outside the workspace, as base does for system
+ * directories?
+ */
 bool cap_set_is_base_tree(const struct cap_set *s, const struct cap_entry *e);
 /*
  * Does the wildcard denial @d leave the system directories of base readable? A user who denies

@@ -34,7 +34,10 @@ enum cap_action {
 	CAP_ACTION_COUNT
 };
 
-/* The grammars of grants, requests and denials differ in wildcards and params only. */
+/*
+ * The grammars of grants, requests and denials differ in wildcards, params and the addresses that
+ * may be named.
+ */
 enum cap_kind { CAP_GRANT = 0, CAP_REQUEST, CAP_DENIAL };
 
 /*
@@ -59,7 +62,7 @@ struct cap_seq {
 
 enum cap_host_kind {
 	CAP_HOST_NONE = 0,
-	CAP_HOST_NAME, /* api.example.com */
+	CAP_HOST_NAME, /* a name, such as api.example.com */
 	CAP_HOST_ONE,  /* *.example.com */
 	CAP_HOST_MANY, /* **.example.com */
 	CAP_HOST_ANY,  /* ** */
@@ -75,7 +78,8 @@ struct cap_net_addr {
 
 struct cap_host {
 	enum cap_host_kind kind;
-	struct sv name;		  /* host name without the wildcard */
+	/* host name, or the domain after the wildcard; empty for CAP_HOST_ANY and addresses */
+	struct sv name;
 	struct cap_net_addr addr; /* address or network, for CAP_HOST_V4 and CAP_HOST_V6 */
 };
 
@@ -113,8 +117,8 @@ struct cap {
 	struct sv realm;
 
 	/* The resource of the capability. The action decides which member is used. */
-	struct cap_seq path;  /* fs, exec, unix, env, secret, dev, tool, ... */
-	struct cap_host host; /* net.* */
+	struct cap_seq path;  /* path of every action without a member below */
+	struct cap_host host; /* host of net.connect and net.bind */
 	uint16_t port_lo, port_hi;
 	struct cap_url url; /* host, port and path of http.request */
 	struct sv repo;	    /* repository of git.use */
@@ -124,8 +128,8 @@ struct cap {
 	size_t approve_n, methods_n, sha256_n;
 	const struct cap_net_addr *priv;
 	size_t priv_n;
-	bool any_method; /* m=* */
-	bool no_query;	 /* q=none */
+	bool any_method; /* the capability has m=* */
+	bool no_query;	 /* the capability has q=none */
 	bool has_args;
 	struct cap_seq args;
 	bool has_ref;

@@ -16,7 +16,7 @@ static bool list_within(const struct sv *sub, size_t sub_n, const struct sv *all
 	return true;
 }
 
-/* Compares the limits of two grants; 0 means no limit. */
+/* Is the limit of the child grant at most the limit of the parent grant? 0 means no limit. */
 static bool number_within(uint64_t child, uint64_t parent)
 {
 	return parent == 0 || (child != 0 && child <= parent);
@@ -118,8 +118,8 @@ static bool q_within(const struct cap *child, const struct cap *parent)
 }
 
 /*
- * Compares the worst case of two rates: a time window of the parent overlaps at most this many
- * windows of the child, and the child may use up the count in each of its windows.
+ * Compares the worst case of two rates: @windows time windows of the child cover one window of the
+ * parent, and the child may use up its count in each of its windows.
  */
 static bool rate_within(const struct cap *child, const struct cap *parent)
 {
@@ -158,8 +158,8 @@ static bool to_within(const struct cap *child, const struct cap *parent)
 	 ON(KERNEL_USE) | ON(STATE_USE))
 
 /*
- * Components to compare (docs/capabilities.md, section 4). Every row whose actions include the
- * parent's action must be satisfied. An http.request under a net.connect is compared by the
+ * Components to compare (docs/capabilities.md, section 4). Every function whose @parents include
+ * the parent's action must return true. An http.request under a net.connect is compared by the
  * components of a connection.
  */
 /* clang-format off */

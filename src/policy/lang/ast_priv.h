@@ -85,7 +85,8 @@ struct stmt {
 	const struct source *src;
 	uint32_t line;
 	bool inner;	      /* the statement belongs to the agent block above it */
-	const struct word *w; /* all words of the statement, including the keyword */
+	/* all words of the statement; a rule flag of the command line has no keyword here */
+	const struct word *w;
 	size_t n;
 
 	/* Members of STMT_RULE and STMT_TEST. */
@@ -112,10 +113,7 @@ struct place lang_stmt_place(const struct stmt *s);
 #define lang_error(d, s, w, hint, ...) \
 	diag_add((d), DIAG_ERROR, lang_word_place((s), (w)), (hint), __VA_ARGS__)
 
-/*
- * Parses a policy file. Syntax errors become diagnostics; the function fails only if memory runs
- * out.
- */
+/* Parses a policy file. Syntax errors become diagnostics. Fails only if memory runs out. */
 must_check int ast_parse(struct diags *d, const struct source *src, struct ast *ret_ast,
 			 struct writ_err *err);
 

@@ -6,8 +6,9 @@
 #include "base/banned.h"
 
 /*
- * Builds the policy of a session that runs under tokens. The rights of the session come from the
- * tokens alone; this machine adds only the base profile, which every session has.
+ * State of policy_chain() while it builds the policy of a session that runs under tokens. The
+ * rights of the session come from the tokens alone; this machine adds only the base profile, which
+ * every session has.
  */
 
 struct chained {
@@ -134,7 +135,7 @@ static int narrow_by_args(struct chained *c, const struct policy_input *in)
 	}
 	/*
 	 * Keep grants of the tokens whose actions the command line cannot narrow; if the command
-	 * line has no grant, keep all.
+	 * line has no grant, keep all grants of the tokens.
 	 */
 	for (size_t i = 0; r == 0 && i < c->l.set->caps.n; i++) {
 		const struct cap *cap = &c->l.set->caps.v[i].cap;
@@ -234,8 +235,8 @@ static int add_envs(struct lower *l)
 }
 
 /*
- * Keeps priced grants as prices. cap_set_meet() does so for several hops; with one hop no meet
- * happened.
+ * Copies grants with counters or byte limits to the prices of the set. cap_set_meet() does this for
+ * several hops, but with one hop no meet happened.
  */
 static int keep_prices(struct chained *c)
 {

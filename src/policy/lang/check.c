@@ -153,7 +153,10 @@ static bool add_shadow(struct lower *l, struct shadows *out, const struct cap *f
 		if (from->action == CAP_HTTP_REQUEST)
 			buf_str(&b, ";m=*;q=any");
 	}
-	/* An entry whose form no grant can have covers no grant. */
+	/*
+	 * No grant can have the form of an entry that does not parse, so such an entry covers no
+	 * grant.
+	 */
 	return cap_parse(l->a, CAP_GRANT, buf_view(&b), &sh.cap, &err) < 0 ||
 	       vec_add(l->a, &out->list, sh);
 }
@@ -229,7 +232,8 @@ void lang_check_within(struct lower *child, const struct cap_set *parent, enum d
 		bool covered = true;
 
 		/*
-		 * Skip statements that check_narrow_kinds() has already reported as without effect.
+		 * Warn only about rules and limits. check_narrow_kinds() reports other statements
+		 * of an untrusted file that have no effect.
 		 */
 		if (level == DIAG_WARNING && r->s->kind != STMT_RULE && r->s->kind != STMT_LIMIT)
 			continue;

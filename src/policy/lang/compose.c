@@ -336,7 +336,10 @@ static int narrow(struct loader *o, const struct source *src, struct cap_set *re
 
 	if (r < 0 || !scratch)
 		return writ_nomem(o->l.err);
-	/* discards the secrets, variables and opened names of the untrusted file */
+	/*
+	 * Collect the secrets, variables and opened names of the untrusted file in a policy that is
+	 * discarded.
+	 */
 	ws.l.policy = scratch;
 	r = lang_load_file(&ws, src, &in);
 	if (r < 0 || o->l.d->errors)
@@ -422,8 +425,8 @@ static int inherit_refusals(struct lower *agent, const struct cap_set *parent)
 }
 
 /*
- * Takes over the parent's settings where the parent's are stronger, because the agent runs inside
- * the parent's session.
+ * Takes over the stronger settings and limits of the parent, and the weaker guarantees that the
+ * parent accepts, because the agent runs inside the parent's session.
  */
 static void inherit_settings(struct cap_set *agent, const struct cap_set *parent)
 {
@@ -449,8 +452,8 @@ static void inherit_settings(struct cap_set *agent, const struct cap_set *parent
 }
 
 /*
- * Finishes the set of one agent. @narrowed: an untrusted file narrowed the parent, so narrow the
- * agent too.
+ * Finishes the set of one agent. With @narrowed, an untrusted file or a token narrowed the parent,
+ * so narrow the agent to the parent too.
  */
 static int finish_agent(struct policy *p, struct lower *l, bool narrowed)
 {
@@ -531,7 +534,7 @@ int lang_grant_agents(const struct policy_env *env, struct arena *a, struct poli
 	r = grant_socket(a, &p->set, sv_from(text), err);
 	for (size_t i = 0; r == 0 && hops && i < hops_n; i++)
 		r = grant_socket(a, &hops[i], sv_from(text), err);
-	/* Agents use up counted grants of the session that started the agents. */
+	/* Requests of agents use up the counted grants of the session that started the agents. */
 	return r < 0 ? r : cap_set_price_uses(a, &p->set, err);
 }
 

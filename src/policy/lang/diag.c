@@ -18,7 +18,10 @@ bool diag_add(struct diags *d, enum diag_level level, struct place at, const cha
 		d->errors++;
 	if (level == DIAG_WARNING)
 		d->warnings++;
-	/* If the list of diagnostics is full, an error replaces the last warning. */
+	/*
+	 * If the list of diagnostics is full, an error replaces the last diagnostic that is not an
+	 * error.
+	 */
 	for (size_t i = d->list.n; d->list.n >= DIAG_MAX && level == DIAG_ERROR && i-- > 0;)
 		if (d->list.v[i].level != DIAG_ERROR) {
 			memmove(&d->list.v[i], &d->list.v[i + 1],
@@ -127,8 +130,9 @@ size_t diag_glyph(struct sv s, bool *ret_plain)
 	for (size_t i = 1; i < n; i++)
 		v = v << 6 | ((unsigned char)s.p[i] & 0x3f);
 	/*
-	 * Plain characters exclude C1 controls, soft hyphens, and zero-width, bidirectional, line
-	 * separator, BOM and tag characters.
+	 * Plain characters exclude C1 controls and characters that are invisible or change the
+	 * direction of text, such as soft hyphens and zero-width, bidirectional, BOM and tag
+	 * characters.
 	 */
 	*ret_plain =
 		!((v >= 0x80 && v < 0xa0) || v == 0xad || v == 0x34f || v == 0x61c || v == 0x115f ||

@@ -11,7 +11,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* diagnostics shown in one run; diag_add() only counts further diagnostics */
+/*
+ * Limit for diagnostics in one list. If the list is full, diag_add() replaces a warning or note by
+ * an error, and only counts every other diagnostic.
+ */
 enum { DIAG_MAX = 20 };
 
 enum diag_level { DIAG_ERROR = 0, DIAG_WARNING, DIAG_NOTE };
@@ -74,12 +77,15 @@ const char *diag_suggest(struct arena *a, struct sv word, const char *const *lis
 void diag_print_all(const struct diags *d, struct buf *b, bool colour);
 
 /*
- * Returns the length of the character at the start of @s. *@ret_plain: a terminal shows the
- * character unchanged.
+ * Returns the length in bytes of the character at the start of @s. *@ret_plain: a terminal shows
+ * the character unchanged.
  */
 size_t diag_glyph(struct sv s, bool *ret_plain);
 
-/* Appends @s with control, bidi and invisible characters made visible. */
+/*
+ * Appends @s with a blank for each tab, and \xHH for other control, bidirectional and invisible
+ * characters.
+ */
 void diag_put_safe(struct buf *b, struct sv s);
 
 #endif

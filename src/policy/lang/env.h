@@ -28,10 +28,11 @@ struct policy_path {
  * submodule.
  */
 struct policy_repository {
-	struct sv git; /* physical path of the git directory; empty: no such directory */
+	/* physical path of the git directory; empty if it is inside the workspace or missing */
+	struct sv git;
 	/*
-	 * Name of this worktree below git/worktrees; empty: the whole git directory belongs to this
-	 * worktree.
+	 * Name of this worktree below git/worktrees; empty for a submodule, which has the whole git
+	 * directory to itself.
 	 */
 	struct sv worktree;
 	VEC(struct sv) others; /* names of the other existing worktrees of the repository */
@@ -42,8 +43,8 @@ struct policy_repository {
 /* Access of the pure modules to the machine. Tests implement these callbacks with a table. */
 struct policy_ops {
 	/*
-	 * Looks up a path. Unusual paths count as PATH_MISSING. Returns false only if memory runs
-	 * out.
+	 * Looks up a path. A path that is too long or contains a NUL counts as PATH_MISSING.
+	 * Returns false only if memory runs out.
 	 */
 	bool (*lookup)(void *ctx, struct arena *a, struct sv path, struct policy_path *ret);
 	/*
@@ -52,15 +53,15 @@ struct policy_ops {
 	 */
 	bool (*program)(void *ctx, struct arena *a, struct sv name, struct sv *ret);
 	/*
-	 * Reads the policy file @name, as written in a file of directory @dir; @dir and @name as in
-	 * struct source. *@ret_id is equal for two names of the same file.
+	 * Reads the policy file of the line `use @name` in a source whose directory is @dir (see
+	 * struct source). *@ret_id is equal for two names of the same file.
 	 */
 	int (*read)(void *ctx, struct arena *a, struct sv dir, struct sv name,
 		    struct source *ret_src, struct sv *ret_id, struct writ_err *err);
 	void *ctx;
 	/*
-	 * Finds a git directory outside the workspace. NULL: workspaces never have such a git
-	 * directory. Returns false if memory runs out.
+	 * Finds the git directory of @workspace if it is outside @workspace. A NULL callback: every
+	 * git directory is inside its workspace. Returns false if memory runs out.
 	 */
 	bool (*repository)(void *ctx, struct arena *a, struct sv workspace,
 			   struct policy_repository *ret);
@@ -75,13 +76,16 @@ struct policy_env {
 	struct sv workspace;  /* physical path of the workspace; empty if there is no workspace */
 	struct sv home;	      /* physical path of the operator's real home; may be empty */
 	struct sv realm;      /* realm of this machine, "l-..." */
-	const struct sv *own; /* physical directories of writ's own files */
+	const struct sv *own; /* directories of writ's own files, as configured */
 	size_t own_n;
 	const struct policy_var *vars; /* values of variables for $NAME in paths */
 	size_t vars_n;
-	/* Physical directory of the command's own files; base makes this directory readable. */
+	/*
+	 * Physical directory of the command's own files. A policy with base makes this directory
+	 * readable; empty: none.
+	 */
 	struct sv program;
-	/* socket that a policy with `allow agent` may connect to; may be empty */
+	/* socket to which a session may connect if its policy has `allow agent`; may be empty */
 	struct sv agent_socket;
 	/* a missing path is only a warning, because the policy is examined, not run */
 	bool missing_ok;

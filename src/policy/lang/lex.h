@@ -5,10 +5,9 @@
  * Writes: diagnostics
  * Next:   lang/parse.c
  *
- * A word is a run of characters without blanks; parts of it may be in double
- * quotes with the escapes \" \\ \* \n \t \xHH. '#' at the start of a word begins
- * a comment. In word.text a NUL represents an escaped star, which is not a
- * wildcard; no other NUL can occur.
+ * A word ends at a blank outside quotes. Parts of a word may be in double quotes, with the escapes
+ * \" \\ \* \n \t \xHH. '#' at the start of a word begins a comment. In word.text a NUL represents
+ * an escaped star, which is not a wildcard; no other NUL can occur.
  */
 #ifndef WRIT_LANG_LEX_H
 #define WRIT_LANG_LEX_H

@@ -101,8 +101,8 @@ static int use_profile(struct loader *o, const struct policy_profile *p, const s
 }
 
 /*
- * Returns false and reports a cycle if loading the file has not finished yet. *@ret_skip: the file
- * was loaded before.
+ * Was the file with the id @id loaded before? The answer goes to *@ret_skip. Returns false and
+ * reports a cycle if the loading of the file has not finished yet.
  */
 static bool seen_before(struct loader *o, const struct stmt *s, const struct loading *in,
 			struct sv id, bool *ret_skip)
@@ -267,8 +267,8 @@ static int load_ast(struct loader *o, const struct ast *ast, const struct loadin
 	if (r < 0)
 		return r;
 	/*
-	 * Skip the checks for shipped profiles: two paths of a profile may be the same directory on
-	 * this machine.
+	 * Do not check shipped profiles for duplicates and dead rules: two paths of a profile may
+	 * be the same directory on this machine.
 	 */
 	if (!ast->stmts.v[0].src->built_in)
 		lang_check_file(&o->l, from);
@@ -331,7 +331,7 @@ int lang_load_base(struct lower *l)
 
 int lang_load_arg(struct loader *o, const struct policy_arg *arg)
 {
-	/* Without a keyword, the argument is a rule with this effect. */
+	/* An argument without a keyword is a rule with the effect of its row. */
 	static const struct {
 		const char *keyword;
 		enum policy_effect effect;

@@ -45,8 +45,8 @@ must_check int lang_append_set(struct arena *a, struct cap_set *set, const struc
 must_check int lang_add_base(struct lower *l, struct cap_set *set);
 must_check int lang_load_inputs(struct loader *o, const struct policy_input *in);
 /*
- * Finishes the sets of all agents. @narrowed: an untrusted source narrowed the parent, so narrow
- * the agents too.
+ * Finishes the sets of all agents. With @narrowed, an untrusted file or a token narrowed the
+ * parent, so narrow each agent to the parent; otherwise report an agent that exceeds the parent.
  */
 must_check int lang_finish_agents(struct policy *p, bool narrowed);
 /*
@@ -55,7 +55,10 @@ must_check int lang_finish_agents(struct policy *p, bool narrowed);
  */
 must_check int lang_grant_agents(const struct policy_env *env, struct arena *a, struct policy *p,
 				 struct cap_set *hops, struct writ_err *err);
-/* Ends the load of policy @p: fails if there are errors, which it sorts. */
+/*
+ * Ends the loading of policy @p: sorts the diagnostics and fails with WRIT_E_SYNTAX if one is an
+ * error.
+ */
 must_check int lang_finish(struct diags *d, struct policy *p, struct policy **ret,
 			   struct writ_err *err);
 bool lang_is_operator_action(enum cap_action action);

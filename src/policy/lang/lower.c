@@ -76,8 +76,8 @@ static bool lower_files(struct lower *l, const struct stmt *s)
 }
 
 /*
- * Directories from which programs execute helper programs. `exec NAME` includes these directories
- * if they exist.
+ * Directories from which programs execute helper programs. `allow exec NAME` and `ask exec NAME`
+ * without qualifiers include those of NAME that exist.
  */
 static const struct {
 	const char *name;
@@ -185,7 +185,10 @@ static bool canonical_path(struct lower *l, struct sv raw, struct sv *ret)
 	return cap_put_path(&b, raw, l->err) == 0 && lang_keep(l, &b, ret);
 }
 
-/* Denies a program by its file name in every directory, so that a copy does not run either. */
+/*
+ * Denies a program by its file name in every directory, so that a copy with the same name does not
+ * run either.
+ */
 static bool deny_program(struct lower *l, const struct stmt *s)
 {
 	scoped_buf b = BUF_INIT(CAP_TEXT_MAX);
@@ -391,7 +394,7 @@ static bool lower_shell(struct lower *l, const struct stmt *s)
 	return lower_net(l, &part);
 }
 
-/* Lowers the name of an agent that may be started. */
+/* Lowers an agent rule: its object is the name of an agent that the session may start. */
 static bool lower_agent(struct lower *l, const struct stmt *s)
 {
 	if (sv_find(s->object.text, '/') != SIZE_MAX)
@@ -419,7 +422,7 @@ static bool lower_rule(struct lower *l, const struct stmt *s)
 	return verbs[s->verb->id] && verbs[s->verb->id](l, s);
 }
 
-/* Lowers `danger unix PATH`: a unix rule for a socket in protect_sockets. */
+/* Lowers `danger unix PATH`: a unix rule that may also name a socket in protect_sockets. */
 static bool lower_danger(struct lower *l, const struct stmt *s)
 {
 	struct stmt as_rule = *s;
@@ -457,7 +460,7 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 	       lower_error(l, s, NULL, "out of memory");
 }
 
-/* Parses the value of a setting, which must be one of @words. */
+/* Parses the value of a setting, which must be one of @words. *@ret is the index of the word. */
 static bool choose(struct lower *l, const struct stmt *s, const struct word *w,
 		   const char *const *words, unsigned *ret)
 {
@@ -547,6 +550,6 @@ bool lower_stmt(struct lower *l, const struct stmt *s)
 		[STMT_ACCEPT] = lower_guarantees,    [STMT_DANGER] = lower_danger,
 	};
 
-	/* The other statements grant nothing and set nothing. */
+	/* Statements of the kinds without a row grant nothing and set nothing. */
 	return !lowers[s->kind] || lowers[s->kind](l, s);
 }

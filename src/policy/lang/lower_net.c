@@ -4,7 +4,7 @@
 
 #include "base/banned.h"
 
-enum { PORTS_MAX = 64 }; /* most ports in one rule: the session opens one listener per port */
+enum { PORTS_MAX = 64 }; /* limit for ports in one grant: the session opens one listener per port */
 
 const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id)
 {

@@ -15,7 +15,9 @@ struct params {
 	struct sv v[P_COUNT]; /* an empty value means that the param is absent */
 };
 
-/* A lowered statement and the range of set entries that it produced. */
+/*
+ * A lowered statement, and the ranges of grants and denials in the set that the statement produced.
+ */
 struct lowered_rule {
 	const struct stmt *s;
 	uint32_t rule;
@@ -31,7 +33,8 @@ struct lower {
 	struct cap_set *set;
 	struct writ_err *err;
 	uint32_t rule;	/* index in set->rules of the statement being lowered */
-	bool exec_seen; /* an exec line or `shell none` was seen: add no default exec grant */
+	/* an allow or ask line for exec, or `shell none`, was seen: add no default exec grant */
+	bool exec_seen;
 	VEC(struct lowered_rule) done;
 	VEC(const struct stmt *) tests;
 };
@@ -39,7 +42,10 @@ struct lower {
 /* A resolved path as canonical text, and the kind of file that the path names. */
 struct lowered_path {
 	struct sv text;	      /* canonical text of the path, with wildcards */
-	/* for a denied path that passes through links: canonical text of the written names */
+	/*
+	 * canonical text of the path as the user wrote it, for a denied path that passes through
+	 * links; otherwise empty
+	 */
 	struct sv as_written;
 	struct sv literal;   /* physical name of the part before any wildcard, not encoded */
 	enum path_kind kind; /* kind of the file that the literal part names */
@@ -92,12 +98,15 @@ must_check bool lang_net_parse(struct lower *l, const struct stmt *s, struct sv 
 			       struct net_object *ret);
 must_check bool lang_net_url_text(struct lower *l, const struct net_object *o, struct sv *ret);
 
-/* Converts the word of a path into path bytes: an escaped star becomes a star. */
+/*
+ * Converts the text of a path's word to path bytes: a NUL, which stands for an escaped star,
+ * becomes a star.
+ */
 must_check bool lang_path_bytes(struct arena *a, struct sv path, struct sv *ret);
 
-/* Lowers the qualifiers that several verbs share: count, rate, up and down. */
 /* Reports that the value of the qualifier @q is wrong; returns false. */
 bool lang_bad_qual(struct lower *l, const struct stmt *s, const struct qual *q, const char *hint);
+/* Lowers the qualifiers that several verbs share: count, rate, up and down. */
 must_check bool lower_counters(struct lower *l, const struct stmt *s, struct params *p);
 const struct qual *lang_qual_find(const struct stmt *s, enum qual_id id);
 
@@ -122,15 +131,22 @@ must_check bool lang_question_lower(struct lower *l, const struct stmt *s,
 				    struct policy_question *ret);
 
 /*
- * Reports duplicates and dead rules among l->done[@from..], the statements of one file (check.c).
+ * Reports duplicates, and rules that can never take effect, among l->done[@from..], the statements
+ * of one file (check.c).
  */
 void lang_check_file(struct lower *l, size_t from);
 
-/* Reports each rule of @child with a grant that is not within @parent. */
+/*
+ * Reports, with the message @fmt, each statement of @child that grants more than @parent or sets a
+ * wider limit than @parent.
+ */
 void lang_check_within(struct lower *child, const struct cap_set *parent, enum diag_level level,
 		       const char *fmt);
 
-/* Reports variables that would pass a secret into the session. */
+/*
+ * Reports variables that would pass a secret into the session, and secrets for hosts with
+ * tls=passthrough.
+ */
 void lang_check_secrets(struct lower *l);
 
 /* Evaluates the test lines of @l against @set and reports failed tests as errors. */

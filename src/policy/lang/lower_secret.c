@@ -16,7 +16,10 @@ static bool is_env_name(struct sv s, bool star)
 		else if (!letter && !(digit && i))
 			return false;
 	}
-	/* Refuse `env *`, which would pass every variable that happens to be set. */
+	/*
+	 * Require two characters next to a star: `env *` would pass every variable that happens to
+	 * be set.
+	 */
 	return s.n > 0 && s.n < 256 && stars <= (star ? 1 : 0) && s.n - stars >= 2 - !stars;
 }
 
@@ -133,7 +136,8 @@ bool lower_secret(struct lower *l, const struct stmt *s)
 	    !lang_net_parse(l, &as_rule, s->w[5].text, &o))
 		return false;
 	/*
-	 * SECURITY: strangers could read a secret that is sent unencrypted or to a wildcard host.
+	 * SECURITY: require HTTPS and a host without wildcard. Strangers could read a secret that
+	 * is sent unencrypted or to a wildcard host.
 	 */
 	if (!o.http || !o.tls || sv_starts(o.host, SV("*")))
 		return lower_error(l, &as_rule, "https://host or https://host/path/**",

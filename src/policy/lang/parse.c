@@ -191,7 +191,10 @@ static const struct keyword *find_keyword(struct parser *p, const struct stmt *s
 	return NULL;
 }
 
-/* Refuses escaped stars outside paths, where escaped stars have no meaning. */
+/*
+ * Refuses escaped stars outside paths of rules and `use` lines, where escaped stars have no
+ * meaning.
+ */
 static bool check_escapes(struct parser *p, const struct stmt *s)
 {
 	const bool path = s->verb && (s->verb->id == VERB_READ || s->verb->id == VERB_WRITE ||
@@ -212,8 +215,8 @@ static int parse_stmt(struct parser *p, struct stmt s, bool indented)
 
 	if (!k) {
 		/*
-		 * Parse the indented lines after a misspelt keyword too, to avoid an error for each
-		 * line.
+		 * Accept indented lines after a misspelt keyword. Otherwise each of these lines
+		 * would get an error for its indentation.
 		 */
 		if (!indented)
 			p->in_agent = true;

@@ -3,8 +3,8 @@
  *
  * Theory of operation
  *
- * Input are sources: policy files, shipped profiles and rule flags of the command line.
- * Output is a struct policy with a capability set, environment variables, secrets,
+ * The input is a list of sources: policy files, shipped profiles and rule flags of the command
+ * line. The output is a struct policy with a capability set, environment variables, secrets,
  * protected names that are opened, and one set per described agent. The stages:
  *
  *   lex.c       text to lines of words
@@ -58,7 +58,8 @@ enum policy_effect { EFFECT_DENY = 0, EFFECT_ASK, EFFECT_ALLOW };
 
 struct policy_setenv {
 	struct sv name;	 /* name of the variable; may contain one star if @pass */
-	struct sv value; /* value of the variable; only if not @pass */
+	/* value of the variable; unused if @pass, which passes the operator's value */
+	struct sv value;
 	bool pass;
 	/* the variable comes from a profile: a value written by the user replaces it */
 	bool shipped;
@@ -83,7 +84,7 @@ struct policy;
 struct policy_agent {
 	struct sv name;
 	struct cap_set set;
-	/* envs and secrets of the agent; the other members of this policy are unused */
+	/* policy that holds only the variables and secrets of the agent */
 	const struct policy *lists;
 };
 
@@ -112,7 +113,7 @@ struct policy_input {
 	const struct source *narrow; /* an untrusted agent.writ, which can only narrow the policy */
 	const struct policy_arg *args;
 	size_t args_n;
-	bool default_write; /* the user wrote no rule: add the rule `write .` */
+	bool default_write; /* the user wrote no rule, so add `allow write .` */
 };
 
 /* A rule flag of a command line. */
@@ -163,12 +164,16 @@ must_check int policy_print(const struct source *src, struct diags *d, struct bu
 struct policy_question {
 	struct cap request;
 	struct sv text;	   /* text of the question for display: "write /etc/passwd" */
-	bool private_area; /* the path is below a directory that every session has to itself */
+	/* the path is below a directory, such as /tmp, that every session gets empty and private */
+	bool private_area;
 };
 must_check int policy_ask(const struct policy_env *env, const struct source *src, struct diags *d,
 			  struct policy_question *ret_q, struct writ_err *err);
 
-/* Decides like cap_set_decide(), but also allows directories that every session has to itself. */
+/*
+ * Decides like cap_set_decide(), but also allows access to private directories such as /tmp, unless
+ * a rule names the path, and reading of system files of base that only wildcard denials match.
+ */
 struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_question *q);
 /*
  * Returns the protected name that refuses a write which the verdict @v allows, or NULL. `open`

@@ -5,9 +5,9 @@
  * Writes: nothing
  * Next:   lang/ (open NAME), plan/, jail/ and mediate/ (enforcement)
  *
- * SECURITY: a file that another program executes or obeys later (a git hook, an editor task)
- * lets an agent act outside the sandbox after the session, and no kernel boundary
- * sees it. One table lists these names; `open NAME` in a policy lifts one row.
+ * SECURITY: a file that another program executes or obeys later (a git hook, an editor task) lets
+ * an agent act outside the sandbox after the session, and no kernel boundary sees it. One table
+ * lists these names; `open NAME` in a policy lifts the protection of one row.
  */
 #ifndef WRIT_LANG_PROTECT_H
 #define WRIT_LANG_PROTECT_H
@@ -40,13 +40,13 @@ struct protect_socket {
 /* table of protected sockets; ends with a NULL pattern */
 extern const struct protect_socket protect_sockets[];
 
-/* Does @pattern, in which one star matches any bytes, match @name? */
+/* Does @pattern, in which one star matches any bytes (also none), match @name? */
 bool protect_star(struct sv pattern, struct sv name);
 const struct protect_name *protect_find(struct sv name);
 
 /*
- * Relation of a path to the strongest row of protect_names that the path matches; later values are
- * stronger.
+ * Relation of a path to a protected name. If several rows of protect_names match the path,
+ * protect_match() returns the greatest value.
  */
 enum protect_rel {
 	PROTECT_CLEAR = 0,

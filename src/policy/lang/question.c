@@ -125,7 +125,10 @@ static bool request_from_grant(struct lower *l, const struct stmt *s, struct pol
 
 bool lang_question_lower(struct lower *l, const struct stmt *s, struct policy_question *ret)
 {
-	/* Verbs that ask about a path; exec also accepts the name of a program. */
+	/*
+	 * Verbs whose object is a path. exec has a function of its own, because its object may also
+	 * be the name of a program.
+	 */
 	static const enum cap_action paths[] = {
 		[VERB_READ] = CAP_FS_READ,
 		[VERB_WRITE] = CAP_FS_WRITE,
@@ -203,7 +206,7 @@ struct cap_verdict policy_answer(const struct cap_set *set, const struct policy_
 	return v;
 }
 
-/* Prints the segments of @s from index @at up to @n as a path. */
+/* Prints the segments of @s with the indices @at to @n - 1 as a path. */
 static void put_path(struct buf *b, const struct cap_seq *s, size_t at, size_t n)
 {
 	for (size_t i = at; i < n; i++) {

@@ -74,7 +74,8 @@ struct check {
 	struct lint_findings found; /* findings in the order of discovery */
 	size_t nodes;
 	/*
-	 * Position computed last, so that findings at rising positions cost one pass over the file.
+	 * Cache of the position computed last, so that findings at rising positions cost one pass
+	 * over the file.
 	 */
 	struct {
 		size_t off;
@@ -88,10 +89,11 @@ const struct lint_rule *lint_rule_row(enum rule_id r);
 
 /* Records a failure of the lint run; lint_run() returns the first recorded failure. */
 void lint_fail(struct check *c, int code, const char *why);
-/* Return @p, a new allocation, and a copy of @s; record that memory ran out if there is none. */
+/* Returns @p, the result of an allocation. If @p is NULL, records in @c that memory ran out. */
 void *lint_must(struct check *c, void *p);
-/* Appends the value to @vec; false without memory, a failure that lint_must() records in @c. */
+/* Appends a value to @vec. Returns false if memory runs out, and records that in @c. */
 #define lint_add(c, vec, ...) (vec_add((c)->arena, (vec), __VA_ARGS__) || lint_must((c), NULL))
+/* Copies @s to the arena. Returns false if memory runs out, and records that in @c. */
 must_check bool lint_keep(struct check *c, struct sv s, struct sv *ret);
 
 /*
@@ -104,7 +106,7 @@ printf_like(4, 5) void lint_report(struct check *c, enum rule_id r, const struct
 
 /* Prints the message of a finding as "Title: detail". */
 void lint_message(const struct lint_finding *f, struct buf *b);
-/* Print a member of a JSON object, and the names of guarantees, bits of @set, as a JSON array. */
+/* Prints the names of the guarantees in @set, bits of 1u << enum guarantee, as a JSON array. */
 void lint_put_guarantees(struct buf *b, uint32_t set);
 
 /* Entry points of the formats. Each entry point walks the whole file. */
@@ -112,7 +114,7 @@ void lint_docker(struct check *c);
 void lint_compose(struct check *c, const struct node *root);
 void lint_devcontainer(struct check *c, const struct node *root);
 void lint_dockerfile(struct check *c);
-enum { LINT_KUBE_DEPTH = 4 }; /* levels of lists of objects in a manifest */
+enum { LINT_KUBE_DEPTH = 4 }; /* limit for nested lists of objects */
 void lint_kube(struct check *c, const struct node *doc, bool egress_limited, unsigned depth);
 bool lint_kube_limits_egress(const struct node *doc, unsigned depth);
 void lint_claude(struct check *c, const struct node *root);
@@ -124,10 +126,13 @@ void lint_sandbox_network(struct check *c, const struct node *network);
 void lint_sandbox_writes(struct check *c, const struct node *paths);
 void lint_sandbox_reads(struct check *c, const struct node *at, const struct node *filesystem,
 			const struct node *credentials, const struct node *denied);
-/* would writing @path change how the agent or host runs next time? */
 void lint_sandbox_weakened(struct check *c, const struct node *settings);
-/* Reports that @path is readable: a credential, or by the rule @home a home or the root. */
+/*
+ * Reports the readable path @path if it is a credential or, by the rule @home, a home directory or
+ * the root directory.
+ */
 void lint_readable(struct check *c, const struct node *at, struct sv path, enum rule_id home);
+/* Would writing @path change how the agent or the host runs next time? */
 bool lint_config_path(struct sv path);
 
 /* Classification of host paths by the authority that access to them gives (host_path.c). */
@@ -148,15 +153,18 @@ bool lint_path_names(struct sv path, const char *const *names);
  */
 bool lint_host_path_covers(struct sv entry, const char *rest);
 bool lint_in_home(struct sv path);
-struct sv lint_unglob(struct sv path); /* removes a final slash, star or double star */
-/* Reports @path by its class; returns false if the class of @path is harmless. */
+struct sv lint_unglob(struct sv path); /* removes final slashes and stars */
+/*
+ * Reports @path by the rule for its class. Returns false if the class is HOST_PATH_OTHER, which has
+ * no rule.
+ */
 bool lint_host_path_check(struct check *c, const struct node *at, struct sv path);
 
 /* Checks an entry of an egress allowlist, or the address of a server (hosts.c). */
 void lint_host_check(struct check *c, const struct node *at, struct sv entry);
 
 /* --- secret.c --- */
-bool lint_secret_name(struct sv name);	 /* OPENAI_API_KEY, but not MAX_TOKENS */
+bool lint_secret_name(struct sv name);	 /* is @name like OPENAI_API_KEY, not MAX_TOKENS? */
 /* Appends @line to @b with possible secrets replaced by stars. */
 void lint_secret_mask(struct sv line, struct buf *b);
 /* Checks an environment variable and its value. */
@@ -164,7 +172,8 @@ void lint_env(struct check *c, const struct node *at, struct sv name, struct sv 
 /* Checks a variable whose value comes from the host. */
 void lint_env_passed(struct check *c, const struct node *at, struct sv name);
 /*
- * Finds literal keys in a word of a command, URL or header. @before is the word before that word.
+ * Reports literal secrets in the word @word of a command, URL or header. @before is the word before
+ * @word.
  */
 void lint_secret_word(struct check *c, const struct node *at, struct sv before, struct sv word);
 

@@ -48,7 +48,9 @@ static bool is_any_command(struct permission p)
 		n++;
 	first.n = n;
 	return p.arg.p[p.arg.n - 1] == '*' && lint_in(lint_base(first), gateways) &&
-	       /* the wildcard is that of `bash:*`, not that of `python -m pytest:*` */
+	       /*
+	        * the wildcard follows the program, as in `bash:*`, unlike in `python -m pytest:*`
+	        */
 	       p.arg.n <= first.n + 2;
 }
 

@@ -13,7 +13,7 @@ static const char *const interpreters[] = { "python", "python3", "node", "perl",
 					    "ruby",   "php",	 "deno", NULL };
 static const char *const verifiers[] = { "sha256sum", "sha512sum", "shasum",  "gpg", "gpgv",
 					 "cosign",    "minisign",  "openssl", NULL };
-/* Programs whose arguments are the command that they run. */
+/* Programs and shell keywords that precede the command that they run. */
 static const char *const wrappers[] = { "sudo",	   "env",  "exec",  "nohup", "time",
 					"command", "then", "do",    "else",  "if",
 					"!",	   "{",	   "xargs", "doas",  NULL };
@@ -121,7 +121,7 @@ static bool runs_stdin(const struct simple *s)
 	return true;
 }
 
-/* Reports the pipe curl ... | ... | sh. */
+/* Reports a pipe such as curl ... | ... | sh. */
 static void check_pipe(struct check *c, const struct simples *all, size_t i)
 {
 	if (!lint_in(program(&all->v[i]), fetchers))

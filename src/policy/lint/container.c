@@ -254,7 +254,10 @@ void lint_container_env(struct check *c, struct container *b, struct container_e
 	(void)lint_add(c, &b->envs, e);
 }
 
-/* Is @s, the source of a mount, the name of a volume? A source without a path character is. */
+/*
+ * Is @s, the source of a mount, the name of a volume? Such a name has no slash or backslash and
+ * does not start like a path or a variable.
+ */
 static bool is_volume_name(struct sv s)
 {
 	return s.n && s.p[0] != '$' && s.p[0] != '~' && s.p[0] != '.' && s.p[0] != '%' &&
@@ -337,8 +340,8 @@ static bool has_digit(struct sv s)
 }
 
 /*
- * Reports images without a fixed version. A tag with a digit counts as a version; "latest" and
- * "stable" move.
+ * Reports the image @ref if it has no fixed version. A tag with a digit counts as a version;
+ * "latest" and "stable" move.
  */
 void lint_image(struct check *c, const struct node *at, struct sv ref)
 {

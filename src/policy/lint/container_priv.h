@@ -55,10 +55,14 @@ struct container {
 	VEC(struct container_env) envs;
 	const struct node *entrypoint, *command; /* each a string or a list */
 	struct container_item image, user;
-	struct container_item name; /* fixed name of the container */
+	/* fixed name of the container, from the option --name or container_name */
+	struct container_item name;
 	bool memory, cpu, pids;
 	bool pids_elsewhere; /* the limit on processes is set outside this file (Kubernetes) */
-	bool egress_limited; /* the container has no network, or only internal networks */
+	/*
+	 * egress is or may be limited: no network, an internal or unknown network, a NetworkPolicy
+	 */
+	bool egress_limited;
 	bool keeps_running;  /* the container is restarted or detached, and not removed */
 	bool nonroot;	     /* runAsNonRoot is set, so the container refuses to run as root */
 	bool agent;	     /* name or command of the container suggest an AI agent */
@@ -87,15 +91,21 @@ void lint_container_mount_spec(struct check *c, struct container *b, const struc
 void lint_container_env_spec(struct check *c, struct container *b, const struct node *at,
 			     struct sv spec);
 
-/* Parses options of `docker run` into @b and returns the number of words consumed. */
+/*
+ * Parses the options at the start of @argv, options of `docker run`, into @b. Returns the number of
+ * words consumed.
+ */
 size_t lint_docker_options(struct check *c, struct container *b, const struct node *const *argv,
 			   size_t n);
-/* Checks one container: options, image and command; @at is the engine's name. */
+/*
+ * Checks the container that `docker run` or `docker create` with the words @argv makes: options,
+ * image and command. @at is the word with the engine's name.
+ */
 void lint_docker_run(struct check *c, const struct node *at, const struct node *const *argv,
 		     size_t n);
 /*
- * Do the words @argv form `docker run` or `podman create`? *@ret_skip: number of words before the
- * options.
+ * Do the words @argv form a command such as `docker run` or `podman create`? *@ret_skip: number of
+ * words before the options.
  */
 must_check bool lint_docker_is_run(const struct node *const *argv, size_t n, size_t *ret_skip);
 

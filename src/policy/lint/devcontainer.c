@@ -58,7 +58,8 @@ static void add_run_args(struct check *c, struct container *b, const struct node
 
 	if (!lint_collect(c, &argv, args))
 		return;
-	while (i < argv.n && !c->failed) /* the word was not an option: continue after it */
+	/* lint_docker_options() stops at a word that is no option. Skip that word. */
+	while (i < argv.n && !c->failed)
 		i += lint_docker_options(c, b, argv.v + i, argv.n - i) + 1;
 }
 

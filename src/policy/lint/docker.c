@@ -8,7 +8,7 @@
 /* Length limit of a docker command: a longer text is not a command line that a user typed. */
 enum { COMMAND_BYTES = 16 * 1024 };
 
-/* Kinds below O_FLAG take a value. */
+/* Kinds of options. Options of the kinds before O_FLAG take a value. */
 enum option_kind {
 	O_OTHER = 0, /* the option takes a value that no rule uses */
 	O_NAMESPACE,
@@ -37,8 +37,8 @@ enum option_kind {
 };
 
 /*
- * Options of `docker run` with a meaning for the rules. Options that are not listed take a value,
- * as most options do.
+ * Options of `docker run` that a rule uses or that take no value. Options that are not listed take
+ * a value, as most options do.
  */
 static const struct option {
 	const char *name;

@@ -302,7 +302,7 @@ static void on_env(const struct file *f, const struct inst *in)
 {
 	const struct node_list words = words_of(f, in);
 
-	/* the old form ENV NAME value */
+	/* read the old form ENV NAME value */
 	if (words.n >= 2 && sv_find(words.v[0]->text, '=') == SIZE_MAX) {
 		lint_env(f->c, words.v[1], words.v[0]->text, words.v[1]->text);
 		return;

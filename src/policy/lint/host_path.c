@@ -77,7 +77,7 @@ static const char *const credential_paths[] = {
 	"/etc/rancher/k3s/k3s.yaml", "/etc/kubernetes/admin.conf", NULL,
 };
 
-/* Is @path a public part of a credential directory? */
+/* Is @path a file without secrets in a credential directory: known_hosts or a public key? */
 static bool is_public(struct sv path)
 {
 	return sv_is(lint_base(path), "known_hosts") || lint_ends(path, ".pub");
@@ -123,8 +123,8 @@ static void put_segment(char out[PATH_BYTES], size_t *n, struct sv seg)
 }
 
 /*
- * Recognises a home directory /home/x, /Users/x or /root at the start of @path and returns the
- * rest.
+ * Does @path begin with a home directory, such as /home/x, /Users/x or /root? *@ret_rest is the
+ * rest of @path.
  */
 static bool fold_home(struct sv path, struct sv *ret_rest)
 {

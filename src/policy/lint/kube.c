@@ -50,7 +50,7 @@ static void add_secopt(struct check *c, struct container *b, const struct node *
 		lint_container_add(c, &b->secopts, at, sv_from(word));
 }
 
-/* Translates Kubernetes settings into docker's security options. */
+/* Fills in the security settings of a container, with security options in docker's notation. */
 static void fill_context(struct check *c, struct container *b, const struct node *pod,
 			 const struct node *container)
 {
@@ -156,7 +156,7 @@ static void check_volumes(struct check *c, const struct node *pod)
 	}
 }
 
-/* Old manifests set profiles by annotations of the pod. */
+/* Checks the annotations of a pod, by which old manifests set seccomp and AppArmor profiles. */
 static void check_annotations(struct check *c, const struct node *doc, const struct node *pod)
 {
 	const struct node *meta = lint_get(pod->parent, "metadata"), *list;
@@ -247,7 +247,7 @@ static void check_network_policy(struct check *c, const struct node *doc)
 	}
 }
 
-/* Checks the host names in a CiliumNetworkPolicy. */
+/* Checks the destinations in a CiliumNetworkPolicy: host names, networks and entities. */
 static void check_cilium(struct check *c, const struct node *doc)
 {
 	const struct node *egress = lint_at(doc, "spec.egress");

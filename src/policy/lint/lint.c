@@ -260,8 +260,8 @@ int lint_run(struct arena *arena, enum lint_format format, struct sv name, struc
 	if (lint_starts(text, "\xef\xbb\xbf"))
 		text = sv_skip(text, 3);
 	/*
-	 * Refuse such a file: some tools stop at a NUL or guess an encoding, and would read another
-	 * text than lint.
+	 * Refuse a file with a NUL or invalid UTF-8: some tools stop at a NUL or guess an encoding,
+	 * and would read another text than lint.
 	 */
 	if (memchr(text.p, 0, text.n) || !sv_is_utf8(text))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "not UTF-8 text");

@@ -86,7 +86,7 @@ struct lint_rule {
 };
 _Static_assert(G_COUNT <= 32, "lint_rule.endangers holds one bit per guarantee");
 
-/* A finding. All members are allocated in the caller's arena. */
+/* A finding. Its texts are allocated in the caller's arena. */
 struct lint_finding {
 	const struct lint_rule *rule;
 	/* position, 1-based; columns count code points; line 0: no position */
@@ -109,7 +109,7 @@ const char *lint_severity_name(enum lint_severity s);
 
 /* Returns the rule with index @i in the order of ids; NULL past the end. */
 const struct lint_rule *lint_rule_at(size_t i);
-/* Can @rule occur in @format? docs/lint.md shows this table. */
+/* Can @rule occur in @format? A table in docs/lint.md shows the formats of every rule. */
 bool lint_applies(const struct lint_rule *rule, enum lint_format format);
 
 /*
@@ -121,8 +121,8 @@ enum lint_format lint_detect(struct sv name, struct sv text);
 /*
  * lint_run - append the findings about @text to *@findings, ordered by line
  *
- * LINT_UNKNOWN means: detect. @name is used for detection only. Findings point into @arena; @text
- * is not kept. On failure *@findings is unchanged.
+ * With LINT_UNKNOWN, detects the format. @name is used for detection only. Findings point into
+ * @arena; @text is not kept. On failure *@findings is unchanged.
  */
 must_check int lint_run(struct arena *arena, enum lint_format format, struct sv name,
 			struct sv text, struct lint_findings *findings, struct writ_err *err);
@@ -133,13 +133,13 @@ must_check int lint_run(struct arena *arena, enum lint_format format, struct sv 
  */
 const char *lint_exfiltration_host(struct sv name, bool wildcard);
 
-/* A linted file, as the printers take it. */
+/* A linted file with its findings, the input of the printers below. */
 struct lint_file {
 	struct sv name, text;
 	enum lint_format format;
 	const struct lint_finding *findings;
 	size_t n;
-	const char *error; /* reason why the file could not be read, or NULL */
+	const char *error; /* reason why the file could not be read or parsed, or NULL */
 };
 
 /*

@@ -6,7 +6,10 @@
 
 enum { LINE_MAX_BYTES = 4096, LINE_COLUMNS = 160 };
 
-/* Is the first character of @s of the private use area (U+E000 to U+F8FF), which fonts may draw? */
+/*
+ * Is the first character of @s in the private use area (U+E000 to U+F8FF)? A font may draw anything
+ * for such a character.
+ */
 static bool is_private_use(struct sv s)
 {
 	return (uint8_t)s.p[0] == 0xee || ((uint8_t)s.p[0] == 0xef && (uint8_t)s.p[1] <= 0xa3);
@@ -46,7 +49,10 @@ struct source_line {
 	struct buf shown; /* line @number with secrets masked, or empty */
 };
 
-/* Replaces the ranges of secret findings on this line with stars. */
+/*
+ * Copies @line, line @number of the file, to @b, with stars in the ranges of findings about
+ * secrets.
+ */
 static void mask_findings(const struct lint_file *file, uint32_t number, struct sv line,
 			  struct buf *b)
 {

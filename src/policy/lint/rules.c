@@ -244,7 +244,7 @@ bool lint_applies(const struct lint_rule *rule, enum lint_format format)
 	for (size_t i = 0; i < R_COUNT; i++)
 		if (rule == &rules[i].rule)
 			return rules[i].applies[format - 1] == 'x';
-	return false; /* the rule is one of policy.c */
+	return false; /* rules of policy.c apply to none of these formats */
 }
 
 const char *lint_format_name(enum lint_format f)

@@ -2,7 +2,7 @@
 
 #include "base/banned.h"
 
-/* Credential stores that a sandbox must deny. */
+/* Credential stores below the home directory that a sandbox must not let the agent read. */
 static const char *const must_deny[] = { "/.ssh",  "/.aws",    "/.gnupg",
 					 "/.kube", "/.docker", "/.netrc" };
 

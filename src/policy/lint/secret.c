@@ -306,7 +306,10 @@ static size_t mask_value(struct sv rest, bool blank_is_enough, struct buf *b)
 	return i + n;
 }
 
-/* Masks one run of token characters at position @i of @line. Returns the bytes consumed. */
+/*
+ * Appends the run of token characters at position @i of @line to @b, with secrets masked. Returns
+ * the bytes consumed.
+ */
 static size_t mask_run(struct sv line, size_t i, bool env_line, struct buf *b)
 {
 	struct sv run = sv_skip(line, i), value;

@@ -26,7 +26,7 @@ enum node_kind {
 struct node {
 	enum node_kind kind;
 	bool quoted;	     /* the scalar was quoted, so the scalar is a string */
-	uint32_t off, width; /* byte range of the node in the file; ends at the end of the line */
+	uint32_t off, width; /* byte range of the node in the file, cut at its first newline */
 	uint32_t index;	     /* position of the node among the children of its parent */
 	uint32_t count;	     /* number of children of the node */
 	struct sv text;	     /* value of the node, if it is a scalar */
@@ -88,7 +88,6 @@ struct sv lint_where(struct arena *a, const struct node *n);
 
 /* Parses YAML and appends the root of each document to *@docs. */
 must_check int lint_yaml(struct check *c, struct node_list *docs, struct writ_err *err);
-/* Parses JSON, with or without comments and trailing commas. */
 /*
  * Returns the length of the comment at @i, 0 if no comment starts at @i, or SIZE_MAX if the comment
  * is unterminated.
@@ -99,6 +98,7 @@ size_t lint_json_comment(struct sv t, size_t i);
  * unterminated.
  */
 size_t lint_json_string(struct sv t, size_t i);
+/* Parses JSON, with or without comments and trailing commas. */
 must_check int lint_json(struct check *c, const struct node **ret_root, struct writ_err *err);
 
 #endif
