@@ -124,7 +124,7 @@ pid_t gitnet_meter_start(const struct helper *h, void (*spent)(void *ctx), void 
 	int pair[2];
 	pid_t pid;
 
-	if (!t || (!limits[LIMIT_UP] && !limits[LIMIT_DOWN]))
+	if (!t || (!limits[LIMIT_UP] && !limits[LIMIT_DOWN] && !h->opt->shared.pools_n))
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;

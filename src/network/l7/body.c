@@ -109,7 +109,7 @@ void call_interim(struct call *c, const struct http1_response *r)
 		.status = r->status, .minor = 1, .reason = SV(""), .interim = true
 	};
 
-	if (c->answered || c->resp.interims++ == 16)
+	if (c->answered || ++c->resp.interims > 16)
 		return;
 	/*
 	 * SECURITY: the reader does not search interim (1xx) heads for secrets, so it removes
