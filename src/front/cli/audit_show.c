@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-/* Shows a record as text: time, event and object of each entry. */
+/* The verbs `audit show` and `audit tail`: show time, event and object of each entry as text. */
 
 /*
  * How an event is printed: the values of the members @said, in this order and without names, then
@@ -87,10 +87,7 @@ static const struct kind *kind_of(struct sv event)
 	return &other;
 }
 
-/*
- * Prints how many probes and readbacks the record contains. `writ attest verify` judges the probes
- * and readbacks.
- */
+/* Prints how many probes and readbacks an entry contains. `writ attest verify` judges them. */
 static void put_counts(struct buf *b, const json_t *o)
 {
 	static const struct {
