@@ -146,8 +146,8 @@ static int fill(struct writ *w, const struct writ_options *opt, struct writ_err 
 		return writ_fail(err, WRIT_E_SYS, ENOENT,
 				 "there is no place for state: give state_dir or set HOME");
 	/*
-	 * If no writ program is installed, the handle can still check policies and confine this
-	 * process.
+	 * Ignore that no writ program is installed: the handle can still check policies and confine
+	 * this process. A program that the caller names must exist.
 	 */
 	r = lib_program_open(opt->program, &w->program, &w->no_program);
 	if (r < 0 && opt->program)
