@@ -59,8 +59,8 @@ struct entry_salts {
 void entry_clear(struct entry *e);
 
 /*
- * Starts an entry. Every entry has an event and a time: the current time, or @time_us microseconds
- * since 1970.
+ * Starts an entry. Every entry has an event and a time: entry_begin() takes the current time, and
+ * entry_begin_at() takes @time_us, in microseconds since 1970.
  */
 void entry_begin(struct entry *e, const char *event);
 void entry_begin_at(struct entry *e, const char *event, uint64_t time_us);
