@@ -115,7 +115,10 @@ must_check int signer_find(const char *conf, struct signer_install *ret, struct 
  * WRIT_E_UNENFORCEABLE and says what the user must do.
  */
 must_check int signer_usable(const struct signer_install *in, struct writ_err *err);
-/* Checks whether this user is a member of group @gid, apart from the setgid bit of writ-signer. */
+/*
+ * Checks whether @gid is the real group or a supplementary group of this process. The effective
+ * group, which the setgid bit of writ-signer sets, does not count.
+ */
 bool signer_in_group(gid_t gid);
 must_check int signer_open_program(const struct signer_install *in, int *ret_fd, gid_t *ret_gid,
 				   struct writ_err *err);
@@ -135,7 +138,7 @@ must_check int signer_verify(const struct attest_key *key, struct sv bytes, stru
 struct signer_about {
 	struct sv realm, session, tier, adapter, version;
 	struct digest policy, plan;
-	bool durable; /* sync entries of the log to disk before they take effect */
+	bool durable; /* writ-signer syncs each entry of the realm's log to disk */
 };
 
 /* wire.c: the members of the messages SIGNER_START, SIGNER_END, SIGNER_ATTEST and SIGNER_LOG. */
@@ -193,16 +196,14 @@ struct signer_copy {
 	struct signer_install in;
 	struct sv realm;
 	bool there;	    /* writ-signer keeps a log of this realm */
-	bool sign;	    /* have writ-signer sign and sync the log before copying */
-	bool entries;	    /* include the entry bundles, which consistency proofs do not need */
+	bool sign;	    /* writ-signer signs and syncs its log before sending the copy */
+	/* the copy includes the entry bundles, which consistency proofs do not need */
+	bool entries;
 	char dir[PATH_MAX]; /* directory of the copy; empty if there is none */
 	struct sv state;    /* view of .dir, which contains log/ */
 };
 
-/*
- * Makes a copy of writ-signer's log below @state. The caller sets .in, .realm, .sign and .entries
- * before.
- */
+/* Copies writ-signer's log below @state. The caller sets .in, .realm, .sign and .entries before. */
 must_check int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err);
 /* Updates the copy of the log. A callback for witness/ask.h: @ctx is the struct signer_copy. */
 must_check int signer_copy_fetch(void *ctx, struct writ_err *err);
