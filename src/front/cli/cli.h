@@ -35,8 +35,9 @@
 enum {
 	EXIT_DONE = 0,
 	/*
-	 * why: denied; lint: findings; trust, token: refused; conform: an attempt escaped, did not
-	 * run or is broken; audit, attest: not verified
+	 * why: denied; lint: findings; trust, init: not done; token: refused; conform: an attempt
+	 * escaped, did not run or is broken; audit, attest: not verified; signer status: not
+	 * installed
 	 */
 	EXIT_NO = 1,
 	EXIT_ASKS = 3,	   /* why: the policy asks a person */
@@ -97,7 +98,7 @@ must_check int cli_load_plan(struct args *a, const struct launch_loaded *l,
 			     const struct cap_set *set, const struct host_facts *f,
 			     struct plan **ret);
 
-/* Prints why plan @p cannot run, one line per reason, in the wording of `writ explain`. */
+/* Prints why plan @p cannot run, and which `accept` line of a policy would allow a weaker level. */
 void cli_show_refused(const struct plan *p);
 
 /*
