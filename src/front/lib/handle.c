@@ -11,7 +11,10 @@
 
 extern char **environ;
 
-/* Check that the public error codes (WRIT_ERROR_*) equal the internal ones (WRIT_E_*). */
+/*
+ * Check here and below that the public error codes (WRIT_ERROR_*) equal the internal ones
+ * (WRIT_E_*).
+ */
 _Static_assert((int)WRIT_ERROR_SYSTEM == (int)WRIT_E_SYS, "codes differ");
 _Static_assert((int)WRIT_ERROR_MEMORY == (int)WRIT_E_NOMEM, "codes differ");
 _Static_assert((int)WRIT_ERROR_SYNTAX == (int)WRIT_E_SYNTAX, "codes differ");

@@ -45,7 +45,8 @@ struct lib_peer {
 must_check int lib_peer_open(struct writ *w, struct lib_peer *ret, struct writ_err *err);
 void lib_peer_close(struct lib_peer *p);
 /*
- * Returns facts about this machine, which the first call per handle probes and later calls reuse.
+ * Returns facts about this machine. The first call per handle asks a process of writ for the facts;
+ * later calls reuse the answer.
  */
 must_check int lib_facts(struct writ *w, struct host_facts *ret, struct writ_err *err);
 

@@ -9,7 +9,7 @@ enum { POOL_MAX = 64, LOOK_MS = 1 };
 
 struct writ_pool {
 	struct writ_policy *policy;
-	pthread_mutex_t lock; /* protects all members below */
+	pthread_mutex_t lock; /* protects .v; .n is constant after writ_pool_new() */
 	uint32_t n;
 	struct warm {
 		struct lib_peer peer;

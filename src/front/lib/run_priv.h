@@ -40,7 +40,8 @@ must_check int run_io_carry(struct run_io *io, const struct writ_run_options *op
 /* A command, or a session without a command, from session.open to its end. */
 struct run {
 	struct lib_peer peer;
-	int64_t open_id, start_id, end_id; /* ids of the requests; 0: answered, or never sent */
+	/* ids of the requests; 0: not sent, or (open_id) answered before */
+	int64_t open_id, start_id, end_id;
 	/* id of the session; empty: the session has not started yet */
 	char id[16];
 	bool ended;
