@@ -140,7 +140,8 @@ must_check int attest_read_end(struct arena *a, struct sv entry, struct attest_f
 /*
  * Reads the session's own log from @bytes and passes every entry to judge_entry(), unless @j is
  * NULL. With @open each line must equal its own public form, as in files for others. Checks the
- * number of entries, the root and the exit code against @f. On failure @err names the line.
+ * number of entries, the root and, unless the session was interrupted, the exit code against @f. On
+ * failure @err names the line.
  */
 must_check int attest_read_entries(struct arena *a, struct sv bytes, bool open,
 				   struct attest_facts *f, struct judgement *j,

@@ -43,7 +43,10 @@ struct entry {
 	struct buf values;
 	struct entry_member members[ENTRY_MEMBERS];
 	size_t n;
-	bool failed; /* the entry has too many members, or two members with one name */
+	/*
+	 * the entry has too many or too long members, two members of one name, or a reserved name
+	 */
+	bool failed;
 };
 
 /*

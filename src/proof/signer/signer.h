@@ -8,8 +8,8 @@
  *
  * As built, without privileges, it signs and verifies for whoever starts it ("sign", "verify").
  * Installed by `writ signer install` it is setgid to its own group. Its data directory is
- * accessible to that group only, so the user's processes cannot read its keys or edit its log.
- * Files in it belong to the uid of the caller; only the way to them is closed.
+ * accessible to that group only, so the user's processes cannot read its keys or edit its log. The
+ * files in that directory belong to the uid of the caller: only the closed directory protects them.
  *
  * writ starts writ-signer for each use and talks to it over one socket (SOCK_SEQPACKET, descriptor
  * 3). Each packet is one message: a letter and its data. The only argument is the mode:
@@ -77,11 +77,11 @@ enum signer_letter {
 	/* The following letters are answers of writ-signer. */
 	SIGNER_DONE = 'K',
 	/*
-	 * A file of the log: name, newline, bytes; a further message with the same name continues
-	 * the file.
+	 * A file, such as one of the log: name, newline, bytes; a further message with the same
+	 * name continues the file.
 	 */
 	SIGNER_FILE = 'D',
-	/* the session is unknown; with the data "begun": the session has not ended */
+	/* the session or the log is unknown; with the data "begun": the session has not ended */
 	SIGNER_NONE = 'N',
 	SIGNER_FAIL = 'F', /* writ-signer refuses the request; the data is the text of the error */
 };

@@ -58,8 +58,8 @@ must_check int chain_open(struct arena *a, struct sv tokens, const struct token_
 
 /*
  * Checks again whether a verified chain is valid now: issuer still trusted, times, revocations.
- * With @links also checks whether all tokens are within the issuer's current ceiling. Signatures
- * cannot change and are not verified again.
+ * With @links also checks the root token against the issuer's current realms and ceiling, and every
+ * link. Signatures cannot change and are not verified again.
  */
 must_check int chain_recheck(const struct chain *c, const struct token_here *here, bool links,
 			     struct token_why *why);
