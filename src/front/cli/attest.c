@@ -80,7 +80,7 @@ static const char *const loud[] = { [VERDICT_UNKNOWN] = "UNKNOWN",
 				    [VERDICT_VIOLATED] = "VIOLATED",
 				    [VERDICT_NOT_ENFORCED] = "NOT ENFORCED" };
 
-/* Returns the verdict to show: a session that was cut off shows only violations. */
+/* Returns the verdict to show. For a session that was cut off, all but VIOLATED become UNKNOWN. */
 static enum verdict shown(const struct attest_checked *c, enum boundary i)
 {
 	const enum verdict v = c->judgement.of[i].verdict;

@@ -10,8 +10,8 @@
 /* The verbs `audit show` and `audit tail`: show time, event and object of each entry as text. */
 
 /*
- * How an event is printed: the values of the members @said, in this order and without names, then
- * all other members as name=value unless @only. --json prints every member.
+ * How an event is printed: the values of the members in .said, in this order and without names,
+ * then all other members as "NAME VALUE" unless .only is set. --json prints every member.
  */
 struct kind {
 	const char *event, *said[8];
@@ -35,7 +35,7 @@ static const struct kind kinds[] = {
 	{ "failed", { "step", "what", NULL }, false },
 };
 
-/* Members omitted from the text form. */
+/* Members that the text form omits unless .said names them. */
 static const char *const left_out[] = { "event",     "time",	  "_salt", "_sd",    "guarantees",
 					"defaults",  "flow",	  "where", "number", "supervisor",
 					"arguments", "guarantee", "level", "by",     "us" };

@@ -119,7 +119,7 @@ void cli_show_diags(const struct diags *d); /* prints diagnostics to standard er
 struct cli_denials {
 	struct buf *b;
 	uint64_t number; /* number of the only denial to print; 0: print every denial */
-	bool hint;	 /* @number is of a hint (SESSION#hN), not of a denial */
+	bool hint;	 /* .number counts hints (SESSION#hN), not denials */
 	bool json;
 	size_t n; /* number of denials printed so far */
 };

@@ -190,7 +190,7 @@ static void why_json(const struct cap_set *set, const struct plan *plan,
 		  level_name(row ? row->hold.level : g->level), row ? row->hold.by : g->by, b);
 }
 
-/* Explains a denial by a protected name, if a rule allows the path otherwise. */
+/* Explains that a protected name denies access to a path that a rule would allow. */
 static void why_protected(const struct plan *plan, const struct policy_question *q,
 			  const struct protect_name *row, bool json, struct buf *b)
 {

@@ -29,7 +29,7 @@ struct log_view {
 	/* place.state is the directory above log/; place.config is the user's */
 	struct log_place place;
 	struct witness_log asks;
-	/* members below: valid for a copy of the log of writ-signer (@held) */
+	/* members below: valid if .held is set, for a copy of the log of writ-signer */
 	struct signer_copy copy; /* copy.there is false if the signer has no log of this realm */
 	struct note_key key;	 /* key that signs the log */
 };

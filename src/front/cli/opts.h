@@ -28,7 +28,8 @@ struct opt {
 	char letter;	 /* short option; 0: none */
 	const char *arg; /* name of the argument; NULL: the option is a switch */
 	const char *help;
-	const char *values; /* for completion: words, or "file" or "dir" */
+	/* for completion: words, "file", "dir", or the name of a list of words */
+	const char *values;
 };
 
 struct opt_value {
