@@ -34,7 +34,7 @@ enum {
 
 struct entry_member {
 	const char *key; /* name of the member; a string literal, not copied */
-	uint32_t at, n;	 /* position and length of the member's value in .values */
+	uint32_t at, n;	 /* position and length of the member's value in struct entry.values */
 	bool hidden;
 };
 

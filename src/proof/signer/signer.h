@@ -57,7 +57,7 @@
 
 enum {
 	SIGNER_SOCKET = 3,
-	/* descriptor that the caller gives: a directory, or the file with the entries */
+	/* descriptor that the caller passes: a directory, or the file with the entries */
 	SIGNER_GIVEN = 4,
 	SIGNER_MESSAGE_MAX = 128 << 10, /* limit for one message to or from writ-signer, in bytes */
 	SIGNER_PART_MAX = 64 << 10,	/* longest part of a file per message, in bytes */
@@ -170,7 +170,8 @@ must_check int signer_end(int fd, uint64_t exit, uint64_t entries, const struct 
 
 struct signer_answer {
 	bool begun;		     /* writ-signer knows this session */
-	bool ended;		     /* the session has ended; if not, only the keys are set */
+	/* the session has ended; if not, only .vkey and .pem are set */
+	bool ended;
 	struct buf start, end;	     /* tlog-proofs of the session's start and end entries */
 	struct buf manifest, bundle; /* set if the caller requested a signature */
 	struct buf vkey, pem;	     /* public keys of writ-signer */
