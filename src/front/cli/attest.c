@@ -61,8 +61,8 @@ static bool is_enough(const struct required *q, enum boundary b, const struct fi
 }
 
 /*
- * Tests whether the evidence meets --require. Without --require: whether the session has ended and
- * no boundary was violated.
+ * Tests whether the session has ended, no boundary was violated, and every boundary that --require
+ * names was held with the required evidence.
  */
 static bool is_met(const struct required *q, bool whole, const struct judgement *j)
 {
@@ -80,7 +80,7 @@ static const char *const loud[] = { [VERDICT_UNKNOWN] = "UNKNOWN",
 				    [VERDICT_VIOLATED] = "VIOLATED",
 				    [VERDICT_NOT_ENFORCED] = "NOT ENFORCED" };
 
-/* Returns the verdict to show: a session that was cut off shows only violations. */
+/* Returns the verdict to show. For a session that was cut off, all but VIOLATED become UNKNOWN. */
 static enum verdict shown(const struct attest_checked *c, enum boundary i)
 {
 	const enum verdict v = c->judgement.of[i].verdict;
@@ -88,7 +88,10 @@ static enum verdict shown(const struct attest_checked *c, enum boundary i)
 	return c->facts.whole || v == VERDICT_VIOLATED ? v : VERDICT_UNKNOWN;
 }
 
-/* Prints the overall line, such as "HELD except resources", with the worst verdict first. */
+/*
+ * Prints the overall verdict: VIOLATED with the violated boundaries, if there are any; else UNKNOWN
+ * if the session was cut off or no boundary held; else HELD, with the exceptions.
+ */
 static void put_overall(const struct judgement *j, bool whole, struct buf *b)
 {
 	size_t n[VERDICT_NOT_ENFORCED + 1] = { 0 };
@@ -130,7 +133,7 @@ static void put_duration(uint64_t us, struct buf *b)
 		buf_fmt(b, "%llu h", (unsigned long long)(us / UINT64_C(3600000000)));
 }
 
-/* Prints the program name, unless redaction removed it from the record. */
+/* Prints the name of the session's program, unless redaction removed the name from the record. */
 static void put_program(struct sv entries, struct buf *b)
 {
 	struct writ_err ignored = { 0 };
@@ -264,9 +267,10 @@ static int put_json(const struct attest_loaded *l, enum attest_answer answer,
 /* --- verify --- */
 
 /*
- * Tests whether the operands name evidence files: an operand with a slash or a dot is a file, any
- * other is a session id. SECURITY: a session id is looked up only in the state directory, never in
- * the current directory, where an agent could place a file with the name of the id.
+ * Tests whether the operands name evidence files: several operands, or an operand with a slash or a
+ * dot, are files; any other operand is a session id. SECURITY: a session id is looked up only in
+ * the state directory, never in the current directory, where an agent could place a file with the
+ * name of the id.
  */
 static bool is_foreign(const struct args *a)
 {
@@ -292,7 +296,7 @@ static int load(struct args *a, struct attest_loaded *l, struct writ_err *err)
 
 /*
  * Reports a session whose log has no signed end: the session still runs, its supervisor was killed,
- * or the log could not be signed.
+ * the end of the log was cut off, or the log could not be signed.
  */
 static int report_open(const struct args *a, const struct attest_loaded *l)
 {

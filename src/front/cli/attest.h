@@ -29,7 +29,8 @@ struct attest_loaded {
 	struct attest_key keys[2 * ATTEST_KEYS_MAX];
 	struct note_key signs; /* key that signs the log of writ-signer */
 	struct attest_trust trust;
-	struct attest_rotated ended; /* key rotations of the local log */
+	/* rotations of the user's own log key; only for evidence given as files */
+	struct attest_rotated ended;
 };
 
 /* Finds the state directory, and finds out whether an installed signer keeps the log. */
@@ -38,26 +39,26 @@ void cli_attest_load_clear(struct attest_loaded *l);
 
 /*
  * Loads the record of the session whose id starts with @id, or of the newest session if @id is
- * empty. Fails with WRIT_E_SYNTAX if no such session exists.
+ * empty. Fails with WRIT_E_SYNTAX if no session, or more than one session, has such an id.
  */
 must_check int cli_attest_load_record(struct attest_loaded *l, struct sv id, struct writ_err *err);
 /* Adds the entries of the realm's log about the loaded session. */
 must_check int cli_attest_load_log(struct attest_loaded *l, struct writ_err *err);
 
-/* Loads evidence from files: from one directory that holds the files, or from each file by name. */
+/* Loads evidence given as files: @names is one directory, or the paths of the single files. */
 must_check int cli_attest_load_files(struct attest_loaded *l, char *const *names, size_t n,
 				     struct writ_err *err);
 must_check int cli_attest_load_pins(struct attest_loaded *l, const char *policy, const char *keys,
 				    struct writ_err *err);
 
-/* attest_show.c */
+/* Functions of attest_show.c. */
 
 /*
- * Creates the output directory and returns its descriptor. A later rename of @path does not
- * redirect the output.
+ * Creates the directory @path if it is missing and opens it. The evidence is written through the
+ * descriptor, so a later rename of @path does not redirect it.
  */
 must_check int cli_attest_out_open(const char *path, int *ret_fd, struct writ_err *err);
-/* Writes all evidence files about session @id into @dir. */
+/* Writes all evidence files about session @id into the directory with the descriptor @dir. */
 must_check int cli_attest_out(struct args *a, struct sv id, int dir, struct writ_err *err);
 int cli_attest_show(struct args *a);
 

@@ -92,8 +92,8 @@ static int from_own(struct attest_loaded *l, const char *path, struct writ_err *
 	if (r == 0 && !l->open && !l->unsigned_)
 		r = attest_prove(&log, &found, &m, err);
 	/*
-	 * SECURITY: accept the pinned keys, and keys to which the log proves a rotation from a
-	 * pinned key.
+	 * SECURITY: load the key rotations of the log. The verifier accepts the pinned keys, and
+	 * keys to which the log proves a rotation from a pinned key.
 	 */
 	if (r == 0)
 		r = attest_prove_rotated(&log, l->a, &l->ev.rotated, err);
@@ -127,7 +127,7 @@ int cli_attest_load_log(struct attest_loaded *l, struct writ_err *err)
 /* --- evidence given as files --- */
 
 /*
- * Loads the key rotations of the local log. The given files may come from this log without
+ * Loads the key rotations of the user's own log. The given files may come from this log without
  * including its rotations.
  */
 static void load_ended(struct attest_loaded *l)
@@ -175,7 +175,7 @@ static int load_rotated(struct attest_loaded *l, const char *path, const char *n
 
 enum { KNOWN_FILES = 5 };
 
-/* A file of evidence: its name, the bytes, and the evidence that the bytes become. */
+/* A file of evidence: its name, the buffer for its bytes, and the evidence that refers to them. */
 struct known {
 	const char *name;
 	struct buf *to;
@@ -206,8 +206,9 @@ static int load_one(struct attest_loaded *l, const char *path, struct writ_err *
 		buf_clear(known[i].to);
 		return fd_read_file(path, known[i].to, err);
 	}
-	/* Key files among the evidence are hints about which keys to ask for. They are never
-	 * trusted. */
+	/*
+	 * Skip key files among the evidence: they only hint at keys to ask for. Never trust them.
+	 */
 	return strcmp(name, "log.vkey") == 0 || strcmp(name, "attest.pub.pem") == 0
 		       ? 0
 		       : writ_fail(err, WRIT_E_SYNTAX, 0,
@@ -314,7 +315,8 @@ static int load_key_pins(struct attest_loaded *l, const char *path, struct writ_
 }
 
 /*
- * Asks the installed signer for its key, to verify a log that claims to be kept by a separate user.
+ * Trusts the key of the installed signer for logs that claim to be kept by a separate user. The key
+ * was received from the signer with @l->vkey.
  */
 static void load_signer(struct attest_loaded *l)
 {
@@ -333,7 +335,9 @@ int cli_attest_load_pins(struct attest_loaded *l, const char *policy, const char
 	int r;
 
 	l->trust.verify = verify;
-	/* The keys are already loaded if the signer supplied the log. */
+	/*
+	 * Ask the installed signer for its keys, unless it has already supplied them with the log.
+	 */
 	if (l->foreign && l->signer.there && l->vkey.n == 0) {
 		scoped_answer w;
 

@@ -60,7 +60,10 @@ static int not_ended(struct sv id, struct writ_err *err)
 			 SV_ARG(id));
 }
 
-/* SECURITY: sync the log before anything derived from it leaves this process. */
+/*
+ * Signs the log and appends its verifier key to @vkey. SECURITY: sync the log before anything
+ * derived from it leaves this process.
+ */
 static int sign_log(struct attest_loaded *l, struct realm *log, struct buf *vkey,
 		    struct writ_err *err)
 {
@@ -147,7 +150,7 @@ static int make_own(struct attest_loaded *l, struct sv entries, struct signer_an
 
 /* --- statements signed by writ-signer --- */
 
-/* Returns 1 if the signer does not know the session. */
+/* Gets the statement from writ-signer. Returns 1 if writ-signer does not know the session. */
 static int make_held(struct attest_loaded *l, struct sv entries, struct signer_answer *w,
 		     struct writ_err *err)
 {
@@ -199,7 +202,7 @@ int cli_attest_out(struct args *a, struct sv id, int dir, struct writ_err *err)
 	return r < 0 ? r : put_all(&w, &rotated, buf_view(&entries), dir, err);
 }
 
-/* Prints the statement as indented JSON. */
+/* Prints the statement inside @bundle as indented JSON. */
 static int print_statement(struct args *a, struct sv bundle, struct writ_err *err)
 {
 	struct buf b = BUF_INIT(4 * ATTEST_TEXT_MAX);

@@ -12,7 +12,9 @@
 
 #include "base/banned.h"
 
-/* Says which log holds the session, if both the user's own log and a log of writ-signer exist. */
+/*
+ * Says whether writ-signer or this user keeps the log of the session, if writ-signer is installed.
+ */
 static void say_whose(const struct log_place *p, struct sv session)
 {
 	struct signer_install in;
@@ -77,8 +79,8 @@ static int audit_export(const struct args *a, const struct log_place *p, struct 
 }
 
 /*
- * Removes private values from a record. The redacted copy must have the same tree hash before it
- * replaces the original.
+ * Removes private values from a record. The tree hash of the record does not change, because it
+ * covers only the public form of each line.
  */
 static int redact(const struct log_place *p, const char *id, int fd, struct buf *b,
 		  struct writ_err *err)
@@ -132,11 +134,11 @@ struct proving {
 	struct args *a;
 	const struct log_view *view;
 	struct realm log;
-	struct buf note; /* the chosen checkpoint */
+	struct buf note; /* the checkpoint that choose() has chosen */
 	uint64_t size;
 };
 
-/* Chooses a cosigned checkpoint that covers @index, else signs a new one. */
+/* Chooses a checkpoint that covers @index: the cosigned one, else the latest, else a new one. */
 static int choose(struct proving *s, uint64_t index, struct writ_err *err)
 {
 	static const char *const files[] = { "cosigned", "checkpoint" };
@@ -258,7 +260,10 @@ static int audit_prove(struct args *a, const struct log_place *p, struct sv sess
 
 /* --- the verb --- */
 
-/* Resolves the operand to a full session id. */
+/*
+ * Resolves the operand to a full session id. Without an operand: the newest session with --last or
+ * @last, else an empty id.
+ */
 static int which(const struct args *a, const struct log_place *p, bool last, struct sv *ret)
 {
 	struct sv id = sv_from(a->operands.n > 1 ? a->operands.v[1] : "");
@@ -273,7 +278,7 @@ static int which(const struct args *a, const struct log_place *p, bool last, str
 	scoped_fd fd = session_record(p->state, id, name, &err);
 
 	/*
-	 * The record may have been pruned while the log still has the session; accept a full id
+	 * The record may have been pruned while the log still has the session. Accept a full id
 	 * then.
 	 */
 	if (fd < 0 && id.n != SESSION_ID)
@@ -294,7 +299,10 @@ int cmd_audit(struct args *a)
 		return cli_fail(&err, NULL);
 	if (sv_is(what, "witness") && a->operands.n == 1)
 		return cli_audit_witness(a, &p);
-	/* Without an operand, verify covers every session, but redact requires a session. */
+	/*
+	 * These verbs default to the newest session. verify defaults to all; redact needs a
+	 * session.
+	 */
 	r = which(a, &p, shows || sv_is(what, "prove") || sv_is(what, "export"), &session);
 	if (r)
 		return r;

@@ -7,11 +7,11 @@
 
 #include "base/banned.h"
 
-/* Shows a record as text: time, event and object of each entry. */
+/* The verbs `audit show` and `audit tail`: show time, event and object of each entry as text. */
 
 /*
- * How an event is printed: the values of the members @said, in this order and without names, then
- * all other members as name=value unless @only. --json prints every member.
+ * How an event is printed: the values of the members in .said, in this order and without names,
+ * then all other members as "NAME VALUE" unless .only is set. --json prints every member.
  */
 struct kind {
 	const char *event, *said[8];
@@ -35,7 +35,7 @@ static const struct kind kinds[] = {
 	{ "failed", { "step", "what", NULL }, false },
 };
 
-/* Members omitted from the text form. */
+/* Members that the text form omits unless .said names them. */
 static const char *const left_out[] = { "event",     "time",	  "_salt", "_sd",    "guarantees",
 					"defaults",  "flow",	  "where", "number", "supervisor",
 					"arguments", "guarantee", "level", "by",     "us" };
@@ -87,10 +87,7 @@ static const struct kind *kind_of(struct sv event)
 	return &other;
 }
 
-/*
- * Prints how many probes and readbacks the record contains. `writ attest verify` judges the probes
- * and readbacks.
- */
+/* Prints how many probes and readbacks an entry contains. `writ attest verify` judges them. */
 static void put_counts(struct buf *b, const json_t *o)
 {
 	static const struct {

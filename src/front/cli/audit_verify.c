@@ -69,7 +69,7 @@ static int ask(const struct witness_log *l, const struct tlog_policy *pins, stru
 		return writ_nomem(err);
 	if (!witness_configured(pins))
 		return 0;
-	/* A log that cannot be opened has already been reported as damaged. */
+	/* Report the failure as a finding: a log that cannot be opened is already a finding. */
 	if (witness_ask(l, pins, false, ASK_MS, all, &no) < 0) {
 		verify_failed(v, "witness", "none was asked: %s", no.what);
 		return 0;
@@ -308,7 +308,9 @@ static int report_one(const struct args *a, struct audit_logs *l, struct sv sess
 	} else {
 		put_text(l, log, one, &b);
 	}
-	/* For a single session, report whether its record is unchanged. */
+	/*
+	 * For a single session, succeed only if its record is sealed or open and no check failed.
+	 */
 	if (one->state == VERIFY_SEALED || one->state == VERIFY_OPEN)
 		return cli_out(&b, log->v->failures_n ? EXIT_NO : EXIT_DONE);
 	cli_note(one->state == VERIFY_UNSIGNED
@@ -351,7 +353,9 @@ int cli_audit_verify(struct args *a, const struct log_place *p, struct sv sessio
 	return r;
 }
 
-/* Opens the log that records new sessions. */
+/*
+ * Opens the log that records new sessions. If writ-signer keeps that log, it first signs the log.
+ */
 static int view_now(struct args *a, const struct log_place *p, struct log_view *ret,
 		    struct writ_err *err)
 {

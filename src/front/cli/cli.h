@@ -7,8 +7,8 @@
  * the option table of opts.h; --help, completion and man pages are printed from the same rows. A
  * verb that needs a policy calls cli_load_policy(), which finds the place (locate), reads the
  * policies in force (lang) and prints diagnostics; explain and doctor add facts and a plan.
- * Functions that print their own failure return an exit code; all others return a negative code
- * and fill struct writ_err.
+ * Functions that print their own failure return an exit code; all others return a negative code and
+ * fill struct writ_err.
  *
  * Invariants
  *   - Standard output carries results only; diagnostics and hints go to standard error.
@@ -18,7 +18,8 @@
  *
  * Common mistakes
  *   - struct loaded contains pointers into itself: do not move or copy it.
- *   - An option shared by verbs may need other words in one of them: see opt_help().
+ *   - An option that several verbs share may need another help text for one of them: see
+ *     opt_help().
  *
  * Reads:  the command line, the environment, policy files
  * Writes: standard output and error
@@ -33,8 +34,11 @@
 
 enum {
 	EXIT_DONE = 0,
-	/* why: denied; lint: findings; trust: refused; conform: escaped; audit, attest: not
-	 * verified */
+	/*
+	 * why: denied; lint: findings; trust, init: not done; token: refused; conform: an attempt
+	 * escaped, did not run or is broken; audit, attest: not verified; signer status: not
+	 * installed
+	 */
 	EXIT_NO = 1,
 	EXIT_ASKS = 3,	   /* why: the policy asks a person */
 	EXIT_FORGED = 4,   /* attest verify: the evidence contradicts itself */
@@ -47,8 +51,8 @@ enum {
 enum { OUT_MAX = 64 << 20 };
 
 /*
- * Changes to @cwd and finds the directories of workspace, state and configuration. @make_realm
- * creates the realm file at first use.
+ * Changes to the directory @cwd, unless @cwd is NULL, and finds the directories of workspace, state
+ * and configuration. @make_realm creates the realm file at first use.
  */
 must_check int cli_where_find(struct arena *a, const char *cwd, bool make_realm,
 			      struct find_where *ret, struct writ_err *err);
@@ -64,22 +68,29 @@ must_check int cli_plan_options(struct args *a, struct launch_host *ret);
 must_check int cli_launch_failed(const struct launch_result *result, const struct writ_err *err);
 
 /*
- * Loads the policy of the rule flags and @operand, a policy file or NULL, for verbs that run
- * nothing. Prints diagnostics. Returns 0 or an exit code.
+ * Loads the policy for a verb that runs nothing, from the rule options and from @operand, the path
+ * of a policy file or NULL. Prints diagnostics. Returns 0 or an exit code.
  */
 must_check int cli_load_policy(struct args *a, const char *operand, bool missing_ok,
 			       struct launch_loaded *ret);
 
-/* Loads only the rule flags. The caller sets @l->in.where. Returns 0 or an exit code. */
+/*
+ * Loads only the rules given as options, including --policy files. The caller sets @l->in.where.
+ * Returns 0 or an exit code.
+ */
 must_check int cli_load_rules(struct args *a, struct launch_loaded *l);
 /*
- * Copies the capabilities that a token would carry. Without --all, the profile `base` is reduced to
- * its digest.
+ * Copies the capabilities that a token would carry. Without --all, built-in rules and limits are
+ * left out, except the implicit grant to run any readable program; the digest of the profile `base`
+ * stands for its rules.
  */
 must_check int cli_caps_own(struct args *a, const struct cap_set *from, struct cap_set *ret,
 			    struct writ_err *err);
 
-/* Probes this machine, or reads the facts from the file of --facts. Returns 0 or an exit code. */
+/*
+ * Probes this machine, or reads the facts from the file of --facts. With @tools, also asks for the
+ * versions of other engines. Returns 0 or an exit code.
+ */
 must_check int cli_load_facts(struct args *a, bool tools, struct host_facts *ret);
 /* Like cli_load_facts(), but reuses stored facts that were probed since boot and still apply. */
 must_check int cli_load_facts_kept(struct args *a, struct sv state, struct host_facts *ret);
@@ -87,26 +98,30 @@ must_check int cli_load_plan(struct args *a, const struct launch_loaded *l,
 			     const struct cap_set *set, const struct host_facts *f,
 			     struct plan **ret);
 
-/* Prints why plan @p cannot run, one line per reason, in the wording of `writ explain`. */
+/* Prints why plan @p cannot run, and which `accept` line of a policy would allow a weaker level. */
 void cli_show_refused(const struct plan *p);
 
-/* Writes @b to standard output. Returns @code, or EXIT_FAILED if the write failed. */
+/*
+ * Writes @b to standard output and empties @b. Returns @code, or EXIT_FAILED if the write failed.
+ */
 must_check int cli_out(struct buf *b, int code);
 void cli_note(const char *fmt, ...) printf_like(1, 2);
-/* Prints a note about how the verb ends and returns the exit code @code. */
+/* Prints the formatted text as a note, which explains the exit code, and returns @code. */
 must_check int cli_end(int code, const char *fmt, ...) printf_like(2, 3);
 /* Prints @err and returns EXIT_FAILED. */
 must_check int cli_fail(const struct writ_err *err, const char *what);
 bool cli_use_colour(int fd);
 void cli_show_diags(const struct diags *d); /* prints diagnostics to standard error */
 
-/* The denials of a session that session_denials() reports and cli_denial_put() prints. */
+/*
+ * State of cli_denial_put(), the callback that prints the denials that session_denials() reports.
+ */
 struct cli_denials {
 	struct buf *b;
-	uint64_t number; /* only SESSION#N; 0: every denial */
-	bool hint;	 /* SESSION#hN */
+	uint64_t number; /* number of the only denial to print; 0: print every denial */
+	bool hint;	 /* .number counts hints (SESSION#hN), not denials */
 	bool json;
-	size_t n; /* denials printed */
+	size_t n; /* number of denials printed so far */
 };
 bool cli_denial_put(void *ctx, const struct session_denial *d);
 

@@ -2,7 +2,10 @@
 
 #include "base/banned.h"
 
-/* Maps the `values` member of an option to completion words or file completion. */
+/*
+ * Maps the `values` member of an option to completion words. "rules" and "limits" stand for lists
+ * of words; any other value is returned as it is.
+ */
 static const char *words_for(const char *values)
 {
 	static const char rules[] =
@@ -131,7 +134,10 @@ static void bash(struct buf *b)
 		   "writ\n");
 }
 
-/* Escapes single quotes and colons: zsh ends a description at either. */
+/*
+ * Prints a description, with spaces in place of single quotes, colons and brackets, because these
+ * characters would end the description in a zsh script.
+ */
 static void put_zsh(struct buf *b, const char *text)
 {
 	for (; *text; text++)

@@ -53,7 +53,7 @@ static bool wanted(const struct args *a, enum opt_id id, struct sv value)
 	return !any;
 }
 
-/* Treat a filter that matches no row as a usage error, not as success. */
+/* Treat an --id or --bound that matches no row as a usage error, not as success. */
 static int check_wanted(const struct args *a, const struct conform_rows *rows)
 {
 	for (size_t i = 0; i < a->repeated.n; i++) {
@@ -92,7 +92,10 @@ static int select_rows(struct args *a, struct arena *arena, const char *escape,
 	return 0;
 }
 
-/* Parses --under 'CMD...' and the words after -- literally. */
+/*
+ * Reads the options of --under: splits the option's value into words, appends the operands to the
+ * words, and parses --declare.
+ */
 static int read_under(struct args *a, struct arena *arena, struct conform_options *opt)
 {
 	struct writ_err err = { 0 };
@@ -116,8 +119,8 @@ static int read_under(struct args *a, struct arena *arena, struct conform_option
 }
 
 /*
- * Returns a directory for scenes. Prefers one on disk, which most sandboxes do not replace with a
- * private directory.
+ * Returns the directory in which scenes are made: $TMPDIR, else /var/tmp, else /tmp. /var/tmp is on
+ * disk, and most sandboxes do not replace it with a private directory.
  */
 static const char *default_dir(void)
 {

@@ -40,7 +40,7 @@ static int update(struct args *a, const struct find_where *w)
 	return cli_end(EXIT_DONE, "advisory table replaced");
 }
 
-/* Plans a policy that asks for every limit, to learn which limits this machine enforces. */
+/* Plans a policy with memory, cpu and pids limits, to learn which of them this machine enforces. */
 static int plan_for_doctor(struct args *a, struct launch_loaded *l, const struct host_facts *f,
 			   struct plan **ret)
 {

@@ -99,16 +99,13 @@ static void put_rule(const struct cap_set *set, uint32_t rule, struct buf *b)
 	diag_put_safe(b, r->text);
 }
 
-/* Prints the flag that would turn a default denial into a grant. */
+/* Prints the --allow option that would turn a default denial into a grant. */
 static void put_remedy(const struct policy_question *q, struct buf *b)
 {
 	struct sv rest = q->text;
 	const struct sv verb = sv_cut(&rest, ' ');
 
-	/*
-	 * Users paste the suggested flag into a shell: suggest it only if the text needs no further
-	 * quoting.
-	 */
+	/* Suggest the option only if its text needs no quoting in a shell, where users paste it. */
 	if (sv_find(rest, '\'') != SIZE_MAX || sv_find(rest, '"') != SIZE_MAX)
 		return;
 	buf_str(b, "to allow  --allow '");
@@ -151,7 +148,7 @@ static void why_text(const struct cap_set *set, const struct plan *plan,
 		put_remedy(q, b);
 }
 
-/* Prints the members that every answer ends with: what holds the boundary. */
+/* Prints the JSON members at the end of each answer: guarantee, level, mechanism and tier. */
 static void held_json(const struct plan *plan, const struct policy_question *q, bool private_area,
 		      const char *level, const char *by, struct buf *b)
 {
@@ -193,7 +190,7 @@ static void why_json(const struct cap_set *set, const struct plan *plan,
 		  level_name(row ? row->hold.level : g->level), row ? row->hold.by : g->by, b);
 }
 
-/* Explains a denial by a protected name, if a rule allows the path otherwise. */
+/* Explains that a protected name denies access to a path that a rule would allow. */
 static void why_protected(const struct plan *plan, const struct policy_question *q,
 			  const struct protect_name *row, bool json, struct buf *b)
 {
@@ -222,10 +219,7 @@ static bool question_source(struct args *a, struct source *ret)
 {
 	scoped_buf b = BUF_INIT(65536);
 
-	/*
-	 * The shell passes the question as separate words: restore the quotes that the shell
-	 * removed.
-	 */
+	/* The shell passes the question as words: restore the quotes that the shell removed. */
 	for (size_t i = 0; i < a->operands.n; i++) {
 		const struct sv w = sv_from(a->operands.v[i]);
 		const bool quote =

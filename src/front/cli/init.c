@@ -151,7 +151,7 @@ static void write_policy(struct args *a, const struct find_where *w, const struc
 	buf_str(b, t->head);
 }
 
-/* Reports what the new policy needs from this machine now, rather than at the first run. */
+/* Reports, before the first run, which lines of the new policy this machine cannot enforce. */
 static int say_what_it_needs(struct args *a, const struct find_where *w, struct sv text)
 {
 	struct source src = { .name = SV("init"), .dir = SV("") };

@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-/* Creates, shows and rotates the keys of this user. */
+/* The verb key: creates, shows and rotates the keys of this user. */
 
 static const char custody[] = "self-attested (same user holds the key)";
 
@@ -152,7 +152,11 @@ static int show(struct args *a, const struct log_place *p)
 	return cli_out(&b, EXIT_DONE);
 }
 
-/* Creates missing keys and pins the log key. The user confirms the pin by running this verb. */
+/*
+ * Creates the log key and the issuer key if they are missing, and pins the log key. The user
+ * confirms the pin by running this verb. If writ-signer is installed, it has the log key, and only
+ * the issuer key is created.
+ */
 static int init(const struct log_place *p)
 {
 	struct writ_err err = { 0 };

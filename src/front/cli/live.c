@@ -139,7 +139,10 @@ static int live_net(struct args *a, const struct find_where *w, struct sv what,
 	return ret->caps ? 0 : writ_nomem(err);
 }
 
-/* Converts "read:./x" or "read ./x" to a rule with the physical path. */
+/*
+ * Converts "read:./x", "read ./x" or the same with "write" to a rule with the physical path. Passes
+ * a rule that starts with "net" to live_net().
+ */
 static int live_read(struct args *a, const struct find_where *w, struct sv text,
 		     struct live_rule *ret, struct writ_err *err)
 {

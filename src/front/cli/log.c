@@ -85,7 +85,7 @@ const char *cli_log_view_words(const struct log_view *v)
 
 /* --- trusted keys --- */
 
-/* Reads a verifier key or a PEM public key from a file. */
+/* Makes the key in the file @path, a verifier key or a PEM public key, the only trusted key. */
 static int key_file(const char *path, const struct log_place *p, struct pins *ret,
 		    struct writ_err *err)
 {

@@ -15,20 +15,21 @@
 #include "signer/signer.h"
 #include "witness/ask.h"
 
-/* Finds this user's log. @make creates the realm at first use. */
+/* Finds this user's log. With @make, creates the realm at first use. */
 must_check int cli_log_place_find(struct args *a, bool make, struct log_place *ret,
 				  struct writ_err *err);
-bool cli_log_is_here(const struct log_place *p); /* true if this user has a log */
+bool cli_log_is_here(const struct log_place *p); /* does this user's own log exist? */
 
-/* Finds out whether a writ-signer is installed that keeps the log. */
+/* Finds out whether a writ-signer that keeps the log is installed. */
 must_check int cli_log_signer(struct signer_install *ret, struct writ_err *err);
 
 /* A log to inspect: the user's own, or a copy of the log of writ-signer. */
 struct log_view {
 	bool held;
-	struct log_place place; /* @state is the parent of log/; @config is the user's */
+	/* place.state is the directory above log/; place.config is the user's */
+	struct log_place place;
 	struct witness_log asks;
-	/* members below: valid for a copy of the log of writ-signer (@held) */
+	/* members below: valid if .held is set, for a copy of the log of writ-signer */
 	struct signer_copy copy; /* copy.there is false if the signer has no log of this realm */
 	struct note_key key;	 /* key that signs the log */
 };
@@ -42,10 +43,13 @@ must_check int cli_log_view_held(struct args *a, const struct log_place *p,
 				 const struct signer_install *in, bool sign, struct log_view *ret,
 				 struct writ_err *err);
 void cli_log_view_close(struct log_view *v);
-/* names the user who holds the log's key */
+/* Returns a text for people that says which user holds the key of the log. */
 const char *cli_log_view_words(const struct log_view *v);
 
-/* Loads the trusted keys: --key, --policy, or CONFIG/log.policy. @signer may be NULL. */
+/*
+ * Loads the keys that are trusted for log @v: from --key, --policy or CONFIG/log.policy. @signer is
+ * the key of the installed writ-signer, or NULL.
+ */
 must_check int cli_log_pins(const struct args *a, const struct log_view *v,
 			    const struct note_key *signer, struct pins *ret, struct writ_err *err);
 
@@ -65,7 +69,10 @@ struct audit_logs {
 	size_t n;
 };
 
-/* Verifies every log and asks the witnesses. Fails with WRIT_E_SYS and ENOENT if no log exists. */
+/*
+ * Verifies every log, and asks the witnesses of the log that records new sessions. With @sign,
+ * writ-signer first signs and syncs its log. Fails with WRIT_E_SYS and ENOENT if no log exists.
+ */
 must_check int cli_audit_look(struct args *a, const struct log_place *p, struct sv session,
 			      bool sign, struct audit_logs *ret, struct writ_err *err);
 void cli_audit_looked(struct audit_logs *l);
@@ -74,7 +81,7 @@ struct audit_log *cli_audit_log_of(struct audit_logs *l, struct sv session);
 
 int cli_audit_verify(struct args *a, const struct log_place *p, struct sv session);
 int cli_audit_witness(struct args *a, const struct log_place *p);
-/* audit_show.c */
+/* Functions of audit_show.c. */
 int cli_audit_show(struct args *a, const struct log_place *p, struct sv session, bool follow);
 
 #endif

@@ -89,11 +89,12 @@ int cli_main(int argc, char **argv)
 	const struct cli_verb *v;
 
 	/*
-	 * Reserve the heap that the start of a session needs with one system call instead of many.
+	 * Let malloc() grow the heap by 512 KiB at a time. The start of a session then needs one
+	 * system call for its heap instead of many.
 	 */
 	(void)mallopt(M_TOP_PAD, 512 << 10);
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* a write beyond RLIMIT_FSIZE fails with an error instead of a signal */
+	/* Let a write beyond RLIMIT_FSIZE fail with an error instead of a signal. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (!open_std_fds())
 		return EXIT_FAILED;

@@ -2,7 +2,7 @@
 
 #include "base/banned.h"
 
-/* Escapes text for roff: hyphens, backslashes and leading dots stay literal. */
+/* Escapes text for roff: hyphens, backslashes, leading dots and leading quotes stay literal. */
 static void put_roff(struct buf *b, const char *text)
 {
 	bool start = true;

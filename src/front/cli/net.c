@@ -5,7 +5,7 @@
 
 #include "base/banned.h"
 
-/* Shows the network activity of a session from its record. */
+/* The verb net: shows the network activity of a session from its record. */
 
 static uint64_t number_of(const json_t *o, const char *key)
 {
@@ -121,7 +121,7 @@ static bool summary_line(void *ctx, struct sv line)
 		return false;
 	what = entry_text(o, "what", &room);
 	answer = entry_text(o, "answer", &room);
-	/* Print repeated denials of one name as one line with a count. */
+	/* An entry can stand for many denials of one name; its member "count" has their number. */
 	if (sv_is(answer, "deny"))
 		p->denied += number_of(o, "count") ? number_of(o, "count") : 1;
 	p->connections += sv_is(what, "connect") && sv_is(answer, "allow");

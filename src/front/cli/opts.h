@@ -18,7 +18,7 @@ enum opt_id {
 #define OPTION(id, ...) OPT_##id,
 #include "cli/options.def"
 #undef OPTION
-	/* keep last */
+	/* number of options; keep last */
 	OPT_COUNT
 };
 
@@ -28,7 +28,8 @@ struct opt {
 	char letter;	 /* short option; 0: none */
 	const char *arg; /* name of the argument; NULL: the option is a switch */
 	const char *help;
-	const char *values; /* for completion: words, or "file" or "dir" */
+	/* for completion: words, "file", "dir", or the name of a list of words */
+	const char *values;
 };
 
 struct opt_value {
@@ -53,8 +54,7 @@ struct cli_verb {
 extern const struct cli_verb cli_verbs[]; /* ends with a NULL name */
 const struct opt *opt_get(enum opt_id id);
 /*
- * Returns the help text of option @o for verb @v; verbs that share an option may describe it
- * differently.
+ * Returns the help text of option @o for verb @v. Verbs can describe a shared option differently.
  */
 const char *opt_help(const struct cli_verb *v, const struct opt *o);
 bool opt_taken(const struct cli_verb *v, const struct opt *o); /* does the verb take the option? */
@@ -65,14 +65,18 @@ struct args {
 	struct arena *arena;
 	bool given[OPT_COUNT];
 	const char *value[OPT_COUNT]; /* the last value given */
-	VEC(struct policy_arg) rules; /* --allow --ask --deny --limit --secret --env --profile */
-	VEC(const char *) policies;   /* --policy */
-	VEC(struct policy_var) vars;  /* --var */
-	VEC(struct opt_value) repeated; /* --bound --id */
+	/* values of --allow, --ask, --deny, --limit, --secret, --env and --profile, in order */
+	VEC(struct policy_arg) rules;
+	VEC(const char *) policies;   /* values of --policy */
+	VEC(struct policy_var) vars;  /* values of --var */
+	VEC(struct opt_value) repeated; /* values of --bound and --id */
 	VEC(const char *) operands;
 };
 
-/* Fails with WRIT_E_SYNTAX and a text that tells the user what to type. */
+/*
+ * Parses the options and operands of @verb. Fails with WRIT_E_SYNTAX and a text that tells the user
+ * what to type.
+ */
 must_check int opts_parse(const struct cli_verb *verb, int argc, char **argv, struct args *ret_args,
 			  struct writ_err *err);
 

@@ -21,7 +21,7 @@ int cli_out(struct buf *b, int code)
 {
 	struct writ_err err = { 0 };
 
-	/* Do not report EPIPE: a reader such as head(1) closed the pipe on purpose. */
+	/* Print no message for EPIPE: a reader such as head(1) closed the pipe on purpose. */
 	if (buf_check(b, &err) < 0 || fd_write_all(STDOUT_FILENO, buf_view(b), &err) < 0)
 		code = err.sys == EPIPE ? EXIT_FAILED : cli_fail(&err, NULL);
 	buf_clear(b);

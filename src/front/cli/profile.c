@@ -4,7 +4,7 @@
 
 #include "base/banned.h"
 
-/* Returns the first comment line of a profile, which states its purpose. */
+/* Returns the purpose of a profile: its first comment line, up to the first period or colon. */
 static struct sv purpose(const struct policy_profile *p)
 {
 	struct sv rest = { p->text, p->len };

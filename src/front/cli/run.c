@@ -65,7 +65,10 @@ static void warn_foreign(struct sv workspace)
 			 (unsigned)st.st_uid);
 }
 
-/* Prints one line about the session's boundary if standard error is a terminal. */
+/*
+ * Prints the session's tier, workspace and weak guarantees if standard error is a terminal and
+ * --quiet is not given.
+ */
 static void banner(struct args *a, const struct launch_loaded *l, const struct plan *p)
 {
 	size_t weak = 0;
@@ -223,7 +226,10 @@ static int session_start(struct args *a)
 	return cli_out(&b, EXIT_DONE);
 }
 
-/* Reports that a command keeps running after the user has detached from it. */
+/*
+ * Reports that a command keeps running after the user detached from it, or after another terminal
+ * attached to it.
+ */
 static void note_left(const struct args *a, const struct session_look *look)
 {
 	if (look->left && !a->given[OPT_QUIET])

@@ -41,7 +41,10 @@ struct serve {
 	struct find_input in;
 	enum plan_tier tier;
 	struct digest digest; /* digest of the policy that the library checked */
-	/* set in STATE_READY; the handlers of proc.start and session.keep complete it */
+	/*
+	 * the command of the session, valid from STATE_READY on; the handlers of proc.start and
+	 * session.keep fill it in
+	 */
 	struct launch_command *command;
 	int stdio[3];
 };
@@ -336,10 +339,7 @@ int cmd_serve_fd(struct args *a)
 		return EXIT_FAILED;
 	if (serve_while(&v, STATE_NEW) && v.state == STATE_OPENING)
 		serve_session(&v);
-	/*
-	 * Send the answers that are still queued, until the library has read them or closed the
-	 * socket.
-	 */
+	/* Send the queued answers, until the library has read them or closed the socket. */
 	while (rpc_wants_write(v.conn)) {
 		struct rpc_message m;
 

@@ -41,7 +41,10 @@ static int need_root(void)
 
 /* --- the account --- */
 
-/* Reads field 2 of the line of @name in an account file: the uid in passwd, the gid in group. */
+/*
+ * Reads the number in the third field of the line of @name in an account file: the uid in passwd,
+ * the gid in group. Fails if the number is 0.
+ */
 static bool find_account(const char *file, struct sv name, uint32_t *ret)
 {
 	scoped_buf b = BUF_INIT(ACCOUNTS_MAX);
@@ -126,8 +129,9 @@ static int account(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct writ
 /* --- the directory --- */
 
 /*
- * SECURITY: only root may write to the directories above DIR; otherwise another user could replace
- * DIR.
+ * SECURITY: @dir and every directory above it must belong to root, and only root may write to them;
+ * otherwise another user could replace @dir. A directory with the sticky bit may be writable by
+ * all.
  */
 static int check_above(const char *dir, struct writ_err *err)
 {
@@ -151,8 +155,8 @@ static int check_above(const char *dir, struct writ_err *err)
 }
 
 /*
- * Creates a directory. SECURITY: a directory that exists already must have exactly this owner and
- * mode.
+ * Creates a directory and sets its owner, group and mode. SECURITY: a directory that exists already
+ * must belong to @uid and must not be a symbolic link.
  */
 static int make_dir(const char *path, uid_t uid, gid_t gid, mode_t mode, struct writ_err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * token.h - tokens on the command line: read, make, show, use
  *
- * Reads:  cli/cli.h, the wallet
+ * Reads:  the command line, token files, the wallet
  * Writes: standard output and error
  * Next:   token.c (the verb, and policies of tokens), token_make.c, token_show.c
  */
@@ -11,7 +11,10 @@
 #include "cli/cli.h"
 #include "launch/token.h"
 
-/* Reads a chain from the file @path or standard input; prints errors. Returns an exit code. */
+/*
+ * Reads a chain of tokens from the file @path, or from standard input if @path is "-". @anywhere
+ * accepts a chain for another realm. Prints errors. Returns 0 or an exit code.
+ */
 must_check int cli_token_open(struct args *a, const struct find_where *w, const char *path,
 			      bool anywhere, struct launch_token *ret);
 /* Prints a refusal such as "E_WIDEN, hop 2: ..." and returns @code. */

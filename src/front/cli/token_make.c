@@ -46,8 +46,8 @@ static int read_wishes(struct args *a, struct wishes *w)
 }
 
 /*
- * Sets the ids and the holder key of a token. Unless --holder names a key, creates a key and stores
- * it in this user's wallet.
+ * Sets the ids, the issue time and the holder key of a token. Unless --holder names a key, creates
+ * a key and stores it in this user's wallet.
  */
 static int fill(const struct wallet *w, const struct wishes *want, struct token *t,
 		struct writ_err *err)
@@ -167,7 +167,7 @@ int cli_token_mint_verb(struct args *a)
 
 /* --- attenuate --- */
 
-/* Prints every rule of the child that exceeds the parent, and returns true if there is one. */
+/* Prints every rule and limit of the child that exceeds the parent. True if there is one. */
 static bool widens(const struct cap_set *child, const struct cap_set *parent, size_t hop)
 {
 	uint32_t last = RULE_NONE;

@@ -59,7 +59,7 @@ static void put_list(struct buf *b, const char *head, struct sv text)
 	buf_ch(b, '\n');
 }
 
-/* Describes the limits that all sessions of one token share. */
+/* Prints the limits of a hop, and how much of them the sessions of its token have used together. */
 static void limits_text(const struct launch_token *t, const struct token *hop, struct buf *b)
 {
 	const uint64_t *l = hop->set.limits;

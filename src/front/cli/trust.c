@@ -32,8 +32,8 @@ static void put_line(struct buf *b, char mark, struct sv line, bool colour)
 }
 
 /*
- * Compute the longest common subsequence from the end of both texts, so that the diff can be
- * printed from the start.
+ * Prints the difference of two texts line by line. Computes the longest common subsequence from the
+ * end of both texts, so that the difference can be printed from the start.
  */
 static int diff(struct arena *a, struct sv old_text, struct sv new_text, bool colour, struct buf *b,
 		struct writ_err *err)
@@ -84,7 +84,7 @@ static bool says_yes(void)
 }
 
 /*
- * Tests whether the policy has no errors; prints the errors otherwise. A policy with errors cannot
+ * Tests whether the policy has no errors, and prints its diagnostics. A policy with errors cannot
  * be trusted.
  */
 static bool is_right(struct args *a, const struct find_where *w, const struct source *src)

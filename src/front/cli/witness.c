@@ -5,7 +5,10 @@
 
 #include "base/banned.h"
 
-/* Runs a witness for logs of other users, and configures the witnesses of the user's own log. */
+/*
+ * The verb witness: runs a witness for logs of other users, and configures the witnesses of the
+ * user's own log.
+ */
 
 static void say_answer(void *ctx, unsigned status, size_t bytes)
 {
@@ -13,7 +16,10 @@ static void say_answer(void *ctx, unsigned status, size_t bytes)
 	cli_note("%u, %zu bytes asked", status, bytes);
 }
 
-/* Collects the logs to witness: verifier keys given as operands or in a policy file. */
+/*
+ * Collects the keys of the logs to witness: verifier keys given as operands, and the log keys of
+ * the --policy file.
+ */
 static int logs_of(struct args *a, struct pins *pins, struct note_key **ret, size_t *ret_n,
 		   struct writ_err *err)
 {

@@ -134,8 +134,8 @@ static int refuse_sockets(const struct restrict_work *w, struct writ_err *err)
 		IF(SYS_socket, 6, 0),
 		IF(SYS_socketpair, 0, 4),
 		/*
-		 * load the lower half of the socket type: all supported architectures are
-		 * little-endian
+		 * Load the lower half of the socket type: all supported architectures are
+		 * little-endian.
 		 */
 		LOAD(args[1]),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),

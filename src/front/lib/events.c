@@ -22,7 +22,7 @@ struct writ_events {
 	char id[SESSION_ID + 1];
 	int fd;	      /* the record file of the session */
 	int watch;    /* inotify descriptor that reports growth of the record */
-	struct buf b; /* bytes of the record; the caller has received those before @at */
+	struct buf b; /* bytes of the record; the caller has received those before .at */
 	size_t at;
 	bool ended;
 };
@@ -119,8 +119,8 @@ static bool is_alive(const struct writ_events *e)
 enum { LOOK_MS = 1000 };
 
 /*
- * Waits until the record grows, at most LOOK_MS. Returns false if the session's supervisor is gone
- * and the record holds no unread bytes.
+ * Waits until the record grows, at most LOOK_MS or @timeout_ms. Returns false if the session's
+ * supervisor is gone and the record holds no unread bytes.
  */
 static bool wait_for_more(struct writ_events *e, int timeout_ms)
 {

@@ -11,7 +11,10 @@
 
 extern char **environ;
 
-/* Check that the public error codes (WRIT_ERROR_*) equal the internal ones (WRIT_E_*). */
+/*
+ * Check here and below that the public error codes (WRIT_ERROR_*) equal the internal ones
+ * (WRIT_E_*).
+ */
 _Static_assert((int)WRIT_ERROR_SYSTEM == (int)WRIT_E_SYS, "codes differ");
 _Static_assert((int)WRIT_ERROR_MEMORY == (int)WRIT_E_NOMEM, "codes differ");
 _Static_assert((int)WRIT_ERROR_SYNTAX == (int)WRIT_E_SYNTAX, "codes differ");
@@ -146,8 +149,8 @@ static int fill(struct writ *w, const struct writ_options *opt, struct writ_err 
 		return writ_fail(err, WRIT_E_SYS, ENOENT,
 				 "there is no place for state: give state_dir or set HOME");
 	/*
-	 * If no writ program is installed, the handle can still check policies and confine this
-	 * process.
+	 * Ignore that no writ program is installed: the handle can still check policies and confine
+	 * this process. A program that the caller names must exist.
 	 */
 	r = lib_program_open(opt->program, &w->program, &w->no_program);
 	if (r < 0 && opt->program)

@@ -81,8 +81,8 @@ void run_io_close(struct run_io *io)
 }
 
 /*
- * Reads output of the command and passes it to the caller. The pipe reports its end when no process
- * holds the write end any more.
+ * Reads output of the command and passes it to the caller. Closes the pipe at its end, which comes
+ * when no process holds the write end any more.
  */
 static void take_output(struct run_io *io, const struct writ_run_options *opt, int stream)
 {

@@ -41,12 +41,12 @@ struct lib_peer {
 	struct rpc_conn *conn;
 };
 
-/* peer.c */
+/* peer.c: start and end a process of writ */
 must_check int lib_peer_open(struct writ *w, struct lib_peer *ret, struct writ_err *err);
 void lib_peer_close(struct lib_peer *p);
 /*
- * Returns facts about this machine. The first call per handle probes the machine; later calls reuse
- * the result.
+ * Returns facts about this machine. The first call per handle asks a process of writ for the facts;
+ * later calls reuse the answer.
  */
 must_check int lib_facts(struct writ *w, struct host_facts *ret, struct writ_err *err);
 
@@ -57,10 +57,10 @@ struct writ {
 	struct arena arena;
 	struct find_where where;
 	char **environ;
-	/* descriptor of the writ program; -1: not found, and @no_program has the reason */
+	/* descriptor of the writ program; -1: not found, and .no_program has the reason */
 	int program;
 	struct writ_err no_program;
-	pthread_mutex_t lock; /* protects @has_facts and @facts */
+	pthread_mutex_t lock; /* protects .has_facts and .facts */
 	bool has_facts;
 	struct host_facts facts;
 };
@@ -76,8 +76,8 @@ struct writ_policy {
 };
 
 /*
- * pool.c: Takes a process whose sandbox is ready or under construction from @pool, or starts one.
- * *@ret_id is the id of the unanswered session.open request; 0: answered.
+ * pool.c: takes from @pool a process whose sandbox is ready or under construction, or starts such a
+ * process. *@ret_id is the id of the unanswered session.open request; 0: answered.
  */
 must_check int lib_pool_take(struct writ_policy *p, struct writ_pool *pool, struct lib_peer *ret,
 			     int64_t *ret_id, struct writ_err *err);
@@ -87,7 +87,7 @@ must_check int lib_pool_take(struct writ_policy *p, struct writ_pool *pool, stru
  */
 void lib_pool_refill(struct writ_pool *pool);
 
-/* handle.c */
+/* handle.c: errors, memory and options of the public functions */
 int lib_error(struct writ_error *to, const struct writ_err *from);
 int lib_argument(struct writ_error *to, const char *what);
 /* Returns zeroed memory from calloc(); NULL with the reason in @err if memory ran out. */

@@ -67,10 +67,7 @@ static int gather(struct writ_policy *p, const struct writ_policy_options *opt,
 	p->tier = tiers[opt->tier];
 	in->missing_ok = opt->flags & WRIT_POLICY_MISSING_OK;
 	in->path = environ_get(p->w->environ, SV("PATH"));
-	/*
-	 * Use the same socket path as the supervisor, so that both compile the policy to the same
-	 * digest.
-	 */
+	/* Use the socket path of the supervisor: both must compile the policy to one digest. */
 	in->agent_socket = SV(SPAWN_SOCKET);
 	if (opt->workspace)
 		r = locate_workspace_at(&p->arena, opt->cwd, opt->workspace, &in->where, err);

@@ -9,7 +9,7 @@ enum { POOL_MAX = 64, LOOK_MS = 1 };
 
 struct writ_pool {
 	struct writ_policy *policy;
-	pthread_mutex_t lock; /* protects all members below */
+	pthread_mutex_t lock; /* protects .v; .n is constant after writ_pool_new() */
 	uint32_t n;
 	struct warm {
 		struct lib_peer peer;
@@ -57,10 +57,7 @@ static int look(struct warm *w, struct writ_err *err)
 	return r < 0 ? r : w->ready;
 }
 
-/*
- * Returns the index of a process whose sandbox is ready, else of any process; SIZE_MAX: the pool is
- * empty.
- */
+/* Returns the index of a process, if possible with a ready sandbox; SIZE_MAX: the pool is empty. */
 static size_t choose(struct writ_pool *pool)
 {
 	size_t any = SIZE_MAX;
@@ -115,7 +112,9 @@ static int fill(struct writ_pool *pool, struct writ_err *err)
 	return r;
 }
 
-/* Ignore a failed start: the next call of lib_pool_refill() tries again. */
+/*
+ * Refills the pool. Ignores a failed start, because the next call of lib_pool_refill() tries again.
+ */
 void lib_pool_refill(struct writ_pool *pool)
 {
 	struct writ_err none = { 0 };
@@ -164,7 +163,10 @@ static int count_ready(struct writ_pool *pool, struct writ_err *err)
 	return r < 0 ? r : ready;
 }
 
-/* Polls without holding the lock between checks, so that other threads can take ready sandboxes. */
+/*
+ * Waits until @n sandboxes of the pool are ready. Polls without holding the lock between checks, so
+ * that other threads can take ready sandboxes.
+ */
 int writ_pool_wait(struct writ_pool *pool, uint32_t n, int timeout_ms, struct writ_error *err)
 {
 	const int64_t end = timeout_ms < 0 ? INT64_MAX : clock_monotonic_ms() + timeout_ms;

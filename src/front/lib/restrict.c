@@ -221,7 +221,7 @@ static int map(int fd, struct restrict_work *w, struct writ_err *err)
 static int check_own(const struct restrict_work *w, struct arena *a, struct sv own,
 		     struct writ_err *err)
 {
-	/* Landlock access rights: execute, read files, read directories */
+	/* Landlock access rights that write nothing: execute, read files, read directories */
 	enum { READING = 1 | 4 | 8 };
 	const struct jail_rule *rules;
 	const char *name = arena_str(a, own);

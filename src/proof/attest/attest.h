@@ -97,14 +97,13 @@ struct attest_facts {
 	bool whole; /* the session ended normally, not interrupted */
 	struct digest policy, guarantees;
 	struct sv tier, adapter, version;
-	/*
-	 * program of the session, from the session's log; empty if that log does not name the
-	 * program
-	 */
+	/* program of the session, from the session's log; empty if that log names no program */
 	struct sv executable;
 };
 
-/* Position of the session in the realm's log. */
+/*
+ * The checkpoint of the realm's log that the proofs are in, and the session's entries in that log.
+ */
 struct attest_log {
 	struct sv origin;
 	uint64_t size;
@@ -112,8 +111,9 @@ struct attest_log {
 	uint64_t start, end; /* indices of the session's start and end entries */
 };
 
-/* Returns the realm of a log: the part after writ/log/ in its origin. Empty for any other
- * origin. */
+/*
+ * Returns the realm of a log: the part after writ/log/ in its origin. Empty for any other origin.
+ */
 struct sv attest_realm(struct sv origin);
 
 /*
@@ -138,9 +138,10 @@ must_check int attest_read_end(struct arena *a, struct sv entry, struct attest_f
 			       struct writ_err *err);
 
 /*
- * Reads the session's own log from @bytes and calls judge_entry() with @j, which may be NULL, for
- * every entry. With @open each line must equal its own public form, as in files for others. Checks
- * the number of entries, the root and the exit code against @f. On failure @err names the line.
+ * Reads the session's own log from @bytes and passes every entry to judge_entry(), unless @j is
+ * NULL. With @open each line must equal its own public form, as in files for others. Checks the
+ * number of entries, the root and, unless the session was interrupted, the exit code against @f. On
+ * failure @err names the line.
  */
 must_check int attest_read_entries(struct arena *a, struct sv bytes, bool open,
 				   struct attest_facts *f, struct judgement *j,
@@ -152,7 +153,10 @@ must_check int attest_public_entries(struct sv bytes, struct buf *b, struct writ
 /* --- fields.c: read members of canonical JSON objects --- */
 
 struct fields attest_fields_of(const json_t *o, struct arena *a, struct writ_err *err);
-/* Decodes canonical JSON of at most @max bytes. The caller releases *@ret_o after the fields. */
+/*
+ * Decodes canonical JSON of at most @max bytes. The caller releases *@ret_o when it no longer needs
+ * the returned fields.
+ */
 struct fields attest_fields_decode(struct sv bytes, size_t max, json_t **ret_o, struct arena *a,
 				   struct writ_err *err);
 struct sv attest_member_text(struct fields *f, const char *key);
@@ -160,10 +164,7 @@ uint64_t attest_member_number(struct fields *f, const char *key);
 struct fields attest_member_object(struct fields *f, const char *key);
 /* Checks that the member @key equals @text. */
 void attest_member_is(struct fields *f, const char *key, struct sv text);
-/*
- * Finishes reading an object: returns the first error, or an error if the object has further
- * members.
- */
+/* Finishes reading an object: returns the first error. Members that were not read are an error. */
 must_check int attest_fields_end(struct fields *f);
 
 /* Type of a member, which determines the C type: struct sv, uint64_t, bool, struct digest, enum. */
@@ -172,7 +173,7 @@ enum attest_type {
 	ATTEST_WORD, /* a text that attest_is_word() accepts */
 	ATTEST_NUMBER,
 	ATTEST_FLAG,
-	ATTEST_DIGEST, /* base64url */
+	ATTEST_DIGEST, /* a digest as base64url text */
 	ATTEST_CUSTODY,
 };
 

@@ -5,8 +5,9 @@
  * Writes: canonical JSON
  * Next:   check.h
  *
- * A bundle has exactly one signature: ECDSA P-256 with SHA-256, ASN.1 DER. This file neither signs
- * nor verifies it; writ-signer does both, so that no other program links a P-256 library.
+ * A bundle has exactly one signature: ECDSA P-256 with SHA-256, ASN.1 DER. This file neither makes
+ * nor verifies the signature; writ-signer does both, so that no other program links a P-256
+ * library.
  */
 #ifndef WRIT_ATTEST_BUNDLE_H
 #define WRIT_ATTEST_BUNDLE_H

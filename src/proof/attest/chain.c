@@ -90,10 +90,7 @@ static const struct note_key *key_at(const struct chain *c, uint64_t size)
 	return key;
 }
 
-/*
- * Returns the position of @key in the chain of rotations, from 1 on, or 0 if the chain does not
- * contain @key.
- */
+/* Returns the position of @key in the chain of rotations, from 1 on; 0 if @key is not in it. */
 static size_t position_of(const struct chain *c, const struct note_key *key)
 {
 	if (note_key_eq(&c->link[0].old, key))

@@ -15,7 +15,7 @@
 #include "attest/attest.h"
 #include "tlog/policy.h"
 
-/* Rotation from one log key to another: @next signs checkpoints of more than @index entries. */
+/* Rotation from one log key to another: .next signs checkpoints of more than .index entries. */
 struct chain_link {
 	uint64_t index;
 	struct note_key old, next;

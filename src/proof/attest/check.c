@@ -42,8 +42,11 @@ struct log_keys {
 	struct chain came, known;
 };
 
-/* Explains a checkpoint that no valid key signed. SECURITY: a checkpoint signed only by a retired
- * key, or by a key that was not in use yet, is refused rather than reported as unpinned. */
+/*
+ * Explains a checkpoint that no valid key signed.
+ * SECURITY: a checkpoint signed only by a retired key, or by a key that was not in use yet, is
+ * refused rather than reported as unpinned.
+ */
 static enum attest_answer explain_retired_key(const struct attest_file *file,
 					      const struct attest_trust *t,
 					      const struct log_keys *b, struct writ_err *err)
@@ -74,8 +77,11 @@ static enum attest_answer explain_retired_key(const struct attest_file *file,
 	return ATTEST_UNPINNED;
 }
 
-/* Finds a pinned key that a local log has never used. SECURITY: for a local log all rotations are
- * known, so such a key means that the log is an older copy or another history. */
+/*
+ * Finds a pinned key that a local log has never used.
+ * SECURITY: for a local log all rotations are known, so such a key means that the log is an older
+ * copy or another history.
+ */
 static const struct note_key *unknown_pin(const struct attest_evidence *ev,
 					  const struct attest_trust *t, const struct chain *c,
 					  struct sv origin)

@@ -30,8 +30,9 @@ struct attest_trust {
 	size_t keys_n;
 	const struct note_key
 		*signer; /* log key that the installed signer reports as its own, or NULL */
-	/* Verifies the signature @sig of @key over @bytes. Returns 0 if valid, WRIT_E_DENIED if
-	 * not. */
+	/*
+	 * Verifies the signature @sig of @key over @bytes. Returns 0, or WRIT_E_DENIED if invalid.
+	 */
 	int (*verify)(void *ctx, const struct attest_key *key, struct sv bytes, struct sv sig,
 		      struct writ_err *err);
 	void *ctx;

@@ -79,7 +79,7 @@ static uint64_t number_of(const json_t *value)
 		       : 0;
 }
 
-/* Joins a JSON list of strings into text for people: "res.disk, res.cpu". */
+/* Appends the strings of a JSON list to the text @to for people: "res.disk, res.cpu". */
 static void join(const json_t *list, char *to, size_t room)
 {
 	size_t n = strlen(to);
@@ -216,10 +216,7 @@ static void judge_probed(struct judgement *j, const json_t *entry)
 	if (!start && !end)
 		return;
 	vague |= refused == 0 || works == 0;
-	/*
-	 * Probes of the start phase must run before the first program, probes of the end phase
-	 * after it.
-	 */
+	/* Start probes must run before the first program, end probes after it. */
 	if (end ? !j->released : j->released || j->early)
 		vague = true;
 	if (!*(end ? &s->end : &s->start) || refused < s->refused[end])

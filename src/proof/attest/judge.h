@@ -49,17 +49,22 @@ struct finding {
 	char why[160];	/* explanation of the verdict for people */
 };
 
-/* Evidence about one boundary collected so far; private to judge.c. */
+/*
+ * Evidence about one boundary collected so far; private to judge.c. The members violated, by and
+ * what are about a violation; none, partial and unasked are lists of controls for people.
+ */
 struct judge_seen {
-	/* late: the boundary was applied after a program could run */
-	bool applied, read, unread, late;
-	bool start, end;		  /* the log has attempts of this phase */
 	/*
-	 * Attempts refused in the start phase and in the end phase; of several entries the smallest
-	 * number.
+	 * applied: an entry says that the boundary was applied; read, unread: a value was, or could
+	 * not be, read back from the kernel; late: the boundary was applied after a program could
+	 * run
 	 */
+	bool applied, read, unread, late;
+	/* the log has probes of the start phase, of the end phase */
+	bool start, end;
+	/* attempts refused in the start phase, in the end phase; the smallest of several entries */
 	uint64_t refused[2];
-	/* A positive control failed, or an attempt was inconclusive. */
+	/* in the start phase, in the end phase: a control failed, or an attempt was inconclusive */
 	bool start_vague, end_vague;
 	bool violated;
 	enum strength by; /* strength of the evidence for the violation */

@@ -26,7 +26,10 @@ void attest_made_clear(struct attest_made *m)
 	buf_clear(&m->payload);
 }
 
-/* Searches from the end of the log, because most requests concern recent sessions. */
+/*
+ * Finds the start and end entries of session @id. Searches from the end of the log, because most
+ * requests concern recent sessions.
+ */
 int attest_find(struct realm *log, struct sv id, struct attest_found *ret, struct writ_err *err)
 {
 	struct attest_found f = { 0 };

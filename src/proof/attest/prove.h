@@ -47,8 +47,10 @@ must_check int attest_prove(struct realm *log, const struct attest_found *found,
 must_check int attest_prove_rotated(struct realm *log, struct arena *a, struct attest_rotated *ret,
 				    struct writ_err *err);
 
-/* Makes the manifest and the statement from the proofs in @m and the public @entries. Refuses an
- * interrupted session. */
+/*
+ * Makes the manifest and the statement from the proofs in @m and the public @entries. Fails if the
+ * session was interrupted.
+ */
 must_check int attest_make(struct arena *a, struct sv entries, struct attest_made *m,
 			   struct writ_err *err);
 

@@ -41,8 +41,8 @@ void statement_words(struct statement *s)
 		.n = 4
 	};
 	/*
-	 * Threats that a statement does not cover. A user who may start sessions can start a
-	 * session that contains only made-up work.
+	 * Threats that a statement does not cover if another user holds the key. A user who may
+	 * start sessions can start a session that contains only made-up work.
 	 */
 	static const struct statement_words misses = {
 		.v = { SV_INIT("covert-channels"), SV_INIT("root-on-this-host"),
@@ -208,7 +208,7 @@ int statement_parse(struct arena *a, struct sv bytes, struct statement *ret, str
 
 #define AT(member) offsetof(struct attest_facts, member)
 
-/* Members of a manifest besides its version and the executable, which is optional. */
+/* Members of a manifest besides its version. The last one, the executable, is optional. */
 static const struct attest_member manifest_members[] = {
 	{ "session", ATTEST_WORD, AT(of.id) },
 	{ "realm", ATTEST_WORD, AT(of.realm) },

@@ -23,7 +23,10 @@ static bool is_plain(char c)
 	return c >= 0x20 && c <= 0x7e && c != '%';
 }
 
-/* Appends @s percent-encoded; for JSON also with backslashes where a string needs them. */
+/*
+ * Appends @s percent-encoded; for JSON also with a backslash before each quotation mark and
+ * backslash.
+ */
 static void put_encoded(struct buf *b, struct sv s, bool json)
 {
 	size_t from = 0;
@@ -50,8 +53,8 @@ void entry_encode(struct buf *b, struct sv s)
 }
 
 /*
- * Returns the value of an upper-case hex digit, or -1. Refuses lower case, so that each value has
- * one spelling.
+ * Returns the value of an upper-case hex digit, or -1 for any other character. Refuses lower case,
+ * so that each value has one spelling.
  */
 static int hex_upper(char c)
 {
@@ -98,8 +101,10 @@ static void add(struct entry *e, const char *key, size_t at)
 						    .n = (uint32_t)(e->values.n - at) };
 }
 
-/* Appends a JSON string. A quotation mark and a backslash get a backslash; unprintable bytes and
- * the percent sign are percent-encoded. */
+/*
+ * Appends a JSON string. A quotation mark and a backslash get a backslash; unprintable bytes and
+ * the percent sign are percent-encoded.
+ */
 static void put_string(struct buf *b, struct sv s)
 {
 	buf_ch(b, '"');
@@ -183,8 +188,8 @@ struct hidden {
 };
 
 /*
- * Sorts the members of an entry by key. Insertion sort, because the members are few and almost in
- * order.
+ * Sorts the members of an entry by key. Uses insertion sort, because the members are few and almost
+ * in order.
  */
 static void sort(const struct entry *e, const struct entry_member **ret)
 {
@@ -458,7 +463,7 @@ static int insert(json_t *list, const char *text, struct writ_err *err)
 	return json_array_insert_new(list, at, json_string(text)) < 0 ? writ_nomem(err) : 0;
 }
 
-/* Checks the form of the digests that stand for erased private members. */
+/* Checks the form and the order of the digests that stand for erased private members. */
 static int check_erased(const json_t *list, struct writ_err *err)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {

@@ -34,7 +34,7 @@ enum {
 
 struct entry_member {
 	const char *key; /* name of the member; a string literal, not copied */
-	uint32_t at, n;	 /* position and length of the member's value in .values */
+	uint32_t at, n;	 /* position and length of the member's value in struct entry.values */
 	bool hidden;
 };
 
@@ -43,7 +43,10 @@ struct entry {
 	struct buf values;
 	struct entry_member members[ENTRY_MEMBERS];
 	size_t n;
-	bool failed; /* the entry has too many members, or two members with one name */
+	/*
+	 * the entry has too many or too long members, two members of one name, or a reserved name
+	 */
+	bool failed;
 };
 
 /*
@@ -59,8 +62,8 @@ struct entry_salts {
 void entry_clear(struct entry *e);
 
 /*
- * Starts an entry. Every entry has an event and a time: the current time, or @time_us microseconds
- * since 1970.
+ * Starts an entry. Every entry has an event and a time: entry_begin() takes the current time, and
+ * entry_begin_at() takes @time_us, in microseconds since 1970.
  */
 void entry_begin(struct entry *e, const char *event);
 void entry_begin_at(struct entry *e, const char *event, uint64_t time_us);

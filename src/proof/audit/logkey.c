@@ -65,8 +65,10 @@ int audit_log_key_load(const struct log_place *p, bool make, struct log_key *ret
 	if ((r = keys_load(dir, KEY_LOG, make, &pair, err)) < 0 ||
 	    (r = key_of(p, &pair, ret, err)) < 0)
 		return r;
-	/* Sign even if the pin cannot be written. Verification then reports that the key is not
-	 * pinned. */
+	/*
+	 * Continue if the pin cannot be written: the key can sign without a pin, and verification
+	 * reports that the key is not pinned.
+	 */
 	if (fresh)
 		(void)!pin(p, ret, &ignored);
 	return 0;
@@ -108,8 +110,10 @@ static bool rotation_is_logged(struct realm *log, const struct log_key *next, co
 	       digest_eq(&root, &c.root);
 }
 
-/* Recovers from a crash during a rotation. If the key.rotate entry reached the log, the rotation is
- * completed; otherwise the next key is dropped. */
+/*
+ * Recovers from a crash during a rotation. If the key.rotate entry reached the log, the function
+ * completes the rotation; otherwise it drops the next key.
+ */
 static int recover_rotation(const struct log_place *p, struct realm *log, struct writ_err *err)
 {
 	char dir[LOG_PATH], name[ROTATED_NAME];

@@ -19,7 +19,7 @@
 
 enum { LOG_ORIGIN_MAX = 64, LOG_PATH = 4096 };
 
-/* Directories of a user, and the name of the realm. If @config is empty, no key is pinned. */
+/* Directories of a user, and the name of the realm. If .config is empty, no key is pinned. */
 struct log_place {
 	struct sv state, config, realm;
 };
@@ -35,7 +35,8 @@ struct log_key {
 void audit_log_key_wipe(struct log_key *k);
 
 /*
- * Builds the path STATE/NAME or CONFIG/log.policy. Fails if @dir is empty or the path is too long.
+ * Builds the path DIR/NAME, such as STATE/log or CONFIG/log.policy. Fails if @dir is empty or the
+ * path is too long.
  */
 must_check int audit_log_path(struct sv dir, const char *name, char ret[static LOG_PATH],
 			      struct writ_err *err);
@@ -59,7 +60,7 @@ must_check int audit_log_sign(const struct log_place *p, struct realm *r, bool s
 must_check int audit_log_rotate(const struct log_place *p, uint64_t *ret_index,
 				struct writ_err *err);
 
-/* Prints "rotated/SIZE", the file with the checkpoint that both keys signed. */
+/* Prints "rotated/SIZE", the name of the file with the checkpoint that both keys signed. */
 enum { ROTATED_NAME = 8 + 16 + 1 };
 void audit_rotated_name(uint64_t size, char ret[static ROTATED_NAME]);
 

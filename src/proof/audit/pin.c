@@ -83,7 +83,10 @@ static bool is_line(struct sv line, struct sv word, struct sv second)
 	return second.n == 0 || sv_eq(sv_cut(&rest, ' '), second);
 }
 
-/* Copies all lines of the pin file except those that the caller writes anew. */
+/*
+ * Copies all lines of the pin file except the quorum line and writ's own group of witnesses, which
+ * the caller writes anew.
+ */
 static void copy_others(struct sv text, struct buf *b)
 {
 	while (text.n) {

@@ -36,7 +36,8 @@ must_check int pins_add_log(const char *path, const struct note_key *log, struct
 
 /*
  * Pins a witness and requires its cosignature, along with those of all other witnesses. If a person
- * defined groups in the pin file, these groups stay unchanged and *@ret_required is false.
+ * defined groups or a single witness as the quorum in the pin file, the quorum stays unchanged and
+ * *@ret_required is false.
  */
 must_check int pins_add_witness(const char *path, const struct note_key *witness, struct sv url,
 				bool *ret_required, struct writ_err *err);

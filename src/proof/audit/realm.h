@@ -60,8 +60,10 @@
 #include "tlog/checkpoint.h"
 #include "tlog/tile.h"
 
-/* A tree_nodes source for the realm's log: tiles for entries before the newest file of wal/, leaf
- * hashes in memory for the lines of that file. */
+/*
+ * A tree_nodes source for the realm's log: tiles for entries before the newest file of wal/, leaf
+ * hashes in memory for the lines of that file.
+ */
 struct realm_nodes {
 	/* must be first: callers cast between struct tree_nodes and struct realm_nodes */
 	struct tree_nodes nodes;
@@ -79,8 +81,8 @@ struct realm_mark {
 	uint64_t size; /* entries that the signature covers; 0: never signed */
 	struct digest root;
 	/*
-	 * The signature was made before the last boot, so a power loss may have removed entries
-	 * that it covers.
+	 * The signature was made before this boot, so a power loss may have removed entries that it
+	 * covers.
 	 */
 	bool lost;
 };
@@ -94,7 +96,7 @@ struct realm_file {
 
 /*
  * State of the files from which the fields of struct realm were read; dir.ino is 0 if the state is
- * not known. The struct has no padding: two of them are compared as bytes.
+ * not known. The struct has no padding, because two such structs are compared as bytes.
  */
 struct realm_seen {
 	struct realm_file dir, list, wal, checkpoint, latest;

@@ -40,7 +40,8 @@ static int read_tile(struct tile_nodes *from, const struct tile *t, struct sv *r
 }
 
 /*
- * Fetches a tree node from the tiles, or computes a node that no tile stores from its two children.
+ * Fetches a tree node from the tiles or from the leaf hashes in memory. Computes a node that
+ * neither stores from its two children.
  */
 static int get(struct tree_nodes *from, unsigned level, uint64_t index, struct digest *ret,
 	       struct writ_err *err)

@@ -41,8 +41,10 @@ int realm_list(const struct realm *r, struct realm_found *ret, struct writ_err *
 	return 0;
 }
 
-/* Parses a signed checkpoint without verifying its signature. Appending only needs the size and the
- * root; verify.h checks the key. */
+/*
+ * Parses a signed checkpoint without verifying its signature. Appending only needs the size and the
+ * root; verify.h checks the key.
+ */
 static int parse_mark(struct sv bytes, struct realm_mark *ret, struct writ_err *err)
 {
 	struct checkpoint c;
@@ -86,10 +88,7 @@ static int compare_one(const struct realm *r, const struct realm_mark *m, struct
 		       : compare_root(m, tree_frontier_root(&r->tree), err);
 }
 
-/*
- * Compares the tree with the signed roots of checkpoint and latest. Called at each size that the
- * tree passes.
- */
+/* Compares the tree with the signed roots of checkpoint and latest, at each size of the tree. */
 static int compare_marks(const struct realm *r, struct writ_err *err)
 {
 	const int n = compare_one(r, &r->checkpoint, err);
@@ -120,8 +119,8 @@ static bool is_end(struct sv line)
 }
 
 /*
- * Checks whether a bundle contains the end of a session at position @skip or later. An unreadable
- * bundle counts as having no end.
+ * Checks whether bundle @index contains the end of a session at position @skip or later. An
+ * unreadable bundle counts as having no end.
  */
 static bool has_end(const struct realm *r, uint64_t index, uint64_t skip)
 {
@@ -183,7 +182,7 @@ static int drop_torn_line(struct realm *r, struct sv torn, struct writ_err *err)
 	return realm_append(r, &e, true, NULL, err);
 }
 
-/* Records once that entries signed before the last boot are gone, and removes their signature. */
+/* Records once that entries signed before this boot are gone, and removes their signature. */
 static int log_loss(struct realm *r, struct writ_err *err)
 {
 	scoped_entry e = { 0 };
@@ -214,9 +213,9 @@ static int load_wal(struct realm *r, struct writ_err *err)
 	size = r->tree.size;
 	whole = r->bytes;
 	/*
-	 * SECURITY: signed entries are missing. Refuse to append, or the next signature would cover
-	 * the manipulation. Only a signature from before the last boot may cover more entries than
-	 * the log has, after a power loss.
+	 * SECURITY: refuse to append to a log that lacks signed entries, or the next signature
+	 * would cover the manipulation. Only a signature from before this boot may cover more
+	 * entries than the log has, after a power loss.
 	 */
 	if (size < r->checkpoint.size || (size < r->latest.size && !r->latest.lost))
 		return damaged(err, "it is shorter than what was signed");
@@ -231,7 +230,7 @@ static int load_wal(struct realm *r, struct writ_err *err)
 	return n == 0 && size < r->latest.size ? log_loss(r, err) : n;
 }
 
-/* Compares a root that was signed before the newest file of wal/ began, using the tiles. */
+/* Compares the signed root @m with the tiles, if it is older than the newest file of wal/. */
 static int compare_old(struct realm *r, const struct realm_mark *m, struct writ_err *err)
 {
 	struct digest root;

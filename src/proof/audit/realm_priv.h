@@ -21,14 +21,17 @@ void realm_nodes_init(struct realm_nodes *n, int dir, uint64_t base);
 void realm_nodes_clear(struct realm_nodes *n);
 must_check int realm_read_tile(int dir, const struct tile *t, struct buf *b, struct writ_err *err);
 
-/* realm_files.c: start the next file of wal/ when the newest file is full */
+/* realm_files.c: name, open, fill up and remove the files of wal/ */
 enum { WAL_NAME = 4 + 16 + 1 };
 void realm_wal_name(uint64_t base, char ret[static WAL_NAME]);
 must_check int realm_roll(struct realm *r, struct writ_err *err);
 must_check int realm_wal_open(struct realm *r, struct writ_err *err);
 must_check int realm_wal_drop(struct realm *r, uint64_t base, struct writ_err *err);
 
-/* realm_load.c: read the state of a log from disk */
+/*
+ * realm_load.c: read the state of a log from disk. The members .low and .high are the first entry
+ * indices of the oldest and of the newest file in wal/.
+ */
 struct realm_found {
 	size_t n; /* number of files in wal/ */
 	uint64_t low, high;

@@ -82,8 +82,7 @@ void slog_hold(struct slog *l)
 int slog_flush(struct slog *l, struct writ_err *err)
 {
 	l->holds = false;
-	/* Wipe unused salts: processes forked from now on must not know the salts of future
-	 * entries. */
+	/* Wipe unused salts: a process forked from now on must not know salts of future entries. */
 	crypto_wipe(&l->salts, sizeof(l->salts));
 	return l->line.n && !l->broken ? write_lines(l, err) : 0;
 }
@@ -102,7 +101,7 @@ int slog_append(struct slog *l, const struct entry *e, struct writ_err *err)
 	if (l->publish)
 		buf_ch(&l->open, '\n');
 	if (r < 0 || (r = buf_check(&l->line, err)) < 0 || (r = buf_check(&l->open, err)) < 0) {
-		/* Drop the entry, which is too large. */
+		/* Drop an entry that cannot be encoded, for example because it is too large. */
 		l->line.n = before;
 		l->open.n = open_before;
 		l->line.failed = l->open.failed = false;

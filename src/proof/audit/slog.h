@@ -19,13 +19,13 @@
 struct slog {
 	int fd; /* file of the log; -1 if not open */
 	bool sync, broken;
-	bool holds; /* hold lines back: they collect in .line until slog_flush() */
+	bool holds; /* lines are held back: they collect in .line until slog_flush() */
 	uint64_t bytes;
 	struct tree_frontier tree;
 	struct buf line; /* log lines not written yet */
 	/*
-	 * Receives the public forms of all lines after slog writes these lines; set it before the
-	 * first append. May be NULL.
+	 * Callback that receives the public forms of lines after slog has written the lines. May be
+	 * NULL; set it before the first append.
 	 */
 	int (*publish)(void *ctx, struct sv lines, struct writ_err *err);
 	void *ctx;
@@ -51,8 +51,7 @@ void slog_hold(struct slog *l);
 must_check int slog_flush(struct slog *l, struct writ_err *err);
 must_check int slog_append(struct slog *l, const struct entry *e, struct writ_err *err);
 
-/* Result of reading a session log. The lines are checked for their form, but not against any
- * signature. */
+/* Result of reading a session log: the form of each line was checked, but no signature. */
 struct slog_read {
 	uint64_t size;	    /* number of complete lines in the log */
 	struct digest root; /* root hash over the complete lines of the log */

@@ -63,8 +63,7 @@ void verify_remark(struct verify_report *v, const char *place, const char *fmt, 
 /* --- the tiles, the newest lines and the tree of the log --- */
 
 /*
- * Reads a tile or bundle and prints its name into @name. Reports a missing or unreadable file as a
- * failure.
+ * Reads a tile or bundle and prints its name into @name. A missing or unreadable file is a failure.
  */
 static bool read_one(struct verify *s, const struct tile *t, struct buf *name, struct buf *b)
 {
@@ -113,7 +112,7 @@ static void compare_leaves(struct verify *s, uint64_t index, const char *bundle,
 				      (unsigned long long)index * TILE_WIDTH + i, name.p);
 }
 
-/* Adds the root of a full tile of nodes, which become invalid, to @level. */
+/* Appends the root over the full tile @node to s->level[level]. Overwrites @node. */
 static int add_node(struct verify *s, unsigned level, struct digest node[static TILE_WIDTH],
 		    struct writ_err *err)
 {

@@ -27,7 +27,8 @@ enum verify_state {
 	/* the session's file was removed; the realm's log still has its size and root */
 	VERIFY_GONE,
 	VERIFY_UNKNOWN, /* the file belongs to a session that the realm's log does not contain */
-	VERIFY_BROKEN,	/* the session's file differs from the root in the realm's log */
+	/* the session's file is damaged, or differs from the root in the realm's log */
+	VERIFY_BROKEN,
 };
 
 const char *verify_state_name(enum verify_state s);

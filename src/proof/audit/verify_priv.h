@@ -10,15 +10,18 @@
 
 #include "audit/verify.h"
 
-/* A checkpoint file, compared with the tree when the tree reaches its size. */
+/*
+ * A checkpoint file. The verifier compares the checkpoint with the tree when the tree reaches the
+ * size of the checkpoint.
+ */
 struct verify_mark {
 	const char *file;
 	uint64_t size;
 	struct digest root;
 	bool seen;
 	/*
-	 * The checkpoint was signed before the last boot: a power loss may have removed entries
-	 * that it covers.
+	 * The checkpoint was signed before this boot: a power loss may have removed entries that it
+	 * covers.
 	 */
 	bool lost;
 	struct note note; /* views of text in the arena of the report */
@@ -35,7 +38,7 @@ struct verify {
 	struct verify_report *v;
 	struct realm log; /* the realm's log; only .dir and .lock are used */
 	struct tree_frontier tree;
-	VEC(struct digest) level[TILE_LEVELS]; /* nodes of tree level 8 * (i + 1) */
+	VEC(struct digest) level[TILE_LEVELS]; /* level[i]: nodes of tree level 8 * (i + 1) */
 	VEC(struct verify_mark) marks;
 	VEC(struct verify_rotation) rotations;
 	/* size in the largest checkpoint, no matter which key signed that checkpoint */
@@ -43,8 +46,8 @@ struct verify {
 };
 
 /*
- * verify_signed.c: load checkpoints before verify_tree(), check the keys of checkpoints after
- * verify_tree()
+ * verify_signed.c: load the checkpoints before check_tree(), and check their keys after
+ * check_tree()
  */
 must_check int verify_load_marks(struct verify *s, struct writ_err *err);
 /* compares checkpoints whose size is the current tree size with the tree */

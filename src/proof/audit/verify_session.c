@@ -213,7 +213,9 @@ struct file {
 	struct tree_frontier tree;
 	struct digest root; /* root over the first at->entries lines of the file */
 	uint64_t lines;
-	/* Compute .root: the session file may have more lines than the realm's log covers. */
+	/*
+	 * compute .root, because the session file may have more lines than the realm's log covers
+	 */
 	bool some;
 	bool starts, ends; /* the first line of the file is a start; the line read last is an end */
 };
@@ -240,10 +242,7 @@ static int each_line(void *ctx, uint64_t index, struct sv line, struct writ_err 
 	return r;
 }
 
-/*
- * Checks whether the sealed lines of a session file are unchanged if the file has more lines than
- * were sealed.
- */
+/* Checks whether a session file with more lines than were sealed begins with the sealed lines. */
 static bool only_added(const struct verify_session *at, int fd)
 {
 	struct file f = { .at = at, .some = true };

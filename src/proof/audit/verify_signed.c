@@ -160,8 +160,10 @@ static size_t key_chain(struct verify *s, struct note_key *keys, size_t room)
 	return n;
 }
 
-/* SECURITY: fail if a pinned key is not among the keys of this log. The log is then an older copy
- * from before a rotation, or another history. */
+/*
+ * SECURITY: fail if a pinned key is not among the keys of this log. The log is then an older copy
+ * from before a rotation, or another history.
+ */
 static void check_pins(struct verify *s, const struct note_key *keys, size_t n)
 {
 	for (size_t i = 0; i < s->opt->pins->logs_n; i++) {
@@ -221,7 +223,7 @@ int verify_keys(struct verify *s, struct writ_err *err)
 	if (!keys)
 		return writ_nomem(err);
 	n = key_chain(s, keys, s->rotations.n + 1 + TLOG_LOGS_MAX);
-	/* In a log without a rotation, only one of the pinned keys can have signed. */
+	/* In a log without a rotation only one pinned key can have signed. Use the first. */
 	if (n > 1 && s->rotations.n == 0)
 		n = 1;
 	check_pins(s, keys, n);

@@ -14,8 +14,10 @@
 
 /* --- PEM --- */
 
-/* DER bytes before the 32 bytes of a key. RFC 8410 with DER leaves exactly one encoding, so a
- * comparison replaces an ASN.1 parser. */
+/*
+ * DER bytes before the 32 bytes of a key. RFC 8410 with DER leaves exactly one encoding, so a
+ * comparison replaces an ASN.1 parser.
+ */
 static const uint8_t secret_head[] = { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
 				       0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
 static const uint8_t public_head[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
@@ -117,7 +119,7 @@ void keys_wipe(struct key_pair *k)
 	crypto_wipe(k, sizeof(*k));
 }
 
-/* A buffer for the text of a private key, which is wiped at the end of its scope. */
+/* Wipes the text of a private key and frees the buffer. */
 void keys_wipe_text(struct buf *b)
 {
 	if (b->n)
@@ -298,9 +300,11 @@ int keys_next_take(const char *dir, enum key_role role, struct writ_err *err)
 
 	name_of(role, "", name);
 	name_of(role, ".next", next);
-	/* Store the old public key before the rename: after a crash in between the key is listed
+	/*
+	 * Store the old public key before the rename: after a crash in between the key is listed
 	 * once too often, which is harmless, whereas a missing key would make old signatures
-	 * unverifiable. */
+	 * unverifiable.
+	 */
 	if ((r = keys_load(dir, role, false, &old, err)) < 0 ||
 	    (r = open_dir(dir, false, &fd, err)) < 0 ||
 	    (r = keep_old(fd, role, &old.pub, err)) < 0)

@@ -53,7 +53,7 @@ struct key_pair {
 
 void keys_wipe(struct key_pair *k);
 
-/* A buffer with the text of a private key. */
+/* A buffer with the text of a private key, which is wiped at the end of the buffer's scope. */
 #define scoped_secret __attribute__((cleanup(keys_wipe_text))) struct buf
 void keys_wipe_text(struct buf *b);
 

@@ -220,7 +220,7 @@ int signer_send_lines(int fd, struct sv lines, struct writ_err *err)
 {
 	int r = 0;
 
-	/* Split the lines at line ends into as few messages as possible. */
+	/* Cut the lines into as few messages as possible, each of which ends with a whole line. */
 	while (r == 0 && lines.n) {
 		struct sv part = sv_sub(lines, 0, SIGNER_MESSAGE_MAX - 1);
 

@@ -96,7 +96,7 @@ int signer_copy_fetch(void *ctx, struct writ_err *err)
 	return r;
 }
 
-/* Removes copies that interrupted processes left behind. */
+/* Removes copies of more than a day ago, which interrupted processes left behind. */
 static void sweep(struct sv state)
 {
 	char path[PATH_MAX];

@@ -93,7 +93,9 @@ static int send_log(const struct held *h, int fd, bool sign, bool entries, struc
 	scoped_realm log = REALM_INIT;
 	int r;
 
-	/* Sync the log before the checkpoint can reach others. */
+	/*
+	 * With @sign, sign and sync the log first: its checkpoint can reach others with the copy.
+	 */
 	if ((r = realm_open(&log, h->path[HELD_LOG], sign, err)) < 0 ||
 	    (sign && (r = signer_held_sign(h, &log, true, err)) < 0))
 		return r;

@@ -67,8 +67,10 @@ static bool is_socket(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &m) == 0 && family == AF_UNIX;
 }
 
-/* Ignores every signal that the caller's user could send, except SIGKILL and SIGSTOP, which cannot
- * be ignored. */
+/*
+ * Resets the handlers of all signals, ignores common signals that would stop or end the program,
+ * and stops all inherited timers.
+ */
 static void reset_signals(void)
 {
 	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT,   SIGTERM, SIGPIPE,
@@ -117,7 +119,7 @@ static bool reset_inherited(void)
 
 /* --- the installed program --- */
 
-/* Returns DIR if the path of this program is DIR/bin/writ-signer. */
+/* Copies DIR to @ret if the path of this program is DIR/bin/writ-signer; fails otherwise. */
 static int own_dir(char ret[static PATH_MAX], struct writ_err *err)
 {
 	static const char tail[] = "/bin/writ-signer";
@@ -197,10 +199,7 @@ static int enter_installed(struct writ_err *err)
 	if ((r = open_data(&data, err)) < 0 || (r = enter_own(data, err)) < 0 ||
 	    (r = p256_start(err)) < 0)
 		return r;
-	/*
-	 * Confine the process now. The process only reads the given descriptor, which needs no
-	 * path.
-	 */
+	/* Confine the process: the given descriptor, which it still reads, needs no path. */
 	return confine_within(trees, ARRAY_LEN(trees), file_calls, ARRAY_LEN(file_calls), err);
 }
 

@@ -60,8 +60,10 @@ static int make_dirs(struct held *h, struct writ_err *err)
 	return 0;
 }
 
-/* Reserves a session id. SECURITY: an id is accepted once, so nobody can extend or replace a
- * session later. */
+/*
+ * Reserves a session id.
+ * SECURITY: an id is accepted once, so nobody can extend or replace a session later.
+ */
 static int take_id(const struct held *h, struct writ_err *err)
 {
 	char path[2 * ATTEST_ID_MAX + 32];
@@ -173,8 +175,9 @@ static int end_session(struct held *h, struct sv message, struct writ_err *err)
 	return append(h, &e, true, err);
 }
 
-/* Records an interrupted session: the connection closed, or a message was wrong, before
- * SIGNER_END. */
+/*
+ * Records an interrupted session: the connection closed, or a message was wrong, before SIGNER_END.
+ */
 static int cut_session(struct held *h, struct writ_err *err)
 {
 	const struct digest root = tree_frontier_root(&h->tree);

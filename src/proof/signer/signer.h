@@ -8,8 +8,8 @@
  *
  * As built, without privileges, it signs and verifies for whoever starts it ("sign", "verify").
  * Installed by `writ signer install` it is setgid to its own group. Its data directory is
- * accessible to that group only, so the user's processes cannot read its keys or edit its log.
- * Files in it belong to the uid of the caller; only the way to them is closed.
+ * accessible to that group only, so the user's processes cannot read its keys or edit its log. The
+ * files in that directory belong to the uid of the caller: only the closed directory protects them.
  *
  * writ starts writ-signer for each use and talks to it over one socket (SOCK_SEQPACKET, descriptor
  * 3). Each packet is one message: a letter and its data. The only argument is the mode:
@@ -57,7 +57,7 @@
 
 enum {
 	SIGNER_SOCKET = 3,
-	/* descriptor that the caller gives: a directory, or the file with the entries */
+	/* descriptor that the caller passes: a directory, or the file with the entries */
 	SIGNER_GIVEN = 4,
 	SIGNER_MESSAGE_MAX = 128 << 10, /* limit for one message to or from writ-signer, in bytes */
 	SIGNER_PART_MAX = 64 << 10,	/* longest part of a file per message, in bytes */
@@ -77,11 +77,11 @@ enum signer_letter {
 	/* The following letters are answers of writ-signer. */
 	SIGNER_DONE = 'K',
 	/*
-	 * A file of the log: name, newline, bytes; a further message with the same name continues
-	 * the file.
+	 * A file, such as one of the log: name, newline, bytes; a further message with the same
+	 * name continues the file.
 	 */
 	SIGNER_FILE = 'D',
-	/* the session is unknown; with the data "begun": the session has not ended */
+	/* the session or the log is unknown; with the data "begun": the session has not ended */
 	SIGNER_NONE = 'N',
 	SIGNER_FAIL = 'F', /* writ-signer refuses the request; the data is the text of the error */
 };
@@ -115,7 +115,10 @@ must_check int signer_find(const char *conf, struct signer_install *ret, struct 
  * WRIT_E_UNENFORCEABLE and says what the user must do.
  */
 must_check int signer_usable(const struct signer_install *in, struct writ_err *err);
-/* Checks whether this user is a member of group @gid, apart from the setgid bit of writ-signer. */
+/*
+ * Checks whether @gid is the real group or a supplementary group of this process. The effective
+ * group, which the setgid bit of writ-signer sets, does not count.
+ */
 bool signer_in_group(gid_t gid);
 must_check int signer_open_program(const struct signer_install *in, int *ret_fd, gid_t *ret_gid,
 				   struct writ_err *err);
@@ -135,7 +138,7 @@ must_check int signer_verify(const struct attest_key *key, struct sv bytes, stru
 struct signer_about {
 	struct sv realm, session, tier, adapter, version;
 	struct digest policy, plan;
-	bool durable; /* sync entries of the log to disk before they take effect */
+	bool durable; /* writ-signer syncs each entry of the realm's log to disk */
 };
 
 /* wire.c: the members of the messages SIGNER_START, SIGNER_END, SIGNER_ATTEST and SIGNER_LOG. */
@@ -167,7 +170,8 @@ must_check int signer_end(int fd, uint64_t exit, uint64_t entries, const struct 
 
 struct signer_answer {
 	bool begun;		     /* writ-signer knows this session */
-	bool ended;		     /* the session has ended; if not, only the keys are set */
+	/* the session has ended; if not, only .vkey and .pem are set */
+	bool ended;
 	struct buf start, end;	     /* tlog-proofs of the session's start and end entries */
 	struct buf manifest, bundle; /* set if the caller requested a signature */
 	struct buf vkey, pem;	     /* public keys of writ-signer */
@@ -193,16 +197,14 @@ struct signer_copy {
 	struct signer_install in;
 	struct sv realm;
 	bool there;	    /* writ-signer keeps a log of this realm */
-	bool sign;	    /* have writ-signer sign and sync the log before copying */
-	bool entries;	    /* include the entry bundles, which consistency proofs do not need */
+	bool sign;	    /* writ-signer signs and syncs its log before sending the copy */
+	/* the copy includes the entry bundles, which consistency proofs do not need */
+	bool entries;
 	char dir[PATH_MAX]; /* directory of the copy; empty if there is none */
 	struct sv state;    /* view of .dir, which contains log/ */
 };
 
-/*
- * Makes a copy of writ-signer's log below @state. The caller sets .in, .realm, .sign and .entries
- * before.
- */
+/* Copies writ-signer's log below @state. The caller sets .in, .realm, .sign and .entries before. */
 must_check int signer_copy_open(struct signer_copy *c, struct sv state, struct writ_err *err);
 /* Updates the copy of the log. A callback for witness/ask.h: @ctx is the struct signer_copy. */
 must_check int signer_copy_fetch(void *ctx, struct writ_err *err);

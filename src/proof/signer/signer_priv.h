@@ -32,7 +32,10 @@ must_check int p256_verify(const struct attest_key *key, struct sv bytes, struct
 
 /* --- session_log.c: logs that writ-signer keeps for users --- */
 
-/* A realm below the current directory, which is the data directory of the calling user. */
+/*
+ * A realm and one of its sessions. Its files are below the current directory, which is the calling
+ * user's part of the data directory.
+ */
 struct held {
 	struct arena *a;
 	struct sv realm, id;

@@ -73,8 +73,10 @@ int signer_receive(int fd, struct buf *b, char *ret_letter, struct writ_err *err
 
 	if (!room)
 		return writ_nomem(err);
-	/* Read once more after ECONNRESET: a peer that exited with unread input resets the
-	 * connection, but its last message is still in the queue. */
+	/*
+	 * Read once more after ECONNRESET: a peer that exited with unread input resets the
+	 * connection, but its last message is still in the queue.
+	 */
 	do {
 		n = recvmsg(fd, &m, 0);
 	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));

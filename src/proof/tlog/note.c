@@ -149,7 +149,8 @@ int note_text_check(struct sv text, struct writ_err *err)
 }
 
 /*
- * Returns the offset of the first signature line of a note, after the last empty line, or SIZE_MAX.
+ * Returns the offset of the first signature line of a note, which follows the last empty line, or
+ * SIZE_MAX if the note has no empty line.
  */
 static size_t find_sigs(struct sv bytes)
 {

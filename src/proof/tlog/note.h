@@ -5,7 +5,7 @@
  * Writes: nothing
  * Next:   checkpoint.h (the note that states a log's contents)
  *
- * Parsed structs are views of the bytes they came from and must not outlive them. A key is
+ * Parsed structs are views of the bytes that were parsed and must not outlive these bytes. A key is
  * identified by its name and its id together. The id only narrows the search: it is 32 bits of a
  * hash, and anyone can make a key with a given id.
  */
@@ -86,7 +86,7 @@ must_check int note_sign(const struct note_key *key, const struct sign_secret *s
 			 struct sv text, struct buf *b, struct writ_err *err);
 
 /*
- * Keys that signed a note: bit i of by stands for keys[i]; time[i] is the time of the latest
+ * Keys that signed a note: bit i of .by stands for keys[i]; .time[i] is the time of the latest
  * cosignature of keys[i].
  */
 struct note_signers {

@@ -59,10 +59,7 @@ struct tlog_policy {
 bool tlog_policy_has_name(const struct tlog_policy *p, struct sv name);
 must_check int tlog_policy_parse(struct sv text, struct tlog_policy *ret_p, struct writ_err *err);
 
-/*
- * Checks whether the quorum of @p is met if the witnesses in @cosigned have cosigned. Bit i is
- * witness[i].
- */
+/* Checks whether the witnesses in @cosigned meet the quorum of @p. Bit i stands for witness[i]. */
 bool tlog_policy_met(const struct tlog_policy *p, uint32_t cosigned);
 
 #endif

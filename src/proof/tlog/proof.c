@@ -74,7 +74,7 @@ int proof_print(const struct proof *p, struct buf *b, struct writ_err *err)
 }
 
 /*
- * Checks that a log of the policy whose name is the origin signed. Logs occupy the low bits of @by.
+ * Checks that the log of the policy whose name is @origin signed. Bit i of @by stands for log[i].
  */
 static bool log_signed(const struct tlog_policy *p, struct sv origin, uint64_t by)
 {

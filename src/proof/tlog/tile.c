@@ -68,8 +68,7 @@ bool tile_growth_next(struct tile_growth *g, struct tile *ret_t)
 		const uint64_t after = g->size >> (HEIGHT * level);
 
 		/*
-		 * Begin with the tile that was partial at old_size: all tiles before that tile were
-		 * full already.
+		 * Begin with the tile that was partial at old_size: the tiles before it were full.
 		 */
 		if (before < after &&
 		    tile_find(g->step == 0, level, before / TILE_WIDTH + g->done, g->size, ret_t)) {

@@ -46,9 +46,11 @@ void tile_name_print(const struct tile *t, struct buf *b);
 must_check bool tile_find(bool entries, unsigned level, uint64_t index, uint64_t size,
 			  struct tile *ret_t);
 
-/* Iterator over the files to write when a tree grows from @old_size to @size: each bundle and tile
+/*
+ * Iterator over the files to write when a tree grows from @old_size to @size: each bundle and tile
  * that is new or wider, bundles first, then tiles from the lowest level up. Set both sizes and call
- * tile_growth_next() until it returns false. */
+ * tile_growth_next() until it returns false.
+ */
 struct tile_growth {
 	uint64_t old_size, size;
 	unsigned step;	/* step of the iteration: 0 for bundles, 1 + l for tiles of level l */
@@ -81,10 +83,7 @@ void tile_nodes_init(struct tile_nodes *n, uint64_t size,
  * significant byte first.
  */
 must_check int tlog_bundle_add(struct buf *b, struct sv entry, struct writ_err *err);
-/*
- * Takes one entry off the front of the bundle *@in. Returns 1 for an entry, 0 at the end, or an
- * error.
- */
+/* Takes one entry off the front of the bundle *@in. Returns 1 for an entry, 0 at the end. */
 must_check int tlog_bundle_next(struct sv *in, struct sv *ret_entry, struct writ_err *err);
 /* Checks that the bundle @bytes holds exactly as many entries as the width of @t. */
 must_check int tlog_bundle_check(struct sv bytes, const struct tile *t, struct writ_err *err);

@@ -16,9 +16,9 @@
  *   checkpoint  the note that a log signs: origin, size, root (C2SP tlog-checkpoint); a witness's
  *               dated signature under it (C2SP tlog-cosignature)
  *   policy      which logs and witnesses a verifier trusts, and how many must sign (C2SP
- * tlog-policy) proof       an inclusion proof in one file, verified against a policy (C2SP
- * tlog-proof) witness     the request and the response between a log and a witness (C2SP
- * tlog-witness)
+ *               tlog-policy)
+ *   proof       an inclusion proof in one file, verified against a policy (C2SP tlog-proof)
+ *   witness     the request and the response between a log and a witness (C2SP tlog-witness)
  *
  * The module computes, parses and prints. It opens no file, no socket and no clock: callers pass
  * bytes in and store the results. audit/ keeps the files, witness/ speaks HTTP.

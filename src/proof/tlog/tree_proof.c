@@ -4,8 +4,9 @@
 
 #include "base/banned.h"
 
-/* Range of leaves [start, end) below one node, which is complete or at the right edge of the
- * tree. */
+/*
+ * Range of leaves [start, end) below one node, which is complete or at the right edge of the tree.
+ */
 struct span {
 	uint64_t start, end;
 };
@@ -67,8 +68,8 @@ static void reverse(struct tree_proof *p)
 }
 
 /*
- * Descends from @s towards the leaf @index and adds the root of each subtree that stays aside.
- * Stops at a subtree that ends at @stop, or at the leaf.
+ * Descends from @s towards the leaf @index and adds the root of each subtree that does not contain
+ * the leaf. Stops at a subtree that ends at @stop, or at the leaf.
  */
 static int descend(struct tree_nodes *from, struct span *s, uint64_t index, uint64_t stop,
 		   struct tree_proof *p, struct writ_err *err)
@@ -174,8 +175,10 @@ static int check_growth(const struct tree_proof *proof, uint64_t old_last,
 			const struct digest *old_root, uint64_t last, const struct digest *root,
 			struct writ_err *err)
 {
-	/* A proof omits the first hash if the old tree is one complete subtree: the hash would be
-	 * the old root. */
+	/*
+	 * A proof omits the first hash if the old tree is one complete subtree: the hash would be
+	 * the old root.
+	 */
 	const bool whole = (old_last & (old_last + 1)) == 0;
 	struct digest o = *old_root, n = *old_root;
 	size_t i = 0;

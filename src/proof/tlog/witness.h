@@ -41,7 +41,8 @@ enum witness_answer {
 	WITNESS_NOT_SIGNED = 403,
 	WITNESS_UNKNOWN_LOG = 404,
 	/*
-	 * the request starts from another size; the body contains the size that the witness knows
+	 * The request starts from another size; the body of the response contains the size that the
+	 * witness knows.
 	 */
 	WITNESS_CONFLICT = 409,
 	WITNESS_INCONSISTENT = 422,

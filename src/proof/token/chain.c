@@ -11,7 +11,10 @@ const struct token *chain_leaf(const struct chain *c)
 	return &c->token[c->n - 1];
 }
 
-/* Step 1: checks sizes and splits the presentation at its tildes into *@ret_n parts. */
+/*
+ * Step 1 (steps: docs/protocol/tokens.md): checks sizes and splits the presentation at its tildes
+ * into *@ret_n parts.
+ */
 static int split(struct sv text, size_t max, struct sv ret_part[static PARTS_MAX], size_t *ret_n,
 		 struct token_why *why)
 {
@@ -78,8 +81,11 @@ static int check_root(const struct chain *c, const struct token_here *here, stru
 	return i->self ? 0 : token_set_check(&i->ceiling, &t->set, TOKEN_E_CEILING, why);
 }
 
-/* SECURITY: refuse a holder key that is also an issuer's key or that occurs twice in the chain. A
- * key with two roles would let a signature made in one role count in the other. */
+/*
+ * SECURITY: refuse a holder key that is also an issuer's key or that occurs twice in the chain. A
+ * key with two roles would let a signature made in one role count in the other. Also refuse a token
+ * id that occurs twice.
+ */
 static int check_keys(const struct chain *c, size_t at, const struct trust *trust,
 		      struct token_why *why)
 {
@@ -96,7 +102,10 @@ static int check_keys(const struct chain *c, size_t at, const struct trust *trus
 	return 0;
 }
 
-/* Steps 4 and 5: checks the root token, then every link between two tokens. */
+/*
+ * Steps 4 and 5: checks the root token, every link between two tokens, and that the last token is
+ * valid in the verifier's realm.
+ */
 static int check_links(const struct chain *c, const struct token_here *here, struct token_why *why)
 {
 	int r = 0;
@@ -125,7 +134,7 @@ static int expired(const struct token *t, uint64_t now, struct token_why *why)
 			    (unsigned long long)(now - t->exp));
 }
 
-/* Step 6: checks the times of all tokens. */
+/* Step 6: checks the times of all tokens, and computes the chain's deadline and rvk. */
 static int check_times(struct chain *c, uint64_t now, struct token_why *why)
 {
 	c->deadline = c->rvk = UINT64_MAX;
@@ -147,7 +156,8 @@ static int check_times(struct chain *c, uint64_t now, struct token_why *why)
 
 /*
  * Step 7: checks revocation. Only the issuer of the root token can revoke tokens of its chains. All
- * revocation lists of the issuer apply, and at least one list must be fresh.
+ * revocation lists of the issuer apply, and at least one list must be fresh, unless the lists come
+ * from local state.
  */
 static int check_revoked(const struct chain *c, const struct token_here *here,
 			 struct token_why *why)
@@ -192,10 +202,7 @@ static int open_parts(struct arena *a, const struct sv *part, size_t n,
 		return r;
 	if (!arena_sv(a, here->realm, &c->realm))
 		return token_nomem(why);
-	/*
-	 * All tokens are views of one text, so the range from the first to the last token covers
-	 * all tokens.
-	 */
+	/* All tokens are views of one text: hash from the first token to the last one. */
 	c->digest = crypto_sha256(
 		(struct sv){ part[0].p, (size_t)(part[n - 1].p + part[n - 1].n - part[0].p) });
 	return 0;

@@ -8,12 +8,12 @@
  * Verification has a fixed order, and the first failure is the answer:
  *
  * 	chain_present	sizes, signatures, schema, root, links, times, revocation, proof
- * 	(caller)	is the nonce one that we issued, is it fresh, is the proof new?
+ * 	(caller)	did we issue the nonce, is the nonce fresh, is the proof new?
  * 	chain_action	is the proof for the action that is about to be performed?
  * 	(caller)	counters, the log
  *
  * SECURITY: chain_present() checks that each token is within its parent. Sessions do not rely on
- * that: every token of the chain bounds what runs inside.
+ * that check: every token of the chain also bounds the session on its own.
  */
 #ifndef WRIT_TOKEN_CHAIN_H
 #define WRIT_TOKEN_CHAIN_H
@@ -43,8 +43,9 @@ struct chain {
 	const struct trust_issuer *issuer;
 	struct sv realm;
 	uint64_t deadline;    /* earliest expiry of all tokens */
-	uint64_t rvk;	      /* smallest rvk of all tokens, in seconds */
-	struct digest digest; /* digest over all tokens; key for a cache of verification results */
+	/* smallest rvk of all tokens: maximum age of a revocation list, in seconds */
+	uint64_t rvk;
+	struct digest digest; /* digest over all tokens of the chain */
 	bool proved;
 	struct pop pop; /* proof of possession; valid if .proved */
 };
@@ -57,8 +58,8 @@ must_check int chain_open(struct arena *a, struct sv tokens, const struct token_
 
 /*
  * Checks again whether a verified chain is valid now: issuer still trusted, times, revocations.
- * With @links also checks whether all tokens are within the issuer's current ceiling. Signatures
- * cannot change and are not verified again.
+ * With @links also checks the root token against the issuer's current realms and ceiling, and every
+ * link. Signatures cannot change and are not verified again.
  */
 must_check int chain_recheck(const struct chain *c, const struct token_here *here, bool links,
 			     struct token_why *why);

@@ -1,5 +1,5 @@
 /*
- * fields.h - members of JSON objects without unknown members; private to this module
+ * fields.h - reads members of JSON objects that have no unknown members; private to this module
  *
  * Reads:  canonical JSON whose signature was verified
  * Writes: the caller's arena
@@ -15,8 +15,8 @@
 #include "token/token.h"
 
 /*
- * Checks that @o is an object with exactly the @n members @keys. The keys from index @must on are
- * optional.
+ * Checks that @o is an object whose members are the @n members @keys and no others. The keys from
+ * index @must on are optional.
  */
 must_check int token_fields_check(const json_t *o, const char *const *keys, size_t n, size_t must,
 				  struct token_why *why);
@@ -30,7 +30,7 @@ must_check int token_fields_open(struct sv bytes, const char *const *keys, size_
 
 must_check int token_field_u64(const json_t *o, const char *key, uint64_t *ret_v,
 			       struct token_why *why);
-/* Reads a member that is a string of 1 to @max bytes without spaces. */
+/* Reads a member that is a string of 1 to @max printable ASCII bytes without spaces. */
 must_check int token_field_sv(struct arena *a, const json_t *o, const char *key, size_t max,
 			      struct sv *ret_s, struct token_why *why);
 must_check int token_field_id(const json_t *o, const char *key, struct token_id *ret_id,
@@ -69,8 +69,7 @@ bool token_field_is_id(struct sv s);	 /* is @s a version 7 UUID? */
 bool token_field_is_digest(struct sv s); /* does @s encode 32 bytes in base64url? */
 
 /*
- * Appends @v as canonical JSON to @b, up to the maximum of @b. Refuses with TOKEN_E_SCHEMA or
- * TOKEN_E_SIZE.
+ * Appends @v as canonical JSON to @b. Refuses with TOKEN_E_SCHEMA, or TOKEN_E_SIZE if @b is full.
  */
 must_check int token_fields_encode(const json_t *v, struct buf *b, struct token_why *why);
 

@@ -46,7 +46,9 @@ bool jws_kid_eq(const struct jws_kid *a, const struct jws_kid *b)
 	return memcmp(a->s, b->s, JWS_KID) == 0;
 }
 
-/* Takes the next member of the fixed header: the text @open, then the value up to a quote. */
+/*
+ * Reads the next member of the fixed header from *@h: the text @open, then a value up to a quote.
+ */
 static bool header_value(struct sv *h, const char *open, struct sv *ret_v)
 {
 	const struct sv o = sv_from(open);

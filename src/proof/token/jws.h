@@ -36,7 +36,10 @@ struct jws_kid {
 
 /* A JWS split into its parts, which are views of the text. */
 struct jws {
-	/* The claim par_hash and counters refer to the digest of the signing input. */
+	/*
+	 * .text is the whole JWS. .input is its signing input: the claim par_hash and counters
+	 * refer to the digest of .input.
+	 */
 	struct sv text, input, payload; /* the payload is still base64 */
 	struct jws_kid kid;
 	struct signature sig;

@@ -1,12 +1,12 @@
 /*
- * pop.h - proof of possession: the holder of a token opens one session, here and now
+ * pop.h - proof of possession: the holder of a token proves to have its key, to open one session
  *
  * Reads:  text from outside
  * Writes: nothing
  * Next:   chain.h accepts the proof as the last part of a presentation
  *
  * The caller checks whether the nonce was issued and whether nonce or jti were seen before, because
- * that needs state: TOKEN_E_NONCE and TOKEN_E_REPLAY.
+ * these checks need state: TOKEN_E_NONCE and TOKEN_E_REPLAY.
  */
 #ifndef WRIT_TOKEN_POP_H
 #define WRIT_TOKEN_POP_H
@@ -28,15 +28,14 @@ must_check int pop_encode(const struct pop *p, struct buf *b, struct token_why *
 must_check int pop_decode(struct arena *a, struct sv payload, struct pop *ret_pop,
 			  struct token_why *why);
 
-/*
- * Appends the proof of possession @p, signed by the holder of @leaf. ath and sid are taken from the
- * leaf token.
- */
+/* Appends the proof of possession @p, signed by the holder of @leaf, with ath and sid of @leaf. */
 must_check int pop_sign(struct arena *a, const struct pop *p, const struct token *leaf,
 			const struct key_pair *holder, struct buf *b, struct token_why *why);
 
-/* Verifies that @text is a proof by the holder of @leaf, for @realm, made within TOKEN_SKEW of
- * @now. */
+/*
+ * Verifies that @text is a proof by the holder of @leaf, for @realm, made within TOKEN_SKEW seconds
+ * of @now.
+ */
 must_check int pop_verify(struct arena *a, struct sv text, const struct token *leaf,
 			  struct sv realm, uint64_t now, struct pop *ret_pop,
 			  struct token_why *why);
@@ -44,11 +43,12 @@ must_check int pop_verify(struct arena *a, struct sv text, const struct token *l
 /* --- the action: opening one session --- */
 
 /*
- * Both sides build the object: the holder from the session it wants, the verifier from the session
- * it is about to open. If the two differ in anything, the digests differ and the proof is refused.
+ * Both sides build the action object: the holder from the session that the holder wants, the
+ * verifier from the session that it is about to open. If the two objects differ in anything, the
+ * digests differ and the proof is refused.
  */
 
-/* limit for an encoded action in bytes: an argv can be as long as the kernel permits */
+/* Limit for an encoded action in bytes: an argv can be as long as the kernel permits. */
 enum { ACTION_MAX = 4 << 20 };
 
 struct action {

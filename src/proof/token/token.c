@@ -279,7 +279,10 @@ bool token_has_realm(const struct sv *realms, size_t n, struct sv realm)
 	return false;
 }
 
-/* Checks that the child token requires every guarantee of the parent token at least as strictly. */
+/*
+ * Checks that the child token requires every guarantee of the parent token at least as strictly,
+ * and that it has the parent's base profile, if the parent has one.
+ */
 static int check_require(const struct cap_set *parent, const struct cap_set *child,
 			 enum token_code code, struct token_why *why)
 {

@@ -70,8 +70,7 @@ static int read_issuers(struct arena *a, const json_t *o, struct trust *t, struc
 
 		if (r < 0)
 			return r;
-		/* SECURITY: refuse two issuers with one key. A signature must identify one
-		 * issuer. */
+		/* SECURITY: refuse two issuers with one key: a signature must name one issuer. */
 		if (token_trust_find(t, &v[i].kid))
 			return token_refuse(why, TOKEN_E_SCHEMA, "two issuers with one key");
 		t->n = i + 1;

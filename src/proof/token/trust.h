@@ -19,7 +19,7 @@ struct trust_issuer {
 	const struct sv *realms;
 	size_t realms_n;
 	uint64_t nbf, exp;
-	/* ceiling of the issuer: capabilities without counters; evaluated like a token */
+	/* ceiling of the issuer: capabilities without counters; a root token must be within them */
 	struct cap_set ceiling;
 	/*
 	 * The issuer is this machine's own key, which no bundle contains. That issuer has no

@@ -107,10 +107,7 @@ static struct wallet_stamp stamp_of(const char *dir)
 	while (d && (e = readdir(d))) {
 		if (!is_watched(sv_from(e->d_name)))
 			continue;
-		/*
-		 * Include a file that cannot be examined: the file exists, or just appeared or
-		 * vanished.
-		 */
+		/* Include a file that cannot be examined: it may have just appeared or vanished. */
 		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			st = (struct stat){ .st_size = -1 };
 		/* Add the sums of the files, so that the order of the directory does not matter. */
@@ -122,7 +119,7 @@ static struct wallet_stamp stamp_of(const char *dir)
 }
 
 /*
- * Reads the latest time seen.
+ * Reads the latest time seen; 0 if none was stored.
  * SECURITY: fail if the time cannot be read, as if the clock were set back.
  */
 static int read_floor(struct wallet *w, struct writ_err *err)
@@ -171,8 +168,10 @@ int wallet_open(struct arena *a, struct sv state, struct sv realm, bool make, st
 	return 0;
 }
 
-/* SECURITY: refuse tokens if the clock was set back. Expired tokens would become valid again, and
- * outdated revocation lists fresh. */
+/*
+ * SECURITY: refuse tokens if the clock was set back. Expired tokens would become valid again, and
+ * outdated revocation lists fresh.
+ */
 static int check_clock(const struct wallet *w, struct token_why *why)
 {
 	if (w->now + TOKEN_SKEW >= w->floor)
@@ -315,7 +314,7 @@ int wallet_holder_new(const struct wallet *w, uint64_t exp, struct key_pair *ret
 		return writ_nomem(err);
 	if ((r = fd_make_dirs(dir, err)) < 0 || (r = crypto_random(seed, sizeof(seed), err)) < 0)
 		return r;
-	/* Keep each key for a day after its token expired. */
+	/* Remove the keys of tokens that expired more than a day ago. */
 	wallet_sweep(w, dir, DAY);
 	sign_keypair(seed, &ret->pub, &ret->sec);
 	kid = jws_thumbprint(&ret->pub);
@@ -352,7 +351,7 @@ void wallet_holder_remove(const struct wallet *w, const struct jws_kid *kid)
 {
 	const char *path = key_path(w, kid);
 
-	/* If this fails, wallet_sweep() removes the key file a day after its token expired. */
+	/* If unlink() fails, wallet_sweep() removes the key file a day after its token expired. */
 	if (path)
 		(void)unlink(path);
 }

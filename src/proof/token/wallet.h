@@ -14,9 +14,9 @@
  * 	STATE/tokens/spent/SID		sessions that were opened, until their token expires
  * 	STATE/tokens/counters		uses and bytes of limited capabilities; see wallet_count()
  *
- * chain.h decides; the wallet supplies the state that it asks of its caller. SECURITY: a process
- * that can write here runs as the user and could sign tokens itself. No process inside a session
- * can write here.
+ * chain.h verifies tokens; the wallet supplies the state that chain.h leaves to its caller.
+ * SECURITY: a process that can write here runs as the user and could sign tokens itself. No process
+ * inside a session can write here.
  */
 #ifndef WRIT_TOKEN_WALLET_H
 #define WRIT_TOKEN_WALLET_H
@@ -37,7 +37,7 @@ struct wallet {
 	struct sv realm, state;
 	const char *dir, *keys, *log;
 	uint64_t now;	/* time when the wallet was opened */
-	uint64_t floor; /* latest time that was stored before */
+	uint64_t floor; /* latest time that an earlier use of the wallet stored */
 	struct trust trust;
 	const struct rvk *lists;
 	size_t lists_n;
@@ -77,7 +77,7 @@ must_check int wallet_recheck(struct wallet *w, const struct chain *c, uint64_t 
 /* --- keys: the caller must crypto_wipe() each pair --- */
 
 must_check int wallet_issuer(const struct wallet *w, struct key_pair *ret, struct writ_err *err);
-/* Makes a key for a new holder; the key file may be removed after @exp. */
+/* Makes a key for a new holder. wallet_sweep() removes the key file a day after @exp. */
 must_check int wallet_holder_new(const struct wallet *w, uint64_t exp, struct key_pair *ret,
 				 struct writ_err *err);
 must_check int wallet_holder(const struct wallet *w, const struct jws_kid *kid,
@@ -93,10 +93,10 @@ must_check int wallet_revoke(const struct wallet *w, const struct token_id *jti,
 			     struct writ_err *err);
 /* Checks whether a recent entry of the realm's log mentions a token with the id @jti. */
 bool wallet_has_logged(const struct wallet *w, const struct token_id *jti);
-/* Appends this realm's revocation list, signed for others. */
+/* Appends this realm's revocation list, signed with its issuer key for other realms. */
 must_check int wallet_sign_list(const struct wallet *w, struct buf *b, struct token_why *why);
 
-/* Returns this realm's revocations as a list that is fresh by definition. */
+/* Returns this realm's revocations as a list that was issued just now, and so is fresh. */
 must_check int wallet_own_list(const struct wallet *w, struct arena *a, struct rvk *ret,
 			       struct writ_err *err);
 
@@ -140,7 +140,7 @@ must_check int wallet_spend(const struct wallet *w, const struct chain *c, const
 must_check int wallet_unclaim(const struct wallet *w, const struct chain *c, const char *session,
 			      bool spent, struct writ_err *err);
 
-/* Stores the current time, so that a clock set back later is detected. */
+/* Stores the time at which the wallet was opened, so that a clock set back later is detected. */
 must_check int wallet_save_clock(const struct wallet *w, struct writ_err *err);
 
 /* --- wallet_count.c --- */
@@ -157,9 +157,9 @@ struct wallet_level {
 struct wallet_level wallet_level_of(const struct token *t);
 
 /*
- * Maps the counters of the groups @v. @set contains all capabilities of the groups and gives the
- * cost of each use. *@ret_fd refers to the counter file. *@ret and *@ret_fd are untouched if no
- * group counts anything.
+ * Maps the counters of the groups @v. @set is the session's set; each counted capability of the
+ * groups must be one of its prices. *@ret_fd refers to the counter file. *@ret and *@ret_fd are
+ * untouched if no group counts anything.
  */
 must_check int wallet_count(const struct wallet *w, const struct wallet_level *v, size_t n,
 			    const struct cap_set *set, struct quota_shared *ret, int *ret_fd,
@@ -193,8 +193,10 @@ must_check int wallet_read(const struct wallet *w, struct arena *a, const char *
 			   struct sv *ret, struct writ_err *err);
 must_check int wallet_write(const struct wallet *w, const char *name, struct sv text,
 			    struct writ_err *err);
-/* Removes the files in @dir whose tokens expired more than @grace seconds ago; a file's mtime is
- * the expiry of its token. */
+/*
+ * Removes the files in @dir whose tokens expired more than @grace seconds ago. The mtime of each
+ * file is the expiry of its token.
+ */
 void wallet_sweep(const struct wallet *w, const char *dir, uint64_t grace);
 
 #endif

@@ -13,8 +13,9 @@
 /*
  * Counters that several sessions share. Counters of tokens are in one file, which every counting
  * session maps. A counter is identified by the signing input of its token and the text of its
- * capability: deriving again yields no fresh counter, and all derived tokens share the counter of
- * their parent. Counters of a session and its agents without tokens are in memory.
+ * capability. Deriving a token again therefore yields no fresh counter, and all derived tokens
+ * share the counter of their parent. Counters of a session and its agents without tokens are in
+ * memory.
  */
 
 enum { GROW = 64, COUNTERS_MAX = 1 << 16 };
@@ -134,10 +135,7 @@ static int join_level(struct joining *j, const struct wallet_level *l, struct wr
 		if (!is_counted(cap))
 			continue;
 		slot = find_slot(j->v, j->n, j->now, &key, l->exp);
-		/*
-		 * SECURITY: refuse if no counter is free. A use that cannot be counted is not
-		 * allowed.
-		 */
+		/* SECURITY: refuse if no counter is free: each allowed use must be counted. */
 		if (slot == j->n || price == j->set->prices.n)
 			return writ_fail(err, WRIT_E_LIMIT, 0, "no counter for it");
 		if (has_slot(j, slot))
@@ -255,7 +253,10 @@ struct wallet_level wallet_level_of(const struct token *t)
 				      .exp = t->exp };
 }
 
-/* Reads the counter of @text at the level of token @t; zeros if the counter does not exist yet. */
+/*
+ * Reads the counter of token @t for @text, the text of a capability or limits_text. Leaves *@ret
+ * unchanged if the counter does not exist yet.
+ */
 static void read_counter(const struct wallet *w, const struct token *t, struct sv text,
 			 struct wallet_use *ret)
 {

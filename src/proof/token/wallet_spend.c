@@ -70,7 +70,7 @@ static int open_spent(const struct wallet *w, const char **ret_path)
 }
 
 /*
- * Creates the marker of the session.
+ * Creates the marker file of the leaf token's session.
  * SECURITY: O_EXCL decides which process opens the session: only one process can create the marker.
  */
 static int claim(const struct wallet *w, const struct token *leaf, struct token_why *why)
@@ -81,7 +81,7 @@ static int claim(const struct wallet *w, const struct token *leaf, struct token_
 
 	if (!path)
 		return token_nomem(why);
-	/* An expired token cannot be presented again, so its marker is not needed. */
+	/* Remove markers of expired tokens: such a token cannot be presented again. */
 	wallet_sweep(w, path, 2 * (uint64_t)TOKEN_SKEW);
 	fd = openat(dir, leaf->sid.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno == EEXIST)

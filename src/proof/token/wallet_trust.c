@@ -37,7 +37,7 @@ static int load_bundle(const struct wallet *w, struct trust *ret, struct writ_er
 	r = wallet_read(w, w->a, "trust", TRUST_MAX, &text, err);
 	if (r < 0 || text.n == 0)
 		return r < 0 ? r : 0;
-	/* An expired bundle counts as empty: none of its issuers is trusted any more. */
+	/* A refused bundle, such as an expired one, counts as empty: no issuer of it is trusted. */
 	if (token_trust_open(w->a, text, &org, w->now, 0, ret, &why) < 0) {
 		*ret = (struct trust){ 0 };
 		if (why.code == TOKEN_E_NONE)
@@ -123,8 +123,8 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 			continue;
 		r = wallet_read(w, a, e->d_name, RVK_MAX, &text, err);
 		/*
-		 * Skip a list whose signer is no longer trusted; tokens of that signer are not
-		 * trusted either.
+		 * Skip a list that cannot be opened: its signer is no longer trusted, and neither
+		 * are tokens of that signer.
 		 */
 		if (r < 0 || rvk_open(a, text, &w->trust, 0, &list, &why) < 0)
 			continue;
@@ -142,10 +142,7 @@ int wallet_load_lists(const struct wallet *w, struct arena *a, const struct rvk 
 
 /* --- importing bundles and lists --- */
 
-/*
- * Loads the highest bundle version ever accepted. The version counts even after that bundle
- * expired.
- */
+/* Loads the highest bundle version ever accepted, even if that bundle has expired since. */
 static int load_version(const struct wallet *w, uint64_t *ret, struct writ_err *err)
 {
 	struct sv text;

@@ -261,7 +261,7 @@ static uint64_t size_of(struct sv bytes)
 	return checkpoint_read(bytes, NULL, &c, &no) == 0 ? c.size : 0;
 }
 
-/* Stores the checkpoint with the cosignatures, unless a larger checkpoint is stored already. */
+/* Stores the cosigned checkpoint. The user's own log keeps a larger one that is stored already. */
 static int store_cosigned(const struct witness_log *l, struct sv note,
 			  const struct witnessed_all *all, struct writ_err *err)
 {
@@ -285,10 +285,7 @@ static int store_cosigned(const struct witness_log *l, struct sv note,
 	return fd_replace_deep(log.dir, "cosigned", buf_view(&b), 0600, err);
 }
 
-/*
- * Asks all witnesses about the checkpoint in @note. Returns a bit mask of the witnesses that
- * cosigned.
- */
+/* Asks all witnesses about the checkpoint in @note. Returns a bit mask of those that cosigned. */
 static uint32_t ask_all(const struct log_place *p, const struct tlog_policy *pins, struct sv note,
 			int64_t until, struct witnessed_all *ret)
 {

@@ -34,7 +34,10 @@ enum wire_state witness_http_request_take(struct sv bytes, struct sv *ret_body,
 /* Appends a complete HTTP response with Connection: close. */
 void witness_http_answer_put(unsigned status, const char *type, struct sv body, struct buf *b);
 
-/* URL of the form "http://ADDRESS[:PORT][/PATH]". https and host names are not supported. */
+/*
+ * URL of the form "http://ADDRESS[:PORT][/PATH]". https and host names other than localhost are not
+ * supported.
+ */
 struct http_url {
 	struct wire_authority at;
 	struct sv path; /* path of the URL without a trailing slash; may be empty */

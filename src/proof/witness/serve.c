@@ -54,8 +54,8 @@ static socklen_t address_of(const struct wire_authority *at, struct sockaddr_sto
 }
 
 /*
- * Parses the address to listen on. wire/name.h refuses port 0, but bind() accepts port 0. Parse the
- * address without the port in that case.
+ * Parses the address to listen on. wire_authority_parse() refuses port 0, which selects a free port
+ * for bind(). Parse the address without the port in that case.
  */
 static int parse_at(struct sv at, struct wire_authority *ret, struct writ_err *err)
 {
@@ -113,10 +113,7 @@ static void answer(struct server *s, struct peer *p, unsigned status, const stru
 		s->log(s->ctx, status, p->in.n);
 }
 
-/*
- * Parses all bytes received so far from a peer and, if the request is complete, answers the
- * request.
- */
+/* Parses all bytes received so far from a peer. Answers the request if it is complete. */
 static void handle_input(struct server *s, struct peer *p)
 {
 	scoped_buf body = BUF_INIT(HTTP_ANSWER_BODY);
@@ -167,9 +164,11 @@ static bool transmit(struct peer *p)
 	p->sent += (size_t)n;
 	if (p->sent < p->out.n)
 		return true;
-	/* Closing a socket with unread input resets the connection, and the peer would lose the
+	/*
+	 * Closing a socket with unread input resets the connection, and the peer would lose the
 	 * response. Shut down only the sending side and wait for the peer to close, or for the
-	 * timeout. */
+	 * timeout.
+	 */
 	(void)shutdown(p->fd, SHUT_WR);
 	p->answered = true;
 	p->until = clock_monotonic_ms() + LEAVE_MS;
@@ -261,8 +260,7 @@ static short waits_for(const struct peer *p)
 	return p->out.n && !p->answered ? POLLOUT : POLLIN;
 }
 
-/* Fills @ret for poll(): the listener first, then the connections. @which maps back to the
- * slots. */
+/* Fills @ret for poll(): the listener, then the connections. ret[i] is of the slot which[i]. */
 static nfds_t fill_pollfds(const struct server *s, struct pollfd *ret, size_t *which)
 {
 	nfds_t n = 1;

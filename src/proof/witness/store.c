@@ -51,8 +51,10 @@ static int load(const char *path, struct sv origin, struct witness_state *ret, s
 	int r = fd_read_optional(path, &b, err);
 
 	*ret = (struct witness_state){ 0 };
-	/* SECURITY: refuse to answer if the stored state cannot be read. Treating the log as new
-	 * would let its owner present another history. */
+	/*
+	 * SECURITY: refuse to answer if the stored state cannot be read. Treating the log as new
+	 * would let its owner present another history.
+	 */
 	if (r <= 0 || (r = checkpoint_read(buf_view(&b), NULL, &c, err)) < 0)
 		return r;
 	if (!sv_eq(c.origin, origin))
