@@ -26,17 +26,17 @@ static enum conform_verdict expected(const struct conform_case *c)
 
 	switch (table[c->bare][c->inside]) {
 	case 'e':
-		return c->declared || c->refused ? VERDICT_GAP : VERDICT_ESCAPED;
+		return c->declared || c->refused ? ROW_GAP : ROW_ESCAPED;
 	case 's':
-		return c->refused ? VERDICT_GAP : VERDICT_NOT_RUN;
+		return c->refused ? ROW_GAP : ROW_NOT_RUN;
 	case 'h':
-		return c->control == CONTROL_FAILS ? VERDICT_BLOCKED : VERDICT_HELD;
+		return c->control == CONTROL_FAILS ? ROW_BLOCKED : ROW_HELD;
 	case 'W':
-		return VERDICT_WORKS;
+		return ROW_WORKS;
 	case 'B':
-		return VERDICT_BROKEN;
+		return ROW_BROKEN;
 	default:
-		return VERDICT_NA;
+		return ROW_NA;
 	}
 }
 
@@ -75,7 +75,7 @@ static void test_verdicts(void)
 		good &= verdicts_agree(flags, &cases);
 	ok(good && cases == (size_t)ROW_FLAGS_END * 192, "%zu cases have the verdict of the table",
 	   cases);
-	for (unsigned v = 0; v < VERDICT_COUNT; v++) {
+	for (unsigned v = 0; v < ROW_COUNT; v++) {
 		const char *name = conform_verdict_name((enum conform_verdict)v);
 
 		ok(conform_passes((enum conform_verdict)v) == (strstr(passing, name) != NULL),
@@ -291,7 +291,7 @@ static void test_show(void)
 	if (!slot)
 		return;
 	*slot = (struct conform_result){ .row = &rows.rows.v[0],
-					 .verdict = VERDICT_ESCAPED,
+					 .verdict = ROW_ESCAPED,
 					 .inside = { SEEN_ESCAPED, "out\033[2J", "\"0\"" } };
 	conform_show(&r, false, &text);
 	ok(strstr(text.p, "ESCAPED: got out\n  A-1     fs.write    w  [out.[2J]\n") != NULL,
@@ -304,7 +304,7 @@ static void test_show(void)
 		   json_array_size(json_object_get(v, "rows")) == 1,
 	   "it is JSON");
 	ok(!conform_report_passes(&r), "it does not pass");
-	slot->verdict = VERDICT_HELD;
+	slot->verdict = ROW_HELD;
 	ok(conform_report_passes(&r), "it passes");
 }
 

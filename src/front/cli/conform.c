@@ -170,7 +170,7 @@ static int show_report(struct args *a, const struct conform_report *r)
 	bool silent = false;
 
 	for (size_t i = 0; i < r->results.n; i++)
-		silent |= r->results.v[i].verdict == VERDICT_NOT_RUN;
+		silent |= r->results.v[i].verdict == ROW_NOT_RUN;
 	if (a->given[OPT_JSON])
 		conform_json(r, &b);
 	else

@@ -73,16 +73,16 @@ enum conform_control {
 };
 
 enum conform_verdict {
-	VERDICT_NOT_RUN = 0,
-	VERDICT_HELD,
-	VERDICT_BLOCKED,
-	VERDICT_ESCAPED,
-	VERDICT_GAP,
-	VERDICT_NA,
-	VERDICT_WORKS,
-	VERDICT_BROKEN,
+	ROW_NOT_RUN = 0,
+	ROW_HELD,
+	ROW_BLOCKED,
+	ROW_ESCAPED,
+	ROW_GAP,
+	ROW_NA,
+	ROW_WORKS,
+	ROW_BROKEN,
 	/* number of values; keep last */
-	VERDICT_COUNT
+	ROW_COUNT
 };
 
 /*

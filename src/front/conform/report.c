@@ -5,10 +5,10 @@
 
 /* The order of the report's sections: stopped attempts first, work that must succeed last. */
 static const enum conform_verdict order[] = {
-	VERDICT_HELD, VERDICT_BLOCKED, VERDICT_ESCAPED, VERDICT_GAP,
-	VERDICT_NA,   VERDICT_NOT_RUN, VERDICT_WORKS,	VERDICT_BROKEN,
+	ROW_HELD, ROW_BLOCKED, ROW_ESCAPED, ROW_GAP,
+	ROW_NA,   ROW_NOT_RUN, ROW_WORKS,	ROW_BROKEN,
 };
-_Static_assert(ARRAY_LEN(order) == VERDICT_COUNT, "every verdict has a place");
+_Static_assert(ARRAY_LEN(order) == ROW_COUNT, "every verdict has a place");
 
 enum { REASON_COLUMNS = 120 };
 
@@ -31,7 +31,7 @@ static size_t count(const struct conform_report *r, struct sv bound, enum confor
 
 	for (size_t i = 0; i < r->results.n; i++)
 		n += (bound.n == 0 || sv_eq(r->results.v[i].row->bound, bound)) &&
-		     (v == VERDICT_COUNT || r->results.v[i].verdict == v);
+		     (v == ROW_COUNT || r->results.v[i].verdict == v);
 	return n;
 }
 
@@ -45,7 +45,7 @@ static void put_plain(struct buf *b, struct sv s)
 static void put_counts(const struct conform_report *r, const char *name, struct sv bound,
 		       struct buf *b)
 {
-	buf_fmt(b, "%-11s%6zu", name, count(r, bound, VERDICT_COUNT));
+	buf_fmt(b, "%-11s%6zu", name, count(r, bound, ROW_COUNT));
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		const size_t n = count(r, bound, order[i]);
 
@@ -97,12 +97,12 @@ static void put_result(const struct conform_result *res, struct buf *b)
 static void put_summary(const struct conform_report *r, struct buf *b)
 {
 	size_t outside = 0, controls = 0, work = 0;
-	const size_t seen = r->results.n - count(r, SV(""), VERDICT_NA);
+	const size_t seen = r->results.n - count(r, SV(""), ROW_NA);
 
 	for (size_t i = 0; i < r->results.n; i++) {
 		const struct conform_result *res = &r->results.v[i];
 
-		outside += res->verdict != VERDICT_NA && res->row->outside;
+		outside += res->verdict != ROW_NA && res->row->outside;
 		controls += res->control != CONTROL_NONE;
 		work += res->control == CONTROL_WORKS;
 	}
@@ -122,7 +122,7 @@ void conform_show(const struct conform_report *r, bool all, struct buf *b)
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		const enum conform_verdict v = order[i];
 
-		if (count(r, SV(""), v) == 0 || (!all && conform_passes(v) && v != VERDICT_GAP))
+		if (count(r, SV(""), v) == 0 || (!all && conform_passes(v) && v != ROW_GAP))
 			continue;
 		buf_fmt(b, "\n%s: %s\n", conform_verdict_name(v), conform_verdict_means(v));
 		for (size_t k = 0; k < r->results.n; k++)

@@ -5,34 +5,34 @@
 static const struct {
 	const char *name, *means;
 	bool passes;
-} verdicts[VERDICT_COUNT] = {
-	[VERDICT_NOT_RUN] = { "NOT RUN", "the attempt left no trace of having run inside", false },
-	[VERDICT_HELD] = { "held", "stayed inside; the same worked without a sandbox", true },
-	[VERDICT_BLOCKED] = { "blocked",
+} verdicts[ROW_COUNT] = {
+	[ROW_NOT_RUN] = { "NOT RUN", "the attempt left no trace of having run inside", false },
+	[ROW_HELD] = { "held", "stayed inside; the same worked without a sandbox", true },
+	[ROW_BLOCKED] = { "blocked",
 			      "stayed inside; refused everywhere, also where it would be harmless",
 			      true },
-	[VERDICT_ESCAPED] = { "ESCAPED", "got out", false },
-	[VERDICT_GAP] = { "gap", "got out, or was not started, as declared beforehand", true },
-	[VERDICT_NA] = { "n.a.",
+	[ROW_ESCAPED] = { "ESCAPED", "got out", false },
+	[ROW_GAP] = { "gap", "got out, or was not started, as declared beforehand", true },
+	[ROW_NA] = { "n.a.",
 			 "does not work on this machine for this user even without a sandbox",
 			 true },
-	[VERDICT_WORKS] = { "works", "allowed work succeeds inside", true },
-	[VERDICT_BROKEN] = { "BROKEN", "allowed work fails inside", false },
+	[ROW_WORKS] = { "works", "allowed work succeeds inside", true },
+	[ROW_BROKEN] = { "BROKEN", "allowed work fails inside", false },
 };
 
 const char *conform_verdict_name(enum conform_verdict v)
 {
-	return v < VERDICT_COUNT ? verdicts[v].name : "unknown";
+	return v < ROW_COUNT ? verdicts[v].name : "unknown";
 }
 
 const char *conform_verdict_means(enum conform_verdict v)
 {
-	return v < VERDICT_COUNT ? verdicts[v].means : "unknown";
+	return v < ROW_COUNT ? verdicts[v].means : "unknown";
 }
 
 bool conform_passes(enum conform_verdict v)
 {
-	return v < VERDICT_COUNT && verdicts[v].passes;
+	return v < ROW_COUNT && verdicts[v].passes;
 }
 
 const char *conform_seen_name(enum conform_seen s)
@@ -70,14 +70,14 @@ enum conform_verdict conform_judge(const struct conform_case *c)
 {
 	if (c->flags & ROW_POSITIVE) {
 		if (c->bare != SEEN_ESCAPED)
-			return VERDICT_NA;
-		return c->inside == SEEN_ESCAPED ? VERDICT_WORKS : VERDICT_BROKEN;
+			return ROW_NA;
+		return c->inside == SEEN_ESCAPED ? ROW_WORKS : ROW_BROKEN;
 	}
 	if (c->inside == SEEN_ESCAPED)
-		return c->declared || c->refused ? VERDICT_GAP : VERDICT_ESCAPED;
+		return c->declared || c->refused ? ROW_GAP : ROW_ESCAPED;
 	if (!means_something(c) || c->inside == SEEN_SKIPPED)
-		return VERDICT_NA;
+		return ROW_NA;
 	if (c->inside != SEEN_HELD)
-		return c->refused ? VERDICT_GAP : VERDICT_NOT_RUN;
-	return c->control == CONTROL_FAILS ? VERDICT_BLOCKED : VERDICT_HELD;
+		return c->refused ? ROW_GAP : ROW_NOT_RUN;
+	return c->control == CONTROL_FAILS ? ROW_BLOCKED : ROW_HELD;
 }
