@@ -220,7 +220,7 @@ int session_list(struct sv state, struct arena *a,
 		if (strlen(e->d_name) != SESSION_ID)
 			continue;
 		memcpy(info.id, e->d_name, SESSION_ID);
-		/* The directory of a session that was killed has no supervisor that answers. */
+		/* Skip a directory without an answer: its supervisor was killed. */
 		if (ask(run, info.id, "session.get", json_object(), STATUS_SECONDS, &answer,
 			&gone) == 0
 			    ? read_info(answer, &info)

@@ -7,7 +7,8 @@
  *
  * SECURITY: only the user who runs the session, or root, may connect, and never a process in the
  * jail. The socket is opened once a session has run for CONTROL_ALONE_MS, or has a denial to grant:
- * a session that ends sooner needs no socket.
+ * a session that ends sooner needs no socket. With session_options.named, it is opened at the
+ * start.
  */
 #ifndef WRIT_PARTS_CONTROL_H
 #define WRIT_PARTS_CONTROL_H
@@ -50,7 +51,7 @@ struct rpc_conn *control_conn(const struct session *s, size_t client);
 /* Finds the first pending request of kind @kind with number @number, of any client. */
 must_check bool control_find_call(struct session *s, uint32_t kind, uint32_t number,
 				  struct caller *ret);
-/* Answers the first request of the owner: the sandbox is closed. */
+/* Answers the request that started the session (SESSION_CALL_FIRST): the jail is sealed. */
 void control_started(struct session *s);
 /* control_methods.c: handles a request of a client. */
 void control_dispatch(struct session *s, size_t client, struct rpc_message *m);

@@ -103,7 +103,10 @@ int session_early(struct arena *a, const struct engine *e, const struct host_fac
 	return r < 0 ? r : e->furnish(run, a, facts, user_of(envp), ret_id, err);
 }
 
-/* Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. */
+/*
+ * Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. Empty: no
+ * JAVA_HOME, or writ-l7 does not run and the path is not needed.
+ */
 static struct sv real_java(struct session *s)
 {
 	const struct sv home = environ_get(s->opt->environ, SV("JAVA_HOME"));

@@ -32,7 +32,7 @@ enum { GIT_DEATHS = 16 };
 
 struct git_transport {
 	pid_t git_pid;
-	/* Socket of the git helper; listener on which it accepts connections. */
+	/* @git: socket to the git helper; @git_listener: where the helper accepts connections. */
 	int git, git_listener;
 	int git_hand; /* socket over which the supervisor sends connections of egress; -1: none */
 	uint32_t git_deaths;

@@ -92,8 +92,8 @@ static void grant_answer(const struct caller *who, uint32_t number)
 }
 
 /*
- * Adds a grant. Call this only for a request that has passed every check: the number of grants is
- * small.
+ * Adds a grant. Call only for a request that has passed every check, because a session may have at
+ * most GRANTS_MAX grants.
  */
 static struct grant *add_grant(struct session *s, const struct caller *who,
 			       const struct grant *like)

@@ -1,9 +1,9 @@
 /*
- * helper.h - processes of writ that speak with the supervisor over a socket
+ * helper.h - processes of writ that exchange messages with the supervisor over a socket
  *
  * Reads:  nothing
  * Writes: processes
- * Next:   mediation.c, network.c and look.c start helpers
+ * Next:   mediation.c, network.c, look.c and git_transport.c start helpers
  */
 #ifndef WRIT_PARTS_HELPER_H
 #define WRIT_PARTS_HELPER_H
@@ -11,8 +11,8 @@
 #include "loop/loop.h"
 
 /*
- * The main function of a helper process. It does not return, and inherits @socket and all other
- * open descriptors of the supervisor.
+ * The main function of a helper process. The function does not return. The process inherits @socket
+ * and all other open descriptors of the supervisor.
  */
 typedef void helper_main(struct session *s, int socket);
 must_check int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,

@@ -62,7 +62,10 @@ static int open_file(const struct session *s)
 		    : -1;
 }
 
-/* Losing a hint loses no evidence, so a failure is not reported. */
+/*
+ * Appends a hint to the file of hints. A failure is not reported, because a lost hint is no lost
+ * evidence.
+ */
 static void keep(struct session *s, const struct session_denial *d)
 {
 	struct hints *h = hints_of(s);
@@ -93,7 +96,7 @@ void hints_note(struct session *s, const struct mediate_event *e)
 	struct denial *hint;
 
 	session_touch(s);
-	/* An observed failure is on record, and says more than a guess. */
+	/* Skip a guess about an object whose denial was observed and recorded. */
 	if (denials_has(s, e->op, e->object))
 		return;
 	for (size_t i = 0; i < h->hints.n; i++)

@@ -38,9 +38,10 @@ static void on_hello(struct session *s, struct engine_event *h)
 }
 
 /*
- * Watches the mounts of the jail. Processes on the host can replace a covered file by rename, which
- * removes the cover. The mediator refuses the file by its name, so no process in the jail can open
- * the file; the record notes the change.
+ * Watches the mounts of the jail if the policy denies reading a file. In the jail such a file is
+ * covered by a mount. A process on the host that renames another file onto it removes the cover.
+ * The mediator refuses the file by its name, so no process in the jail can open the file; the
+ * record notes the change.
  */
 static void watch_mounts(struct session *s)
 {

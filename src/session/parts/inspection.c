@@ -327,7 +327,10 @@ int inspection_wait(struct session *s, struct writ_err *err)
 enum trust_form {
 	TRUST_ALL = 0,
 	TRUST_OURS, /* the program adds the session's certificate authority to its own list */
-	/* Only if no mount covers Java's list: Java prints a line when it reads this variable. */
+	/*
+	 * Set only in tier B, where no mount replaces Java's list of certificate authorities: Java
+	 * prints a line when it reads this variable.
+	 */
 	TRUST_JAVA,
 };
 

@@ -28,8 +28,8 @@
  */
 
 /*
- * Processor time for one command line; idle time before the helper exits; most pending command
- * lines; most words of a command line.
+ * LOOK_MS: processor time for one command line; IDLE_MS: idle time before the helper exits;
+ * LOOKS_MAX: most pending command lines; WORDS_MAX: most words of a command line that are checked.
  */
 enum { LOOK_MS = 5, IDLE_MS = 1000, LOOKS_MAX = 64, WORDS_MAX = 64 };
 
@@ -39,7 +39,8 @@ struct look {
 	pid_t look_pid;
 	int look;	  /* socket of the helper; -1: none */
 	uint32_t looks;	  /* number of requests that the helper has not answered */
-	uint64_t look_ms; /* when the helper answered last, if requests are pending */
+	/* time of the helper's last answer, or of the request after an idle time */
+	uint64_t look_ms;
 	bool look_lost;	  /* the helper did not answer in time, and was abandoned */
 };
 
@@ -158,7 +159,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	char real[PATH_MAX];
 	bool moved = false;
 
-	/* Arguments such as --file=/x and of=/x. */
+	/* Check the part after "=" in arguments such as --file=/x and of=/x. */
 	if (arg.n && arg.p[0] != '/')
 		(void)sv_cut(&arg, '=');
 	if (arg.n < 2 || arg.p[0] != '/')
@@ -295,7 +296,7 @@ static void look_event(struct session *s)
 
 void look_at(struct session *s, const struct mediate_event *e)
 {
-	/* The script of `sh -c` names files that the shell does not open itself. */
+	/* Skip `sh -c`, whose script names files that the shell does not open itself. */
 	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
 	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
 	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||

@@ -29,6 +29,6 @@ must_check int mediation_listener(struct session *s, int fd, bool first, struct 
 void mediation_hold(struct session *s, int fd);
 /* Adds or removes a capability of a live grant in the mediator. */
 must_check int mediation_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
-pid_t mediation_pid(const struct session *s); /* process id of the mediator; 0: not started yet */
+pid_t mediation_pid(const struct session *s); /* returns 0 before the mediator starts */
 
 #endif

@@ -27,15 +27,15 @@
 /*
  * The supervisor's side of the network: starts egress, which relays connections, and the resolver,
  * which looks names up; passes listeners to egress; and records events. If no rule allows the
- * network, egress is started when a process in the jail first looks up a name, to refuse the name
- * and record the refusal.
+ * network, egress is started when a process in the jail first looks up a name or connects to the
+ * proxy, to refuse the request and record the refusal.
  */
 
 /* Limits for messages of egress and of the reader of requests. */
 enum {
 	READER_DEATHS = 16,
 	HEAR_MAX = 256, /* most messages that are read at once */
-	HEAR_MANY = 16, /* after so many messages in HEAR_MS, messages gather for REST_MS */
+	HEAR_MANY = 16, /* after so many messages in HEAR_MS, no message is read for REST_MS */
 	HEAR_MS = 10,
 	REST_MS = 3,
 };
@@ -249,7 +249,7 @@ static void tell(struct session *s, const struct egress_message *m, const int *f
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
-/* Passes on the listeners that writ-init made before any command ran. */
+/* Passes the listeners that writ-init made before any command ran to egress and the git helper. */
 void network_listeners(struct session *s, uint32_t first, const int *fds, size_t n)
 {
 	const struct egress_message m = { .type = EGRESS_LISTENERS,
@@ -578,7 +578,8 @@ static void recv_egress(struct session *s)
 }
 
 /*
- * Requests can be restricted only if the reader runs, whose certificate authority programs trust.
+ * Returns whether the session can enforce the capability @c of a live grant. Requests can be
+ * restricted only if the reader runs, whose certificate authority programs trust.
  */
 static bool can_be_held(const struct session *s, const struct cap *c)
 {

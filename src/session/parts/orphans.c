@@ -128,7 +128,7 @@ static int64_t end_orphans(const struct session *s)
 	do {
 		if (!kill_orphans(s, reap, &now))
 			return -1;
-		/* The round found no process, so none has appeared since the last round. */
+		/* This round found no child, living or dead: all have ended and were reaped. */
 		if (!now.living && !now.dead)
 			return 0;
 		reap = !now.living || now.full;

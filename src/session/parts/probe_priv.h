@@ -15,7 +15,7 @@ struct probing {
 	struct digest names; /* digest of the names in the command's environment */
 	struct probes_gate { /* commands that wait until the evidence is on record */
 		uint32_t id;
-		int fd;	   /* pipe on which the command waits; -1: it waits in its exec */
+		int fd;	   /* pipe on which the command waits; -1: the command waits in its exec */
 		pid_t pid; /* process of the command, set once its probes have run */
 	} gates[GATES_MAX];
 	size_t gates_n;

@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-/* Largest record; most bytes of a recorded command line. */
+/* RECORD_MAX: largest record; COMMAND_KEPT: most bytes of a recorded command line. */
 enum { RECORD_MAX = 64 << 20, COMMAND_KEPT = 64 << 10 };
 
 const struct session_initial record_initial =

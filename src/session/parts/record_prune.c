@@ -88,13 +88,16 @@ static uint32_t number_of(const json_t *o, const char *key)
 
 struct reading {
 	struct sv id;
-	bool hints; /* reads the file beside the record */
+	bool hints; /* the lines are from the file of hints, not from the record */
 	bool running;
 	bool (*each)(void *ctx, const struct session_denial *d);
 	void *ctx;
 };
 
-/* Passes a denial of the record to the callback. False: the callback wants no more. */
+/*
+ * Passes the denial or hint in @line to the callback, and skips any other line. Returns false if
+ * the callback wants no more.
+ */
 static bool read_line(void *ctx, struct sv line)
 {
 	const struct reading *r = ctx;
@@ -103,7 +106,7 @@ static bool read_line(void *ctx, struct sv line)
 	scoped_json *o = NULL;
 	struct session_denial d;
 
-	/* Almost all lines are of another kind; a damaged one is skipped. */
+	/* Almost all lines are of another kind. Skip a damaged line. */
 	if (!sv_is(entry_event(line), r->hints ? "hint" : "denied") ||
 	    json_decode(line, LINE_MAX_BYTES, &o, &ignored) < 0)
 		return true;
@@ -190,7 +193,7 @@ int session_lines(struct sv state, struct sv id, bool follow,
 	return fd < 0 ? fd : read_lines(fd, follow, each, ctx, err);
 }
 
-/* Hints are in a file beside the record, if there are any. */
+/* Reads the hints of a session from the file beside the record, if there is one. */
 static int read_hints(struct sv state, struct reading *r, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);

@@ -17,7 +17,8 @@
 
 enum {
 	CHUNK = 16384,
-	OUT_MAX = 1 << 20,    /* room for the replayed output, four times as long, and one chunk */
+	/* for output that is replayed, at most four times SCREEN_BACK, and a chunk */
+	OUT_MAX = 1 << 20,
 	DRAIN_MAX = 256 << 10 /* bytes that an ended command may have left in its terminal */
 };
 

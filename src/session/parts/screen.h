@@ -13,7 +13,10 @@
 
 #include "parts/commands.h"
 
-/* Maximum of terminals per session; bytes of output replayed to a client that attaches. */
+/*
+ * SCREENS_MAX: most terminals of a session; SCREEN_BACK: bytes of output that are replayed to a
+ * client that joins.
+ */
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 };
 
 struct screen {
@@ -27,7 +30,10 @@ struct screen {
 	int status;	 /* exit status, once the command has ended */
 	uint64_t output; /* bytes of output so far */
 	char *back; /* ring of the last SCREEN_BACK bytes of output; NULL until the first byte */
-	/* Bytes that the terminal (in) and the client (out) did not accept yet. */
+	/*
+	 * @in: keys that the terminal did not accept yet; @out: output that the client did not
+	 * accept yet.
+	 */
 	struct buf in, out;
 	size_t in_at, out_at;
 	char name[64];
@@ -68,7 +74,7 @@ void screen_open(struct screen *c, int pty);	     /* takes @pty, the master of t
 void screen_say(struct screen *c, const char *text); /* shows a line of writ on the terminal */
 /*
  * Joins the client of @who to the screen in place of the current client, and answers @who. @joined:
- * another client has watched the command before.
+ * the client did not start the command itself; the command then keeps running without a client.
  */
 must_check int screen_attach(struct session *s, struct screen *c, const struct caller *who,
 			     bool joined, struct writ_err *err);

@@ -14,8 +14,8 @@
 
 /*
  * The realm's log has an entry for the start of every session, with its policy and plan, and for
- * the end of every session, with the length and the root hash of its record. Signed entries of the
- * realm's log cannot be changed, so the record of the session cannot be changed either.
+ * the end of every session, with the length and the root hash of its record. A record that is
+ * changed later does not match the signed log.
  *
  * After `writ signer install`, writ-signer keeps the realm's log, and receives every line of the
  * record as it is written; otherwise the supervisor keeps the realm's log.
@@ -123,8 +123,8 @@ void seal_ready(struct session *s)
 	bool same;
 
 	/*
-	 * A kept session goes on after its first command. Errors are ignored: seal_finish() meets
-	 * and reports them again.
+	 * Do nothing for a detached session, which goes on after its first command. Errors are
+	 * ignored: seal_finish() meets and reports them again.
 	 */
 	if (!record_of(s)->sealing || !l || s->opt->detach || l->has_pins ||
 	    realm_resume(&l->log, l->path, &same, &none) < 0)

@@ -22,7 +22,7 @@
 enum { PIECE = 16 << 10 };
 
 struct between {
-	int agent[3]; /* descriptors of the agent */
+	int agent[3]; /* descriptors that are sent for the agent */
 	int ours[3];  /* this process's ends of the pipes; -1: there is no pipe */
 };
 

@@ -12,7 +12,7 @@
 
 struct std_fds {
 	struct relay_options relay;
-	/* Bits of 1 << fd: descriptors that become a terminal; descriptors to send. */
+	/* Bits 1 << fd. @pty: descriptors that become a terminal; @given: descriptors to send. */
 	uint32_t pty, given;
 	int inside[3]; /* descriptors for the command in the jail */
 	uint16_t rows, cols;

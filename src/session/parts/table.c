@@ -27,7 +27,10 @@
  */
 /* clang-format off */
 static const struct session_part parts[] = {
-	/* The terminal's bytes are moved before a signal can make writ give the terminal back. */
+	/*
+	 * Move the terminal's bytes before a signal can make writ give the terminal back to the
+	 * shell.
+	 */
 	{ "terminal", .initial = &terminal_initial, .poll = terminal_poll, .on_event = terminal_on_event,
 	  .deadline = terminal_deadline, .clear = terminal_clear },
 	{ "commands", .initial = &commands_initial, .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,

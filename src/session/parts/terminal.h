@@ -38,7 +38,9 @@ void terminal_stop(struct session *s);
 void terminal_suspend(struct session *s); /* gives the terminal back until terminal_resume() */
 void terminal_resume(struct session *s);
 void terminal_resize(struct session *s);
-/* Keys answer a question, and do not go to the command. */
+/*
+ * Pauses (@hold) or resumes the relay, so that keys answer a question and do not go to the command.
+ */
 void terminal_hold(struct session *s, bool hold);
 bool terminal_is_stopped(const struct session *s);
 bool terminal_is_interactive(const struct session *s); /* standard input is a terminal */
@@ -47,7 +49,7 @@ bool terminal_is_interactive(const struct session *s); /* standard input is a te
 bool job_stop(const struct session *s); /* stops the job process; false: there is none */
 /* Continues the job process, so that it sees the supervisor's end. */
 void job_wake(const struct session *s);
-/* 1: the job process was continued, 0: no message, -1: it has ended. */
+/* Returns 1 if the job process was continued, 0 without a message, -1 if it has ended. */
 int job_recv(const struct session *s);
 
 #endif
