@@ -104,7 +104,10 @@ struct launch_options {
 	int status_fd; /* -1, or a descriptor that receives one line of JSON about the end */
 	int ready_fd;  /* 0, or a descriptor that receives the session's id once the session runs */
 	int job;       /* 0, or the descriptor that session_job() returned */
-	/* NULL, or a client whose end ends the session; the caller keeps it. */
+	/*
+	 * NULL, or the connection of a client: the session ends when the client closes it. The
+	 * caller keeps ownership.
+	 */
 	struct rpc_conn *owner;
 	struct session_report *report; /* NULL, or filled when the session ends */
 	bool quiet, verbose;
@@ -114,7 +117,10 @@ struct launch_options {
 
 struct launch_loaded;
 
-/* Callbacks made during a start, in this order. Each may be NULL. */
+/*
+ * Callbacks made during a start, in this order, except note(), which may come at any time. Each
+ * callback may be NULL.
+ */
 struct launch_events {
 	void *ctx;
 	/* The policy was read; @d holds warnings, or the errors that stop the start. */
@@ -197,7 +203,7 @@ struct launch_loaded {
 	struct launch_token *token; /* NULL: the policy does not come from a token */
 };
 
-/* launch_locate() is step 2, launch_load() step 5. @program is the command's name, or NULL. */
+/* launch_locate() is step 2, launch_load() step 5. @program is the name of the command, or NULL. */
 must_check int launch_locate(struct arena *a, const struct launch_where *w, bool make_realm,
 			     struct find_where *ret, struct writ_err *err);
 must_check int launch_load(struct arena *a, const struct launch_request *req,
@@ -210,7 +216,7 @@ must_check int launch_read_policy(struct arena *a, const struct launch_events *e
 				  struct writ_err *err);
 /* Returns the engine named @name, or NULL. */
 const struct engine *launch_engine(struct sv name);
-/* Step 6, for the capability set of the policy or that of one agent. */
+/* Performs step 6 for the capability set @set, which is that of the policy or of one agent. */
 must_check int launch_plan(struct arena *a, const struct launch_request *req,
 			   const struct find_where *where, const struct cap_set *set,
 			   const struct host_facts *facts, struct plan **ret, struct writ_err *err);

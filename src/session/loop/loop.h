@@ -75,7 +75,10 @@ struct session_status {
 	enum session_phase phase;
 	int exit_code; /* valid if @has_exit */
 	bool has_exit;
-	/* The limit or the failure that ended the session; NULL: the command ended by itself. */
+	/*
+	 * The limit or the failure that ended the session; NULL: the command ended by itself, or
+	 * the session was ended without a reason.
+	 */
 	const char *ended_by;
 	bool failed; /* the start failed: see @err, @failed_at and @failed_step */
 	struct writ_err err;
@@ -108,8 +111,9 @@ struct session_part {
 	must_check int (*init)(struct session *s, struct writ_err *err);
 	must_check int (*start)(struct session *s, struct writ_err *err);
 	/*
-	 * The start failed with *@err. Returns true if so much of the session exists that it must
-	 * finish in the ordinary way; the part may replace *@err by a reason that it knows better.
+	 * Called after the start failed with *@err. Returns true if so much of the session exists
+	 * that it must finish in the ordinary way. The part may replace *@err by a more precise
+	 * reason.
 	 */
 	bool (*recover)(struct session *s, struct writ_err *err);
 	void (*poll)(struct session *s, struct session_poll *set);
@@ -151,10 +155,13 @@ enum session_phase session_phase(const struct session *s);
 
 /* The jail is sealed: the session enters SESSION_RUNNING, and its time limits begin. */
 void session_running(struct session *s);
-/* Only pid 1 of the jail is left, and is about to end: no process has to be killed. */
+/*
+ * Enters SESSION_ENDING without killing processes: only pid 1 of the jail is left, and is about to
+ * end.
+ */
 void session_ending(struct session *s);
 void session_ended(struct session *s);
-/* writ-init has reported that no other process is left in the jail. */
+/* Ends the session because writ-init has reported that no other process is left in the jail. */
 void session_emptied(struct session *s);
 /* Kills all processes in the jail. @why is shown to people and recorded; NULL: no reason. */
 void session_end(struct session *s, const char *why, int exit_code);
@@ -174,7 +181,7 @@ void session_touch(struct session *s);
 must_check int session_make_id(char ret_id[static SESSION_ID + 1], struct writ_err *err);
 must_check int session_set_id(struct session *s, struct writ_err *err);
 
-/* Calls session_options.await(), and then uses the options that await() has set. */
+/* Calls session_options.await(); from then on the session uses the options that await() has set. */
 void session_await(struct session *s, struct writ_err *err);
 
 /* Runs one round of the parts with .late, at most @ms long: for finish callbacks that wait. */

@@ -43,7 +43,7 @@ enum { SESSION_ID = 8 }; /* length of a session id, in letters and digits */
 
 /* Kinds of requests that the starter of a session keeps pending in the owner's connection. */
 enum {
-	/* First request; answered once the sandbox is closed around the command. */
+	/* The request that started the session; answered once the jail is sealed. */
 	SESSION_CALL_FIRST = 1000,
 	SESSION_CALL_END, /* session.wait; answered by the starter of the session */
 };
@@ -107,7 +107,10 @@ struct session_options {
 	/* `session start`: no client is attached, and the session goes on without one. */
 	bool detach;
 	int ready_fd; /* 0, or a descriptor that receives the session's id once the session runs */
-	/* A client whose end ends the session; NULL: none. The caller keeps it. */
+	/*
+	 * Connection of a client: the session ends when the client closes it. NULL: no such client.
+	 * The caller keeps ownership.
+	 */
 	struct rpc_conn *owner;
 	struct session_report *report; /* NULL, or filled when the session ends */
 	int job; /* 0, or the descriptor that session_job() returned; the session leaves it open */
@@ -122,9 +125,10 @@ struct session_options {
 	 */
 	char *id;
 	/*
-	 * The session calls await() while the jail is being built, with a copy of these options, so
-	 * that await() sets @argv to @program, @stdio, @detach and similar options that are known
-	 * only then. await() may block as long as necessary, and may be NULL.
+	 * The session calls await() while the jail is being built, with a copy of these options.
+	 * await() sets the options of the command that are known only then, such as @argv,
+	 * @environ, @stdio and @detach. await() may block as long as necessary. NULL: these options
+	 * are known from the start.
 	 */
 	int (*await)(void *ctx, struct session_options *opt, struct writ_err *err);
 	/*
