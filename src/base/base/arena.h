@@ -26,7 +26,7 @@ struct arena {
 
 void arena_clear(struct arena *a);
 must_check void *arena_alloc(struct arena *a, size_t count, size_t size);
-/* returns a NUL-terminated copy of @s */
+/* Returns a copy of @s in the arena, followed by a NUL. */
 must_check char *arena_str(struct arena *a, struct sv s);
 must_check bool arena_sv(struct arena *a, struct sv s, struct sv *ret_s);
 printf_like(2, 3) must_check char *arena_fmt(struct arena *a, const char *fmt, ...);

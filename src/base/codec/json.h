@@ -63,7 +63,7 @@ must_check int json_decode_within(struct sv bytes, size_t max, size_t depth, jso
 
 /* Appends @s as a quoted JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_put_str(struct buf *b, struct sv s);
-/* Appends @v as jansson prints it with @flags. Returns false without memory. */
+/* Appends @v as jansson prints it with @flags. Returns false if memory runs out or @b is full. */
 must_check bool json_put(struct buf *b, const json_t *v, size_t flags);
 /*
  * The functions below append a member of an object, or an item of an array. They put a comma first

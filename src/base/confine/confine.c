@@ -168,9 +168,9 @@ int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *
 	int r = confine_privileges(err);
 
 	/*
-	 * Deny every file system right, but bind() only: helpers that may create sockets connect to
-	 * addresses which the helpers decide on. Accept a kernel without Landlock: the allowed
-	 * system calls do not include open().
+	 * Deny every file system right. Of the operations on TCP sockets, deny only bind(): a
+	 * helper that may create sockets connects to addresses that it chooses itself. Accept a
+	 * kernel without Landlock: the allowed system calls do not include open().
 	 */
 	if (r == 0)
 		r = confine_trees(NULL, 0, CONFINE_BIND, err);

@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-enum { INLINE_MAX = 128 << 10 }; /* bytes of parameters that fit into the line of a request */
+enum { INLINE_MAX = 128 << 10 }; /* in bytes; longer parameters travel in a memfd */
 
 /*
  * Writes the parameters to a memfd if they are too long for a line; otherwise *@ret_fd is

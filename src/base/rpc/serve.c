@@ -101,7 +101,10 @@ static void send_error(struct rpc_conn *c, json_t *id, enum rpc_code code, int s
 		 NULL, 0);
 }
 
-/* Sends an error answer with a text. The text may quote names of files, which may hold any byte. */
+/*
+ * Sends an error answer with a text. The text may quote names of files, which may hold any byte:
+ * make the text valid UTF-8 first.
+ */
 static void send_text(struct rpc_conn *c, json_t *id, enum rpc_code code, int sys, struct sv text)
 {
 	scoped_buf quoted = BUF_INIT(16384);
