@@ -310,8 +310,8 @@ static void attach_front(struct std_fds *f)
 }
 
 /*
- * A command that starts without a client gets a terminal of the size of the caller's terminal, if
- * there is one.
+ * Gives a command that runs without a client a terminal. Its size is that of the caller's terminal,
+ * or 24 rows of 80 columns if the caller has none.
  */
 static void detached_front(struct std_fds *f)
 {

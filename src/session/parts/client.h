@@ -28,8 +28,8 @@ must_check int session_list(struct sv state, struct arena *a,
 			    struct writ_err *err);
 
 /*
- * Sends one request of docs/control.md to the session whose id begins with @id. Takes @params. The
- * caller owns *@ret_result; @ret_result may be NULL.
+ * Sends one request of docs/control.md to the session whose id begins with @id. Takes ownership of
+ * @params. The caller owns *@ret_result; @ret_result may be NULL.
  */
 must_check int session_call(struct sv state, struct sv id, const char *method, json_t *params,
 			    json_t **ret_result, struct writ_err *err);
@@ -43,7 +43,8 @@ struct session_look {
 	/* exec: the command is sent SIGTERM once this descriptor is readable; 0: none */
 	int owner;
 	bool detach; /* exec: the command has its own terminal and keeps running without a client */
-	uint32_t number; /* attach: number of the command; 0: the only command. Set to its number */
+	/* attach: command to join; 0: the only command. Set to the number of the command */
+	uint32_t number;
 	char id[SESSION_ID + 1]; /* set: the complete id of the session */
 	bool left;		 /* set: the command keeps running after this client has left */
 	bool taken; /* set: this client left because another client has joined the command */

@@ -24,7 +24,7 @@ int commands_init(struct session *s, struct writ_err *err)
 	return 0;
 }
 
-/* Sends a notification to one client. Takes @params. */
+/* Sends a notification to one client. Takes ownership of @params. */
 static void notify(const struct session *s, size_t client, const char *method, json_t *params)
 {
 	if (client != NOBODY && control_conn(s, client))
@@ -43,10 +43,7 @@ static struct running *running_get(struct session *s, uint32_t id)
 	return NULL;
 }
 
-/*
- * Returns the client that watches a command: the client at its terminal, else the client that
- * started it.
- */
+/* Returns the client at the terminal of a command, or else the client that started the command. */
 static size_t client_of(struct session *s, uint32_t id)
 {
 	const struct screen *c = screen_get(s, id);
@@ -337,10 +334,7 @@ void commands_exec(struct session *s, const struct caller *who, struct rpc_messa
 			given[i] = m->fds[next++];
 	ask.id = ++commands_of(s)->commands;
 	if (r == 0 && ask.pty) {
-		/*
-		 * Register the request first: send_command() may open the command's terminal at
-		 * once.
-		 */
+		/* Register the request first: send_command() may open the terminal. */
 		who->call->kind = CALL_TERMINAL;
 		who->call->number = ask.id;
 	}

@@ -46,20 +46,15 @@ void commands_signal(struct session *s, const struct caller *who, uint32_t id, i
 void commands_detach(struct session *s, const struct caller *who, uint32_t id);
 void commands_wait(struct session *s, const struct caller *who, uint32_t id);
 void commands_answer_exit(const struct caller *who, uint32_t id, int status);
-/*
- * Called before the connection of @client is closed: kills the commands of the client that must not
- * outlive it.
- */
+/* Called before the connection of @client is closed: kills commands that must not outlive it. */
 void commands_hang_up(struct session *s, size_t client);
 
 /* Handlers of reports of writ-init. */
-void commands_terminal(struct session *s, uint32_t id, int fd); /* takes @fd */
+/* takes ownership of @fd, the master */
+void commands_terminal(struct session *s, uint32_t id, int fd);
 void commands_stopped(struct session *s, uint32_t id);
 void commands_failed(struct session *s, uint32_t id, const struct writ_err *err);
-/*
- * Returns the status to record: the status of the command, or SESSION_TIMEOUT if its limit ended
- * it.
- */
+/* Returns the status to record: that of the command, or SESSION_TIMEOUT if it hit its limit. */
 int commands_exited(struct session *s, uint32_t id, int status);
 
 /* Implemented in command_send.c. */

@@ -21,8 +21,8 @@ enum { CLIENTS_MAX = 32, CONTROL_ALONE_MS = 20 };
 /* Requests of clients that are answered later; see also SESSION_CALL_FIRST. */
 enum call_kind {
 	CALL_NONE = 0,
-	CALL_GRANT,    /* waits for the keeper to attach the mount of a grant */
-	CALL_REVOKE,   /* waits for the keeper to detach the mount of a grant */
+	CALL_GRANT,    /* grant.allow: waits for the keeper to attach a mount */
+	CALL_REVOKE,   /* grant.revoke: waits for the keeper to detach a mount */
 	CALL_TERMINAL, /* proc.start: waits for the terminal of a command */
 	CALL_JOIN,     /* proc.attach: waits for the terminal of a command */
 	CALL_WAIT,     /* proc.wait: waits for the end of a command */

@@ -21,7 +21,7 @@ enum remedy {
 	REMEDY_NONE = 0,
 	REMEDY_GRANT, /* grant read or write of a path; also possible while the session runs */
 	REMEDY_UNIX,  /* add a policy line about a socket */
-	REMEDY_OPEN,  /* lift a protection by its name */
+	REMEDY_OPEN,  /* open a protected name */
 };
 
 struct advice {
@@ -123,10 +123,7 @@ static void put_word(struct buf *b, struct sv s)
 	buf_ch(b, '"');
 }
 
-/*
- * Appends the line of a policy that would allow the denied operation, or nothing if there is no
- * such line.
- */
+/* Appends the line of a policy that would allow the denied operation, if there is such a line. */
 static void put_line(struct buf *b, const struct session_denial *d, const struct advice *a)
 {
 	switch (a->remedy) {
@@ -167,8 +164,8 @@ static void put_rule(struct buf *b, const struct session_denial *d)
 }
 
 /*
- * SECURITY: the agent chose the text @object, which with blanks could read like the rest of the
- * line: quote it.
+ * Appends the name of an object. SECURITY: the agent chose the name. With blanks, it could read
+ * like the rest of the line: quote it.
  */
 static void put_object(struct buf *b, struct sv object)
 {

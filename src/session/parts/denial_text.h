@@ -26,7 +26,7 @@ struct session_denial {
 	enum cap_reason reason;
 	const struct protect_name *protect; /* protected name that a policy can open, or NULL */
 	struct sv op, object, program;
-	struct sv why;			/* for people: shown, never compared */
+	struct sv why;			/* reason as text for people; never compared */
 	struct sv rule, where;		/* the policy line that denies the operation; its place */
 	struct sv guarantee, level, by; /* guarantee that refused it, its level, its mechanism */
 };

@@ -160,10 +160,7 @@ static struct sv where_of(const struct cap_rule *r, char *room, size_t n)
 	return used > 0 && (size_t)used < n ? (struct sv){ room, (size_t)used } : SV("");
 }
 
-/*
- * Returns whether the policy has no rule that a person wrote. Only then is the workspace writable
- * without a rule.
- */
+/* Returns whether no person wrote a rule. Only then is the workspace writable without a rule. */
 static bool is_default(const struct cap_set *set)
 {
 	for (size_t i = 0; i < set->rules.n; i++)
@@ -372,10 +369,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 				.count = 1 };
 	if (ret->reason == CAP_REASON_PROTECTED)
 		ret->protect = protect_at(e->protect);
-	/*
-	 * The decision only says that a hop refused. Without a token, the hop is the block of the
-	 * agent.
-	 */
+	/* An event only says that a hop refused. Without a token, the hop is an agent's block. */
 	if (ret->reason == CAP_REASON_TOKEN && s->opt->agent && !s->opt->token)
 		ret->reason = CAP_REASON_AGENT;
 	memcpy(ret->comm, e->comm, sizeof(ret->comm));
@@ -383,10 +377,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 	memcpy(ret->detail, e->extra, sizeof(ret->detail));
 }
 
-/*
- * Records an exec that was allowed. Counts a denial that repeats an earlier one, and records any
- * other denial.
- */
+/* Records an allowed exec. Counts a repeated denial, and records any other denial. */
 void denials_note(struct session *s, const struct mediate_event *e)
 {
 	struct denials *all = denials_of(s);

@@ -38,11 +38,12 @@ void denials_finish(struct session *s);
 void denials_clear(struct session *s);
 void denials_report(struct session *s);
 
-/* Takes @fd, the file in the jail that lists denials. */
+/* Takes ownership of @fd, the file that lists denials for the agent. */
 void denials_feed(struct session *s, int fd);
 void denials_note(struct session *s, const struct mediate_event *e);
 size_t denials_count(const struct session *s);
-const struct denial *denials_get(const struct session *s, size_t number); /* NULL: none */
+/* returns NULL if there is none */
+const struct denial *denials_get(const struct session *s, size_t number);
 bool denials_has(const struct session *s, enum mediate_op op, const char *object);
 
 /*

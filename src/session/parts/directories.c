@@ -191,10 +191,7 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	return r;
 }
 
-/*
- * Returns whether the open directory still has a name. Only the process that locks a directory may
- * remove it.
- */
+/* Is the open directory still linked? Only the process that locks a directory may remove it. */
 static bool is_linked(int fd)
 {
 	struct stat st;
@@ -246,10 +243,7 @@ int directories_run(struct session *s, struct writ_err *err)
 	return 0;
 }
 
-/*
- * Makes the agent's directories in tier B, where a jail has no mounts and the agent sees the paths
- * of the host.
- */
+/* Makes the agent's directories in tier B, where the agent sees the paths of the host. */
 static int make_shown(struct session *s, struct writ_err *err)
 {
 	int feed = -1, r = directories_run(s, err);

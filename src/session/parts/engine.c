@@ -231,10 +231,7 @@ void engine_poll(struct session *s, struct session_poll *set)
 	session_poll_add(set, engine_of(s)->run->helper_fd, POLLIN);
 }
 
-/*
- * Reads mount changes before messages of the keeper: the keeper changes mounts before it reports
- * the change.
- */
+/* Reads changes of mounts before messages of the keeper, which changes mounts and then reports. */
 void engine_on_event(struct session *s, const struct pollfd *p, size_t n)
 {
 	(void)n;

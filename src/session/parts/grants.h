@@ -19,7 +19,7 @@ enum { GRANTS_MAX = 256 };
 enum grant_state {
 	GRANT_NONE = 0,	 /* the grant was revoked, or could not be attached */
 	GRANT_ATTACHING, /* the keeper was asked to attach the mount of the grant */
-	GRANT_UNWANTED,	 /* as GRANT_ATTACHING, and revoked meanwhile */
+	GRANT_UNWANTED,	 /* GRANT_ATTACHING, but the grant was revoked meanwhile */
 	GRANT_HELD,
 	GRANT_DETACHING, /* the keeper was asked to detach the mount of the grant */
 };

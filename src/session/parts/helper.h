@@ -24,10 +24,7 @@ must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
 void helper_begin(pid_t parent);
 /* Kills and reaps the helper *@pid, unless *@pid is 0, and sets *@pid to 0. */
 void helper_kill(pid_t *pid);
-/*
- * Kills a helper, and waits at most @ms for its end: a dead file system may keep the helper from
- * ending.
- */
+/* Kills a helper, and waits at most @ms for its end, which a dead file system may delay. */
 void helper_end(pid_t pid, int ms);
 
 #endif

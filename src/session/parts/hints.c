@@ -11,7 +11,7 @@
 
 struct hints {
 	VEC(struct denial) hints;
-	int file;    /* sessions/ID.hints; -1: not made yet */
+	int file;    /* descriptor of sessions/ID.hints; -1: not made yet */
 	bool failed; /* open() failed: hints are shown, but not kept */
 };
 
@@ -62,10 +62,7 @@ static int open_file(const struct session *s)
 		    : -1;
 }
 
-/*
- * Appends a hint to the file of hints. A failure is not reported, because a lost hint is no lost
- * evidence.
- */
+/* Appends a hint to the file of hints. Ignores failures, because a hint is no evidence. */
 static void keep(struct session *s, const struct session_denial *d)
 {
 	struct hints *h = hints_of(s);

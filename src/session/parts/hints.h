@@ -30,7 +30,8 @@ void hints_clear(struct session *s);
 /* Adds a hint about the file that @e names, which exists on the host and is not visible inside. */
 void hints_note(struct session *s, const struct mediate_event *e);
 size_t hints_count(const struct session *s);
-const struct denial *hints_get(const struct session *s, size_t number); /* NULL: none */
+/* returns NULL if there is none */
+const struct denial *hints_get(const struct session *s, size_t number);
 struct session_denial hints_describe(const struct session *s, size_t number,
 				     struct denial_texts *room);
 

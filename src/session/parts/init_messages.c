@@ -216,10 +216,7 @@ void init_messages_recv(struct session *s)
 	const uint32_t at = (uint32_t)e.type - EVENT_FIRST;
 
 	if (r <= 0) {
-		/*
-		 * SECURITY: if writ-init ends before it has reported "sealed", the start has
-		 * failed.
-		 */
+		/* SECURITY: without the report "sealed" of writ-init, the start has failed. */
 		if (session_phase(s) == SESSION_STARTING && !session_status(s)->failed) {
 			(void)!writ_fail(&err, WRIT_E_SYS, 0, "writ-init ended without a word");
 			session_fail(s, &err, ENGINE_STAGE_NONE, "start");

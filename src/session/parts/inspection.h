@@ -30,8 +30,8 @@ struct sv inspection_trust_dir(const struct session *s);
 must_check int inspection_launch(struct session *s, struct writ_err *err);
 must_check int inspection_trust(struct session *s, struct sv pem, struct writ_err *err);
 /*
- * Returns the @i-th variable that tells programs which certificate authorities to trust. False:
- * there are no more.
+ * Returns the @i-th variable that tells programs which certificate authorities to trust. Returns
+ * false if there is no such variable.
  */
 must_check bool inspection_trust_name(struct session *s, size_t i, struct sv *ret_name,
 				      struct sv *ret_value);

@@ -107,7 +107,7 @@ static bool is_own_place(const struct session *s, struct sv path)
 {
 	static const char *const own[] = { "/proc", "/dev", "/tmp", "/var/tmp", NULL };
 
-	/* With --explain, also report files in the /tmp of the host. */
+	/* With --explain, also report files in /tmp and /var/tmp of the host. */
 	for (size_t i = 0; own[i] && !(s->opt->explain && i > 1); i++)
 		if (sv_starts(path, sv_from(own[i])))
 			return true;
@@ -127,8 +127,8 @@ static bool is_visible(const struct session *s, struct sv path)
 }
 
 /*
- * Resolves @path by one open() in the kernel: an agent can make chains of links that take long to
- * follow.
+ * Resolves @path with one open(), which limits the number of links that the kernel follows: an
+ * agent can make long chains of links.
  */
 static bool resolve(const char *path, char real[static PATH_MAX])
 {
@@ -207,8 +207,8 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e, 
 }
 
 /*
- * Closes all descriptors that another process could wait for (pipes, locks), and leaves the current
- * directory.
+ * Closes all descriptors but @socket and the jail's root, because another process could wait for
+ * the end of a pipe or a lock. Also leaves the current directory.
  */
 static void let_go(struct session *s, int socket)
 {
@@ -316,10 +316,7 @@ int look_deadline(struct session *s, int least)
 	const uint64_t now = clock_boot_ms();
 	uint64_t left;
 
-	/*
-	 * The supervisor may not have run for a while: read pending answers before the helper is
-	 * abandoned.
-	 */
+	/* The supervisor may not have run for a while: read pending answers first. */
 	if (look_of(s)->looks && now >= look_of(s)->look_ms + SESSION_GRACE_MS)
 		look_event(s);
 	if (!look_of(s)->looks)

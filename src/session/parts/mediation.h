@@ -22,13 +22,14 @@ void mediation_finish(struct session *s);
 void mediation_clear(struct session *s);
 
 /*
- * Takes @fd, a seccomp listener. @first: the listener of the command that the session was made for.
+ * Answers calls of the seccomp listener @fd, of which it takes ownership. @first: the listener is
+ * that of the command that the session was made for.
  */
 must_check int mediation_listener(struct session *s, int fd, bool first, struct writ_err *err);
 /* Keeps the listener @fd open and answers no call: its processes block until they are killed. */
 void mediation_hold(struct session *s, int fd);
 /* Adds or removes a capability of a live grant in the mediator. */
 must_check int mediation_rule(struct session *s, bool grant, const char *cap, struct writ_err *err);
-pid_t mediation_pid(const struct session *s); /* returns 0 before the mediator starts */
+pid_t mediation_pid(const struct session *s); /* process id of the mediator; 0: not started yet */
 
 #endif

@@ -172,10 +172,7 @@ _Noreturn static void egress_child(struct session *s, int socket)
 	egress_main(&opt, 0);
 }
 
-/*
- * Allocates counters that egress, the reader and the git helper share, because one limit applies to
- * all of them.
- */
+/* Allocates counters that egress, the reader and the git helper share: a limit covers all three. */
 int network_totals(struct session *s, struct writ_err *err)
 {
 	const uint64_t *l = s->opt->policy->set.limits;
@@ -568,10 +565,7 @@ static void recv_egress(struct session *s)
 {
 	if (network_hear(s, &network_of(s)->egress))
 		return;
-	/*
-	 * SECURITY: the listeners of egress have ended with it, so no connection can leave the
-	 * jail.
-	 */
+	/* SECURITY: without egress and its listeners, no connection can leave the jail. */
 	fd_close(&network_of(s)->egress);
 	if (session_phase(s) < SESSION_ENDING)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);

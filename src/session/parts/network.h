@@ -31,10 +31,7 @@ void network_finish_begin(struct session *s);
 void network_finish(struct session *s);
 void network_clear(struct session *s);
 
-/*
- * Passes listeners that writ-init has made to egress and the git helper; the first one has number
- * @first.
- */
+/* Passes listeners of writ-init, numbered from @first, on to egress and the git helper. */
 void network_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 /* Passes the keeper's answer to a bind request on to egress; @fd is -1 if the bind failed. */
 void network_bound(struct session *s, uint32_t id, int fd);

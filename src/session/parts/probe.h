@@ -31,13 +31,10 @@ void probes_describe(const struct session *s, struct entry *e);
 must_check int probes_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
 void probes_sealed(struct session *s); /* the jail is sealed: reads the state of pid 1 */
 void probes_result(struct session *s, struct engine_event *e);
-/*
- * Called before a mediated call of command @id is answered; releases the command if its probes have
- * run.
- */
+/* Called before a mediated call of command @id is answered: releases a command that was probed. */
 void probes_listener(struct session *s, uint32_t id);
-void probes_shut(struct session *s, uint32_t id); /* command @id was released or will not run */
-bool probes_released(const struct session *s);	  /* was a command released? */
+void probes_shut(struct session *s, uint32_t id); /* ends the wait of command @id */
+bool probes_released(const struct session *s);	  /* returns whether a command may run */
 /* Sets the digest of the names of the variables in the command's environment. */
 void probes_set_names(struct session *s, const struct digest *names);
 

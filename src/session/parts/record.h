@@ -17,10 +17,7 @@
 #include "loop/loop.h"
 
 extern const struct session_initial record_initial;
-/*
- * Formats the plan as text, and computes the digests of plan and policy, before a command waits for
- * them.
- */
+/* Formats the plan as text and computes the digests of plan and policy, ahead of record_start(). */
 must_check int record_guarantees(struct session *s, struct writ_err *err);
 /* Opens the record, writes its first entry, and adds the session to the realm's log. */
 must_check int record_start(struct session *s, struct writ_err *err);
@@ -65,10 +62,7 @@ void record_put_durability(const struct session *s, struct entry *e);
 /* executable.c: records the program of the session by the digest of its file. */
 void executable_record(const struct session *s, struct entry *e);
 
-/*
- * seal.c: writes the end of the session to the realm's log. Negative: the log has no signed end of
- * this session.
- */
+/* seal.c: writes the end of the session to the realm's log. Negative: the log has no signed end. */
 must_check int seal_finish(struct session *s);
 /* Reads the realm's log ahead for seal_finish(), while writ-init still has work to do. */
 void seal_ready(struct session *s);

@@ -41,7 +41,7 @@ static bool is_later(int dir, const char *name, struct timespec *last)
 
 /*
  * Opens the only record whose name begins with @id, or with @newest the newest such record. Returns
- * its descriptor.
+ * the descriptor of the record, and its id in @ret_id.
  */
 static int open_record(struct sv state, struct sv id, bool newest,
 		       char ret_id[static SESSION_ID + 1], struct writ_err *err)
@@ -150,8 +150,8 @@ static bool is_held(int fd)
 }
 
 /*
- * Reads lines to the end of the record @fd, which is closed; with @follow until no more lines will
- * be written.
+ * Reads the record @fd to its end and closes @fd. With @follow, also waits for further lines as
+ * long as the supervisor holds the lock of the record.
  */
 static int read_lines(int fd, bool follow, bool (*each)(void *ctx, struct sv line), void *ctx,
 		      struct writ_err *err)
@@ -333,7 +333,7 @@ void record_prune_tidy(struct sv state)
 	struct stat st;
 	size_t n;
 
-	/* Almost always the removal ends with this lstat(). */
+	/* Almost always the function ends here: the mark is younger than TIDY_SECONDS. */
 	if (!mark || (lstat(mark, &st) == 0 && st.st_mtime <= time(NULL) &&
 		      st.st_mtime > time(NULL) - TIDY_SECONDS))
 		return;

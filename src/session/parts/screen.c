@@ -312,8 +312,7 @@ void screen_poll(const struct screen *c, struct pollfd ret[static 2])
 	if (c->in.n == 0 && !c->ended)
 		ret[1].events |= POLLIN;
 	/*
-	 * Read no further output while the client does not read: the command waits, as with any
-	 * terminal.
+	 * While the client does not read, read no output: the command waits, as with any terminal.
 	 */
 	if (c->pty >= 0 && !c->hung)
 		ret[0] = (struct pollfd){ .fd = c->pty,

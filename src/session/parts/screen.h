@@ -23,7 +23,7 @@ struct screen {
 	uint32_t command; /* number of the command; 0: an empty place */
 	int pty;	  /* master of the terminal; -1: not opened yet, or ended */
 	int link;	  /* socket to the client that is attached; -1: none */
-	size_t client;	  /* index of the client, if attached */
+	size_t client;	  /* index of the attached client, if any */
 	bool keep;	  /* the command keeps running without a client */
 	bool hung;	  /* no process has the terminal open any more */
 	bool ended, full;
@@ -69,8 +69,8 @@ void screen_clear(struct session *s);
 struct screen *screen_get(struct session *s, uint32_t command);
 /* Takes a place for @command. NULL: running commands use all places. */
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
-void screen_free(struct screen *c);		     /* empties the place */
-void screen_open(struct screen *c, int pty);	     /* takes @pty, the master of the terminal */
+void screen_free(struct screen *c);		     /* closes the screen; its place is free */
+void screen_open(struct screen *c, int pty);	     /* takes ownership of @pty, the master */
 void screen_say(struct screen *c, const char *text); /* shows a line of writ on the terminal */
 /*
  * Joins the client of @who to the screen in place of the current client, and answers @who. @joined:

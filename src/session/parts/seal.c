@@ -80,10 +80,7 @@ static int append(struct session *s, const struct entry *e, bool ends, struct wr
 	bool same;
 	int r = realm_resume(&l->log, l->path, &same, err);
 
-	/*
-	 * SECURITY: an entry of another process may have changed the signing key: forget the cached
-	 * key.
-	 */
+	/* SECURITY: forget the cached key: an entry of another process may have changed it. */
 	if (r < 0 || !same)
 		forget_key(l);
 	if (r == 0)
@@ -178,10 +175,7 @@ int seal_start(struct session *s, struct writ_err *err)
 
 	if (r == 0 && !in.there)
 		r = start_own(s, &about, err);
-	/*
-	 * SECURITY: if writ-signer is installed, the supervisor does not keep a log of its own
-	 * instead.
-	 */
+	/* SECURITY: an installed writ-signer is never replaced by a log of the supervisor. */
 	else if (r == 0 && signer_begin(&in, &about, &record_of(s)->signer, err) < 0)
 		r = err->code = WRIT_E_UNENFORCEABLE;
 	if (r < 0)

@@ -297,8 +297,8 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 		return;
 	}
 	/*
-	 * The records of both sessions name the other session. Write this entry before the agent's
-	 * session exists.
+	 * Write this entry, which names the agent's session, before that session exists. The record
+	 * of the agent's session names this session (spawn_record()).
 	 */
 	record(s, "spawn", agent->name, sub->id, -1);
 	sub->name = agent->name;

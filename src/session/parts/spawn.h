@@ -17,10 +17,7 @@ struct spawn_request {
 	char **argv;	     /* arguments, at least one; ended by NULL */
 };
 
-/*
- * Parses the message "NAME\0CWD\0WORD\0WORD\0". False: the message is malformed, or memory is
- * short.
- */
+/* Parses the message "NAME\0CWD\0WORD\0WORD\0". False: it is malformed, or memory is short. */
 must_check bool spawn_read(struct arena *a, struct sv text, struct spawn_request *ret);
 
 /*

@@ -72,8 +72,8 @@ static void stop_between(struct between *b, int i)
 }
 
 /*
- * Relays bytes until the supervisor answers; then only the output that the agent wrote before its
- * end.
+ * Relays bytes until the supervisor answers, and then the output that the agent wrote before it
+ * ended.
  */
 static void stand_between(struct between *b, int fd)
 {

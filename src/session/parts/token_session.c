@@ -158,10 +158,7 @@ int tokens_start(struct session *s, struct writ_err *err)
 	if (r < 0)
 		return r;
 	r = present(s, &man, t->why);
-	/*
-	 * Wipe the encoded token. Only a session that may start agents still needs it, to derive
-	 * their tokens.
-	 */
+	/* Wipe the encoded token, unless the session needs it to derive tokens for agents. */
 	if (!spawn_allowed(s->opt->policy) || r < 0)
 		forget(t);
 	/*

@@ -6,10 +6,7 @@
 
 #include "parts/tokens.h"
 
-/*
- * State of the token's session: not used yet, claimed by this process, or spent on a program that
- * runs.
- */
+/* State of the token's session: unused, claimed by this process, or spent on a program. */
 enum token_state { TOKEN_UNUSED = 0, TOKEN_CLAIMED, TOKEN_SPENT };
 
 struct tokens {
