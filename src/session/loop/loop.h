@@ -55,7 +55,7 @@ enum session_phase {
 };
 
 enum {
-	SESSION_GRACE_MS = 2000, /* time between asking a process to end and killing it */
+	SESSION_GRACE_MS = 2000, /* grace period for a process to end, or for a peer to answer */
 	SESSION_PARTS_MAX = 64,	 /* most rows of a table of parts */
 	SESSION_POLLS_MAX = 160, /* most descriptors of all rows together */
 };
@@ -73,7 +73,7 @@ struct session {
 /* The state of the session as parts may read it. */
 struct session_status {
 	enum session_phase phase;
-	int exit_code; /* valid if @has_exit */
+	int exit_code; /* exit code of the session; valid if @has_exit */
 	bool has_exit;
 	/*
 	 * The limit or the failure that ended the session; NULL: the command ended by itself, or
@@ -107,7 +107,8 @@ struct session_initial {
 
 struct session_part {
 	const char *name;
-	const struct session_initial *initial; /* NULL: this row has no state */
+	/* first state of the part; NULL: this row has no state */
+	const struct session_initial *initial;
 	must_check int (*init)(struct session *s, struct writ_err *err);
 	must_check int (*start)(struct session *s, struct writ_err *err);
 	/*
@@ -143,8 +144,8 @@ must_check int session_loop(struct arena *a, const struct session_options *opt,
 void *session_state(const struct session *s, const struct session_initial *initial);
 
 /*
- * Adds a descriptor to wait for; a negative descriptor keeps its place in the slice and is not
- * polled.
+ * Adds a descriptor to wait for. A negative descriptor takes a place in the slice of the part, but
+ * is not polled.
  */
 void session_poll_add(struct session_poll *set, int fd, short events);
 
@@ -155,10 +156,7 @@ enum session_phase session_phase(const struct session *s);
 
 /* The jail is sealed: the session enters SESSION_RUNNING, and its time limits begin. */
 void session_running(struct session *s);
-/*
- * Enters SESSION_ENDING without killing processes: only pid 1 of the jail is left, and is about to
- * end.
- */
+/* Enters SESSION_ENDING without killing processes: only pid 1 of the jail is left. */
 void session_ending(struct session *s);
 void session_ended(struct session *s);
 /* Ends the session because writ-init has reported that no other process is left in the jail. */
