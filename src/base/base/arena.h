@@ -1,5 +1,5 @@
 /*
- * arena.h - bump allocator: one free for a whole policy or plan
+ * arena.h - bump allocator: all memory of a policy or plan is freed at once
  *
  * Reads:  nothing
  * Writes: heap memory owned by the arena
@@ -54,10 +54,7 @@ must_check void *vec_push_raw(struct arena *a, void **v, size_t *n,
 		added_ != NULL;                                    \
 	})
 
-/*
- * Reserves space for @more elements after the existing elements of @vec, to avoid copies while the
- * array grows.
- */
+/* Reserves space for @more elements in @vec, to avoid copies while the array grows. */
 #define vec_reserve(a, vec, more)                                                               \
 	vec_reserve_raw((a), (void **)&(vec)->v, (vec)->n, &(vec)->room, (more), sizeof(*(vec)->v))
 must_check bool vec_reserve_raw(struct arena *a, void **v, size_t n, size_t *room, size_t more,

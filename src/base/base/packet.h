@@ -23,10 +23,7 @@ must_check int packet_send_parts(int socket, struct iovec *parts, size_t parts_n
 				 size_t fds_n, struct writ_err *err);
 must_check int packet_send(int socket, struct sv text, const int *fds, size_t fds_n,
 			   struct writ_err *err);
-/*
- * Sends as many bytes as fit into a stream socket without waiting. Fails with EAGAIN if no byte
- * fits.
- */
+/* Sends the bytes that fit into a stream socket now. Fails with EAGAIN if no byte fits. */
 must_check int packet_send_some(int socket, struct sv bytes, const int *fds, size_t fds_n,
 				size_t *ret_n, struct writ_err *err);
 /*

@@ -42,10 +42,7 @@ struct sv sv_skip(struct sv s, size_t n);
 /* returns @s without blanks and tabs at both ends */
 struct sv sv_trim(struct sv s);
 
-/*
- * Return the index of the first (sv_find) or last (sv_rfind) @c in @s, or SIZE_MAX if there is
- * none.
- */
+/* Return the index of the first (sv_find) or last (sv_rfind) @c in @s; SIZE_MAX: none. */
 size_t sv_find(struct sv s, char c);
 size_t sv_rfind(struct sv s, char c);
 
@@ -59,8 +56,8 @@ struct sv sv_cut(struct sv *in, char sep);
 bool sv_has_word(struct sv list, char sep, struct sv word);
 
 /*
- * Is @path the absolute path @dir, or below @dir? Neither may contain "." or ".."; no path is below
- * "".
+ * Is @path the absolute path @dir or below @dir? Compares text: neither may contain "." or "..". No
+ * path is below an empty @dir.
  */
 bool sv_below(struct sv path, struct sv dir);
 
@@ -69,10 +66,7 @@ bool sv_below(struct sv path, struct sv dir);
  */
 bool sv_is_straight(struct sv path);
 
-/*
- * Returns the value of the variable @name in an environment; p of the view is NULL if the variable
- * is not set.
- */
+/* Returns the value of the variable @name in an environment; p is NULL if it is not set. */
 struct sv environ_get(char *const *envp, struct sv name);
 
 /* Parses a decimal number without sign, blanks or leading zeros, at most @max. */

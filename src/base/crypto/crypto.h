@@ -59,10 +59,7 @@ struct signature sign_bytes(const struct sign_secret *sec, struct sv bytes);
 must_check int sign_public_check(const struct sign_public *pub, struct writ_err *err);
 must_check int sign_verify(const struct sign_public *pub, struct sv bytes,
 			   const struct signature *sig, struct writ_err *err);
-/*
- * Variant of sign_verify() for a key that this process has checked before or that sign_keypair()
- * made.
- */
+/* Variant of sign_verify() for a key that was checked before or made by sign_keypair(). */
 must_check int sign_verify_known(const struct sign_public *pub, struct sv bytes,
 				 const struct signature *sig, struct writ_err *err);
 

@@ -235,10 +235,7 @@ static void parse(struct rpc_conn *c, struct sv line, struct rpc_message *m)
 		bad(m, RPC_E_REQUEST, c->lost);
 	else
 		classify(m);
-	/*
-	 * SECURITY: close the descriptors that came with a malformed line; no later line gets these
-	 * descriptors.
-	 */
+	/* SECURITY: close descriptors of a malformed line, so that no later line gets them. */
 	while (c->got_n && c->got[0].at < c->in_at)
 		drop_first(c->got, &c->got_n);
 }

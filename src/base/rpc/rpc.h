@@ -76,8 +76,8 @@ enum rpc_code {
 	RPC_E_LIMIT, /* the request exceeds a limit on size or on requests at once */
 	RPC_E_SESSION_GONE,
 	RPC_E_UNSUPPORTED,
-	RPC_E_POLICY,		/* "policy_error" in "data.code" */
-	RPC_E_CANNOT_GUARANTEE, /* "cannot_guarantee" in "data.code" */
+	RPC_E_POLICY,		/* the policy is malformed; the name is "policy_error" */
+	RPC_E_CANNOT_GUARANTEE, /* a rule cannot be enforced; the name is "cannot_guarantee" */
 	RPC_E_COUNT
 };
 const char *rpc_code_name(enum rpc_code code);
@@ -221,8 +221,8 @@ json_t *rpc_strings(char *const *list);
 /* Copies the bytes of the JSON value @v into @a, followed by a NUL. */
 must_check bool rpc_get_bytes(struct arena *a, const json_t *v, struct sv *ret);
 /*
- * Copies the list @v into @a; *@ret ends with NULL. Returns false unless every item of @v is a
- * value made by rpc_bytes() from bytes without NUL.
+ * Copies the list @v into @a; *@ret ends with NULL. Returns false unless every item of @v has a
+ * form that rpc_bytes() makes, and no NUL.
  */
 must_check bool rpc_get_strings(struct arena *a, const json_t *v, char ***ret, size_t *ret_n);
 /*

@@ -195,10 +195,7 @@ void rpc_dispatch(struct rpc_conn *c, struct rpc_message *m, const struct rpc_se
 	if (m->kind == RPC_BAD) {
 		const char *lost = c->lost;
 
-		/*
-		 * Send the reason before losing the connection: the reason is the last message on a
-		 * lost connection.
-		 */
+		/* A lost connection sends nothing: restore it until the reason has been sent. */
 		c->lost = NULL;
 		send_error(c, m->id, m->code, 0, sv_from(m->why));
 		if (lost)

@@ -36,10 +36,7 @@ static bool is_pipe(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/*
- * Returns the outer descriptor that shows the output of the pseudo terminal: a writable terminal of
- * the user, or -1.
- */
+/* Returns the outer descriptor that shows the output of the pseudo terminal; -1: none. */
 static int screen_of(const struct relay_options *o)
 {
 	for (int i = 1; i < 3; i++)

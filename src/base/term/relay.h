@@ -86,10 +86,7 @@ void relay_free(struct relay *r);
 
 /* Fills at most RELAY_POLLS entries for poll() and returns their number. */
 size_t relay_poll(struct relay *r, struct pollfd *ret_fds);
-/*
- * Handles the results of poll() for the entries of relay_poll(). Output beyond output_max is read
- * and dropped.
- */
+/* Handles the results of poll() for the entries that relay_poll() filled. */
 must_check int relay_step(struct relay *r, const struct pollfd *fds, size_t n,
 			  enum relay_event *ret_event, struct writ_err *err);
 

@@ -14,10 +14,7 @@
 
 enum {
 	CHUNK = 65536, /* bytes of one read */
-	/*
-	 * Limit for held bytes: neutralised text grows at most 4 times; the rest is for the limit
-	 * marker.
-	 */
+	/* Held bytes: neutralised text grows at most 4 times; the rest is for the limit marker. */
 	HELD_MAX = 4 * CHUNK + 4096,
 	PIPE_WANTED = 1 << 20,
 	/* once the command has read this many bytes of piped input, stop peeking */
