@@ -1,5 +1,5 @@
 /*
- * arena.h - bump allocator: one free for a whole policy or plan
+ * arena.h - bump allocator: all memory of a policy or plan is freed at once
  *
  * Reads:  nothing
  * Writes: heap memory owned by the arena
@@ -26,7 +26,7 @@ struct arena {
 
 void arena_clear(struct arena *a);
 must_check void *arena_alloc(struct arena *a, size_t count, size_t size);
-/* returns a NUL-terminated copy of @s */
+/* Returns a copy of @s in the arena, followed by a NUL. */
 must_check char *arena_str(struct arena *a, struct sv s);
 must_check bool arena_sv(struct arena *a, struct sv s, struct sv *ret_s);
 printf_like(2, 3) must_check char *arena_fmt(struct arena *a, const char *fmt, ...);
@@ -54,10 +54,7 @@ must_check void *vec_push_raw(struct arena *a, void **v, size_t *n,
 		added_ != NULL;                                    \
 	})
 
-/*
- * Reserves space for @more elements after the existing elements of @vec, to avoid copies while the
- * array grows.
- */
+/* Reserves space for @more elements in @vec, to avoid copies while the array grows. */
 #define vec_reserve(a, vec, more)                                                               \
 	vec_reserve_raw((a), (void **)&(vec)->v, (vec)->n, &(vec)->room, (more), sizeof(*(vec)->v))
 must_check bool vec_reserve_raw(struct arena *a, void **v, size_t n, size_t *room, size_t more,

@@ -16,10 +16,7 @@ void buf_clear(struct buf *b)
 	b->failed = false;
 }
 
-/*
- * Reserves space in the buffer for @n more bytes and a NUL. On failure sets the sticky failure
- * flag.
- */
+/* Reserves space for @n more bytes and a NUL. On failure sets the sticky failure flag. */
 static bool buf_reserve(struct buf *b, size_t n)
 {
 	size_t want, room;
@@ -109,10 +106,7 @@ void buf_vfmt(struct buf *b, const char *fmt, va_list ap)
 	va_list again;
 	int n;
 
-	/*
-	 * Format into FMT_GUESS spare bytes first: most texts fit, so the formatting runs only
-	 * once.
-	 */
+	/* Format into FMT_GUESS spare bytes first: most texts fit and are formatted only once. */
 	if (!buf_reserve(b, FMT_GUESS < b->max - b->n ? FMT_GUESS : b->max - b->n))
 		return;
 	va_copy(again, ap);

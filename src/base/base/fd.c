@@ -108,10 +108,7 @@ int fd_read_file(const char *path, struct buf *b, struct writ_err *err)
 		return writ_fail(err, WRIT_E_SYS, errno, "stat %s", path);
 	if (S_ISDIR(st.st_mode))
 		return writ_fail(err, WRIT_E_SYS, EISDIR, "read %s", path);
-	/*
-	 * Regular files never block. Make pipes block again: the process that writes to the pipe
-	 * may be slow.
-	 */
+	/* Undo O_NONBLOCK for a pipe: the process at the other end may write slowly. */
 	if (!S_ISREG(st.st_mode) && fcntl(fd, F_SETFL, 0) < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "read %s", path);
 	return fd_read_all(fd, b, err);
@@ -129,10 +126,7 @@ int fd_read_optional(const char *path, struct buf *b, struct writ_err *err)
 	return r < 0 ? r : 1;
 }
 
-/*
- * A directory that this process may write but not read cannot be synced; such a directory is not an
- * error.
- */
+/* Ignore a directory that this process may write but not read: it cannot be synced. */
 int fd_sync_above(int dir, const char *name, struct writ_err *err)
 {
 	const char *slash = strrchr(name, '/');
@@ -155,10 +149,7 @@ int fd_replace_at(int dir, const char *name, struct sv bytes, unsigned mode, str
 
 	if (r < 0 || (size_t)r >= sizeof(tmp))
 		return writ_fail(err, WRIT_E_SYS, ENAMETOOLONG, "write %s", name);
-	/*
-	 * SECURITY: O_EXCL refuses a link or a file that somebody has created under the temporary
-	 * name meanwhile.
-	 */
+	/* SECURITY: O_EXCL refuses a file or link that appears under this name after unlinkat(). */
 	(void)unlinkat(dir, tmp, 0);
 
 	scoped_fd fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);

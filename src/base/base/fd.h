@@ -22,13 +22,16 @@ DIR *fd_open_list(int dir, const char *name);
 void fd_close_list(DIR **d);
 #define scoped_list __attribute__((cleanup(fd_close_list))) DIR
 
-/* Appends everything readable from @fd to @b. Fails with WRIT_E_LIMIT above @b's maximum. */
+/*
+ * Reads @fd to the end of file and appends the bytes to @b. Fails with WRIT_E_LIMIT if the bytes
+ * exceed the maximum of @b.
+ */
 must_check int fd_read_all(int fd, struct buf *b, struct writ_err *err);
 must_check int fd_write_all(int fd, struct sv bytes, struct writ_err *err);
 
 /*
- * Appends the contents of the regular file (or pipe) at @path to @b. The path "-" has no special
- * meaning. Opens with O_NONBLOCK so that a FIFO without a writer cannot block the caller.
+ * Appends the contents of the file or pipe at @path to @b; a directory is an error. The path "-"
+ * has no special meaning. A FIFO without a writer reads as empty and does not block the caller.
  */
 must_check int fd_read_file(const char *path, struct buf *b, struct writ_err *err);
 /* Like fd_read_file(), but returns 1, or 0 and an untouched @b if there is no such file. */
@@ -45,13 +48,13 @@ must_check int fd_replace_at(int dir, const char *name, struct sv bytes, unsigne
 must_check int fd_replace_file(const char *path, struct sv bytes, unsigned mode,
 			       struct writ_err *err);
 
-/* Syncs the directory that holds @name, so that the name survives a crash. */
+/*
+ * Syncs the directory that holds @name, so that the name survives a crash. Does nothing if this
+ * process may not read the directory.
+ */
 must_check int fd_sync_above(int dir, const char *name, struct writ_err *err);
 
-/*
- * Creates the directory @path and its parents with mode 0700. An existing directory is not an
- * error.
- */
+/* Creates the directory @path and its parents with mode 0700, as far as they do not exist. */
 must_check int fd_make_dirs(const char *path, struct writ_err *err);
 /* Creates the parent directories of @name, relative to @dir, with mode 0700. */
 must_check int fd_make_above(int dir, const char *name, struct writ_err *err);
@@ -59,10 +62,7 @@ must_check int fd_make_above(int dir, const char *name, struct writ_err *err);
 must_check int fd_replace_deep(int dir, const char *name, struct sv bytes, unsigned mode,
 			       struct writ_err *err);
 
-/*
- * Writes the short @text with one write() to the existing file @file in @dir. Returns 0 or an
- * errno.
- */
+/* Writes @text with one write() to the existing file @file in @dir. Returns 0 or an errno. */
 must_check int fd_put_at(int dir, const char *file, const char *text);
 
 #endif

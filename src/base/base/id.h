@@ -1,5 +1,5 @@
 /*
- * id.h - fixed-size ids as distinct types, so that swapping two is a compile error
+ * id.h - the digest as a type of its own, so that passing other bytes is a compile error
  *
  * Reads:  nothing
  * Writes: nothing

@@ -29,7 +29,7 @@ struct ll_beneath {
 	int32_t fd;
 } __attribute__((packed));
 
-/* Landlock rights on files. A number at a right is the first Landlock ABI that has the right. */
+/* Landlock rights on files. LL_ABI1 holds all rights of ABI 1; later rights name their ABI. */
 enum {
 	LL_EXECUTE = 1u << 0,
 	LL_WRITE_FILE = 1u << 1,

@@ -100,10 +100,7 @@ int packet_receive(int socket, void *ret_bytes, size_t room, size_t *ret_n,
 	}
 	if (n > 0)
 		return 1;
-	/*
-	 * SECURITY: an empty packet looks like end of file, but can carry descriptors. Close these
-	 * descriptors.
-	 */
+	/* SECURITY: close the descriptors of an empty packet, which looks like end of file. */
 	for (size_t i = 0; i < *ret_fds_n; i++) {
 		(void)close(ret_fds[i]);
 		ret_fds[i] = -1;

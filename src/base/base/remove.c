@@ -12,8 +12,9 @@
 #include "base/banned.h"
 
 /*
- * Limits of the recursion: each level holds two descriptors open. A directory deeper than DEPTH_MAX
- * is moved to the top directory and removed in a later round.
+ * Limits of the recursion: each level holds two descriptors open. A directory at depth DEPTH_MAX
+ * that is not empty is moved to the top directory and removed in a later round, of which there are
+ * at most ROUNDS_MAX.
  */
 enum { DEPTH_MAX = 64, ROUNDS_MAX = 100000 };
 

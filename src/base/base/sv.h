@@ -5,7 +5,8 @@
  * Writes: nothing
  * Next:   every parser
  *
- * A view owns nothing and is not NUL-terminated. p is never NULL.
+ * A view owns nothing and is not NUL-terminated. The pointer p is NULL only in the result of
+ * environ_get() for a variable that is not set.
  */
 #ifndef WRIT_BASE_SV_H
 #define WRIT_BASE_SV_H
@@ -29,7 +30,7 @@ struct sv {
 struct sv sv_from(const char *cstr); /* returns a view of @cstr; the empty view if @cstr is NULL */
 bool sv_eq(struct sv a, struct sv b);
 bool sv_is(struct sv a, const char *cstr);
-/* Returns the index of the text @s in @list, which has @n elements, or @n. */
+/* Returns the index of the text @s in @list, which has @n elements, or @n if @s is not in @list. */
 size_t sv_index(struct sv s, const char *const *list, size_t n);
 int sv_cmp(struct sv a, struct sv b); /* compares bytewise, like memcmp */
 bool sv_starts(struct sv s, struct sv prefix);
@@ -41,29 +42,31 @@ struct sv sv_skip(struct sv s, size_t n);
 /* returns @s without blanks and tabs at both ends */
 struct sv sv_trim(struct sv s);
 
-/* Return the index of the first (sv_find) or last (sv_rfind) @c in @s, or SIZE_MAX. */
+/* Return the index of the first (sv_find) or last (sv_rfind) @c in @s; SIZE_MAX: none. */
 size_t sv_find(struct sv s, char c);
 size_t sv_rfind(struct sv s, char c);
 
-/* Returns the part of *@in before @sep and moves *@in past that @sep. */
+/*
+ * Returns the part of *@in before the first @sep and moves *@in past that @sep. Without a @sep,
+ * returns all of *@in and leaves *@in empty.
+ */
 struct sv sv_cut(struct sv *in, char sep);
 
 /* Does @list, whose elements @sep separates, contain @word? */
 bool sv_has_word(struct sv list, char sep, struct sv word);
 
 /*
- * Is @path the absolute path @dir, or below @dir? Neither may contain "." or ".."; no path is below
- * "".
+ * Is @path the absolute path @dir or below @dir? Compares text: neither may contain "." or "..". No
+ * path is below an empty @dir.
  */
 bool sv_below(struct sv path, struct sv dir);
 
-/* Is every component of @path a name: none is empty, "." or ".."? @path may end with a slash. */
+/*
+ * Is @path relative, and is none of its components empty, "." or ".."? @path may end with a slash.
+ */
 bool sv_is_straight(struct sv path);
 
-/*
- * Returns the value of the variable @name in an environment; p of the view is NULL if the variable
- * is not set.
- */
+/* Returns the value of the variable @name in an environment; p is NULL if it is not set. */
 struct sv environ_get(char *const *envp, struct sv name);
 
 /* Parses a decimal number without sign, blanks or leading zeros, at most @max. */
@@ -84,14 +87,17 @@ char sv_lower(char c);
 /* Is every byte of @s printable ASCII other than a blank (0x21..0x7e)? */
 bool sv_is_graph(struct sv s);
 
-/* Returns the length of the UTF-8 sequence at the start of @s (not empty); 0: it is malformed. */
+/*
+ * Returns the length of the UTF-8 sequence at the start of @s, or 0 if the sequence is malformed.
+ * @s must not be empty.
+ */
 size_t sv_utf8_len(struct sv s);
 /* Is @s strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF? */
 bool sv_is_utf8(struct sv s);
 
 /*
- * Returns the edit distance of @a and @b for "did you mean"; a value above @max as soon as the
- * distance exceeds @max.
+ * Returns the edit distance of @a and @b, for messages with "did you mean". Returns some value
+ * above @max if the distance exceeds @max or if a text is longer than 64 bytes.
  */
 size_t sv_distance(struct sv a, struct sv b, size_t max);
 

@@ -71,10 +71,7 @@ static int value(enum base64_form form, char c)
 	return c == letters[form][63] ? 63 : -1;
 }
 
-/*
- * Removes the padding from the base64 @text. Returns false if @text has too much or too little
- * padding.
- */
+/* Removes the padding from the base64 @text. Returns false if the padding is wrong. */
 static bool strip(enum base64_form form, struct sv text, struct sv *ret_letters)
 {
 	size_t pad = 0;
@@ -92,10 +89,7 @@ static bool strip(enum base64_form form, struct sv text, struct sv *ret_letters)
 
 bool base64_check(enum base64_form form, struct sv text, size_t *ret_n)
 {
-	/*
-	 * Low bits of the last character that belong to no byte, indexed by the length of the last
-	 * group.
-	 */
+	/* Bits of the last character that belong to no byte, by the length of its group. */
 	static const int unused[] = { 0, 0, 15, 3 };
 	struct sv s;
 	int v = 0;

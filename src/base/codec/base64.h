@@ -27,16 +27,10 @@ void base64_encode(enum base64_form form, struct sv bytes, struct buf *b);
 /* Encodes @bytes into @ret, which holds base64_length() characters; adds no NUL. */
 void base64_put(enum base64_form form, struct sv bytes, char *ret);
 
-/*
- * Checks that the base64 @text is well-formed and sets *@ret_n to the number of bytes that @text
- * encodes.
- */
+/* Checks that the base64 @text is well-formed; *@ret_n is the number of bytes that it encodes. */
 must_check bool base64_check(enum base64_form form, struct sv text, size_t *ret_n);
 
-/*
- * Decodes the base64 @text. Returns false if @text is malformed or does not encode exactly @n
- * bytes.
- */
+/* Decodes the base64 @text. Returns false unless @text is well-formed and encodes @n bytes. */
 must_check bool base64_decode(enum base64_form form, struct sv text, void *ret_bytes, size_t n);
 
 /* Appends the bytes that the base64 @text encodes; returns false if @text is malformed. */

@@ -102,10 +102,7 @@ static int check_value(const json_t *v, int depth, struct writ_err *err)
 
 int cj_encode(const json_t *v, struct buf *b, struct writ_err *err)
 {
-	/*
-	 * Sorting keys by bytes equals RFC 8785's order by UTF-16 units here, because keys are
-	 * ASCII.
-	 */
+	/* Keys are ASCII, so their order by bytes is the order by UTF-16 units of RFC 8785. */
 	const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
 	const int r = check_value(v, 0, err);
 

@@ -63,15 +63,15 @@ must_check int json_decode_within(struct sv bytes, size_t max, size_t depth, jso
 
 /* Appends @s as a quoted JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_put_str(struct buf *b, struct sv s);
-/* Appends @v as jansson prints it with @flags. Returns false without memory. */
+/* Appends @v as jansson prints it with @flags. Returns false if memory runs out or @b is full. */
 must_check bool json_put(struct buf *b, const json_t *v, size_t flags);
 /*
  * The functions below append a member of an object, or an item of an array. They put a comma first
  * unless @b ends with the bracket that opens the object or array.
  */
-void json_put_sep(struct buf *b); /* only the comma */
+void json_put_sep(struct buf *b); /* appends only the comma */
 void json_put_item(struct buf *b, struct sv value);
-void json_put_key(struct buf *b, const char *name); /* only the name of the member */
+void json_put_key(struct buf *b, const char *name); /* appends only the name and a colon */
 void json_put_member(struct buf *b, const char *name, struct sv value);
 void json_put_number(struct buf *b, const char *name, uint64_t value);
 void json_put_flag(struct buf *b, const char *name, bool value);

@@ -41,7 +41,8 @@ static bool is_blank(char c)
 }
 
 /*
- * Appends the base64 text of a certificate without line ends. Returns false if @body is not base64.
+ * Appends the base64 text of a certificate without blanks and line ends. Returns false if @body is
+ * not base64, is empty or does not fit into @text.
  */
 static bool strip(struct sv body, struct buf *text)
 {

@@ -24,10 +24,7 @@ must_check bool store_next(struct sv *pem, struct buf *der);
  */
 must_check int store_java(struct sv pem, struct buf *to, struct writ_err *err);
 
-/*
- * Writes a browser policy file that makes Chromium-based browsers trust the certificates in @pem
- * too.
- */
+/* Writes a policy file that makes Chromium-based browsers trust the certificates in @pem, too. */
 must_check int store_browser(struct sv pem, struct buf *to, struct writ_err *err);
 
 #endif

@@ -30,10 +30,7 @@ static void put(struct program *p, struct sock_filter f)
 	p->v[p->n++] = f;
 }
 
-/*
- * Allows socket() for AF_INET and AF_INET6 if the socket type, without its flags, is one of
- * @sockets.
- */
+/* Allows socket() for AF_INET and AF_INET6 if the type, without its flags, is in @sockets. */
 static void put_socket(struct program *p, unsigned sockets)
 {
 	if (!sockets)
@@ -113,10 +110,7 @@ static int add_tree(int set, const struct confine_tree *t, uint64_t handled, str
 	rule.fd = fd;
 	if (syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
 		return 0;
-	/*
-	 * Retry with the rights of a file: Landlock refuses directory rights on a path that is not
-	 * a directory.
-	 */
+	/* Retry with the rights of a file: Landlock refuses directory rights on a file. */
 	rule.access &= LL_FILE;
 	if (errno == EINVAL && syscall(SYS_landlock_add_rule, set, LL_RULE_BENEATH, &rule, 0) == 0)
 		return 0;
@@ -168,9 +162,9 @@ int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *
 	int r = confine_privileges(err);
 
 	/*
-	 * Deny every file system right, but bind() only: helpers that may create sockets connect to
-	 * addresses which the helpers decide on. Accept a kernel without Landlock: the allowed
-	 * system calls do not include open().
+	 * Deny every file system right. Of the operations on TCP sockets, deny only bind(): a
+	 * helper that may create sockets connects to addresses that it chooses itself. Accept a
+	 * kernel without Landlock: the allowed system calls do not include open().
 	 */
 	if (r == 0)
 		r = confine_trees(NULL, 0, CONFINE_BIND, err);

@@ -51,7 +51,7 @@ enum confine_socket {
 /*
  * Confines a helper without files: no new privileges, no core dumps, not dumpable, only the system
  * calls in @calls, and socket() only for the types @sockets. Any other system call kills the
- * process.
+ * process; if @sockets is not 0, socket() for another type fails with EAFNOSUPPORT.
  */
 must_check int confine_self(const int *calls, size_t n, unsigned sockets, struct writ_err *err);
 

@@ -26,14 +26,19 @@ enum { X32 = 0x40000000 };
 must_check int confine_privileges(struct writ_err *err);
 
 /*
- * Restricts access to files to @trees, and the operations @net on TCP sockets to none, as far as
- * Landlock can. Fails with WRIT_E_UNENFORCEABLE if the kernel has no Landlock.
+ * Allows access to files only in @trees and refuses the operations @net (CONFINE_BIND,
+ * CONFINE_CONNECT) on TCP sockets. Also refuses abstract UNIX sockets of other processes and
+ * signals to them. Each rule applies as far as the Landlock of this kernel can enforce it. Fails
+ * with WRIT_E_UNENFORCEABLE if the kernel has no Landlock.
  */
 enum { CONFINE_BIND = 1, CONFINE_CONNECT = 2 };
 must_check int confine_trees(const struct confine_tree *trees, size_t n, uint64_t net,
 			     struct writ_err *err);
 
-/* Installs a seccomp filter that allows only @calls; any other system call kills the process. */
+/*
+ * Installs a seccomp filter that allows only @calls, and socket() for the types @sockets; any other
+ * system call kills the process.
+ */
 must_check int confine_filter(const int *calls, size_t n, unsigned sockets, struct writ_err *err);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Theory of operation
  *
- * The crypto module is the only caller of libsodium, so that the choice of algorithms
- * and the strictness of checks are in one place: SHA-256, HMAC-SHA-256 and Ed25519.
- * All functions are pure, apart from crypto_random(), which asks the kernel.
+ * The crypto module is the only caller of libsodium, so that the choice of algorithms and the
+ * strictness of checks are in one place: SHA-256 and Ed25519. The functions are pure, apart from
+ * crypto_start(), crypto_wipe() and crypto_random(), which asks the kernel.
  *
  * Ed25519 leaves implementations freedom that signatures in a log must not have. This
  * module accepts only canonical public keys and signatures and no small-order keys; see
@@ -44,7 +44,7 @@ struct digest crypto_sha256(struct sv bytes);
 struct digest crypto_sha256_parts(const struct sv *parts, size_t n);
 bool digest_eq(const struct digest *a, const struct digest *b); /* compares in constant time */
 void digest_hex(const struct digest *d, struct buf *b);
-/* A digest as text has 64 lower-case hexadecimal digits. */
+/* Parses a digest of exactly 64 lower-case hexadecimal digits. */
 must_check bool digest_parse(struct sv hex, struct digest *ret_d);
 
 /* Ed25519 signatures, RFC 8032. */
@@ -59,10 +59,7 @@ struct signature sign_bytes(const struct sign_secret *sec, struct sv bytes);
 must_check int sign_public_check(const struct sign_public *pub, struct writ_err *err);
 must_check int sign_verify(const struct sign_public *pub, struct sv bytes,
 			   const struct signature *sig, struct writ_err *err);
-/*
- * Variant of sign_verify() for a key that this process has checked before or that sign_keypair()
- * made.
- */
+/* Variant of sign_verify() for a key that was checked before or made by sign_keypair(). */
 must_check int sign_verify_known(const struct sign_public *pub, struct sv bytes,
 				 const struct signature *sig, struct writ_err *err);
 

@@ -21,10 +21,7 @@
  * must use libsodium.
  */
 must_check bool sha256_is_here(void);
-/*
- * Returns the SHA-256 digest of the concatenation of @parts. Call only if sha256_is_here() returns
- * true.
- */
+/* Returns the SHA-256 digest of @parts, concatenated. Call only if sha256_is_here(). */
 struct digest sha256_parts(const struct sv *parts, size_t n);
 
 #endif

@@ -80,7 +80,8 @@ int sign_verify_known(const struct sign_public *pub, struct sv bytes, const stru
 		      struct writ_err *err)
 {
 	/*
-	 * libsodium also refuses such a signature, unless libsodium was built with ED25519_COMPAT.
+	 * A signature whose second half is not below the group order is a second spelling of
+	 * another signature. libsodium refuses it too, unless built with ED25519_COMPAT.
 	 */
 	if (!less_than(sig->b + 32, group_order))
 		return writ_fail(err, WRIT_E_DENIED, 0, "signature is not in canonical form");

@@ -9,12 +9,9 @@
 
 #include "base/banned.h"
 
-enum { INLINE_MAX = 128 << 10 }; /* bytes of parameters that fit into the line of a request */
+enum { INLINE_MAX = 128 << 10 }; /* in bytes; longer parameters travel in a memfd */
 
-/*
- * Writes the parameters to a memfd if they are too long for a line; otherwise *@ret_fd is
- * unchanged.
- */
+/* Writes parameters above INLINE_MAX bytes to a memfd; otherwise leaves *@ret_fd unchanged. */
 static int make_file(const json_t *params, int *ret_fd, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(RPC_FILE_MAX);

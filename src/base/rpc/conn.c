@@ -112,7 +112,7 @@ int rpc_receive(struct rpc_conn *c, struct writ_err *err)
 	if (got.n == 0)
 		return 1;
 	/*
-	 * The kernel never reads past bytes that carry descriptors, so the descriptors belong to
+	 * The kernel ends a read after bytes that carry descriptors, so the descriptors belong to
 	 * the last byte read.
 	 */
 	got.at = c->in.n - 1;
@@ -235,10 +235,7 @@ static void parse(struct rpc_conn *c, struct sv line, struct rpc_message *m)
 		bad(m, RPC_E_REQUEST, c->lost);
 	else
 		classify(m);
-	/*
-	 * SECURITY: close the descriptors that came with a malformed line; no later line gets these
-	 * descriptors.
-	 */
+	/* SECURITY: close descriptors of a malformed line, so that no later line gets them. */
 	while (c->got_n && c->got[0].at < c->in_at)
 		drop_first(c->got, &c->got_n);
 }
@@ -282,7 +279,11 @@ int rpc_take_fd(struct rpc_message *m, size_t i)
 
 /* --- writing --- */
 
-/* Writes the queued bytes up to the next message with descriptors, or that message. */
+/*
+ * Writes queued bytes with one sendmsg(), which may carry the descriptors of one message only. If
+ * the first queued message has descriptors, sends them with it. Stops before the next message that
+ * has descriptors.
+ */
 static bool flush_once(struct rpc_conn *c)
 {
 	const bool with = c->sent_n && c->sent[0].at == c->out_at;

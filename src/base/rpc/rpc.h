@@ -13,19 +13,22 @@
  * that it may answer. A handler answers at once, or keeps the call: struct rpc_call stays in the
  * connection until rpc_result() or rpc_refuse(). Answers may therefore come in any order.
  *
- * Descriptors travel with the sendmsg() that holds their message; its member "fds" counts them.
- * Parameters that do not fit into a line travel in a memfd, which then is the first descriptor, and
- * "file":true replaces "params". Byte strings that are not UTF-8 are written {"base64":"..."}.
+ * Descriptors travel with the sendmsg() that holds their message; the member "fds" of the message
+ * counts them. Parameters that do not fit into a line travel in a memfd, which then is the first
+ * descriptor, and "file":true replaces "params". Byte strings that are not UTF-8 are written
+ * {"base64":"..."}.
  *
  * Limits: a line has at most RPC_LINE_MAX bytes and RPC_DEPTH_MAX levels; RPC_CALLS_MAX requests of
  * a client may be unanswered; RPC_OUT_MAX bytes may wait for a client that does not read. A client
- * that exceeds the first or the last, or whose descriptors do not match its messages, loses its
- * connection: rpc_is_lost(). Anything else it does wrong is answered with a typed error.
+ * loses its connection (rpc_is_lost()) if it sends a longer line, leaves more than RPC_OUT_MAX
+ * bytes unread, or sends descriptors that do not match its messages. The server answers other
+ * mistakes of a client with a typed error.
  *
  * Invariants
  *   - Descriptors that no message claims are closed, never attributed to a later message.
  *   - A parameter file is a memfd: reading it cannot block, whoever the client is.
- *   - A lost connection sends and receives nothing more.
+ *   - A lost connection sends and receives nothing more, except the error that rpc_dispatch() sends
+ *     as the reason.
  *
  * Common mistakes
  *   - Handlers own the descriptors of a message only after rpc_take_fd(); the others are closed.
@@ -34,7 +37,7 @@
  *
  * Reads:  one UNIX stream socket, and memfds that come with messages
  * Writes: the same socket
- * Next:   session/control.c answers with it; session/client.c and lib/ ask
+ * Next:   parts/control.c answers requests; parts/client.c and lib/ send requests
  */
 #ifndef WRIT_RPC_RPC_H
 #define WRIT_RPC_RPC_H
@@ -73,8 +76,8 @@ enum rpc_code {
 	RPC_E_LIMIT, /* the request exceeds a limit on size or on requests at once */
 	RPC_E_SESSION_GONE,
 	RPC_E_UNSUPPORTED,
-	RPC_E_POLICY,		/* "policy_error" in "data.code" */
-	RPC_E_CANNOT_GUARANTEE, /* "cannot_guarantee" in "data.code" */
+	RPC_E_POLICY,		/* the policy is malformed; the name is "policy_error" */
+	RPC_E_CANNOT_GUARANTEE, /* a rule cannot be enforced; the name is "cannot_guarantee" */
 	RPC_E_COUNT
 };
 const char *rpc_code_name(enum rpc_code code);
@@ -115,7 +118,7 @@ struct rpc_conn {
 	int fd; /* socket; owned by this struct */
 	struct buf in, out;
 	size_t in_at, in_seen, out_at;
-	/* descriptors received with bytes of @in, and to send with bytes of @out */
+	/* @got: descriptors received with bytes of @in; @sent: to be sent with bytes of @out */
 	struct rpc_fds got[RPC_GOT_MAX], sent[RPC_SENT_MAX];
 	size_t got_n, sent_n;
 	int64_t last_id; /* id of the newest request that this end sent */
@@ -131,13 +134,13 @@ void rpc_free(struct rpc_conn *c);
 bool rpc_is_lost(const struct rpc_conn *c);
 void rpc_lose(struct rpc_conn *c, const char *why);
 /*
- * Reads once from the socket. Returns 1 if bytes came, 0 if the socket has none now; negative: the
- * connection is over.
+ * Reads once from the socket. Returns 1 if bytes came, 0 if the socket has none now, or an error if
+ * the connection is over or no more bytes can be held.
  */
 must_check int rpc_receive(struct rpc_conn *c, struct writ_err *err);
 /*
- * Takes the next message out of the received bytes. Returns false if they hold no whole message.
- * The caller always clears *@ret with rpc_message_clear().
+ * Takes the next message out of the received bytes. Returns false if the bytes hold no whole
+ * message or the connection is lost. The caller always clears *@ret with rpc_message_clear().
  */
 must_check bool rpc_next(struct rpc_conn *c, struct rpc_message *ret);
 void rpc_message_clear(struct rpc_message *m);
@@ -146,7 +149,10 @@ int rpc_take_fd(struct rpc_message *m, size_t i);
 /* Writes the queued bytes that the socket accepts without waiting. */
 void rpc_flush(struct rpc_conn *c);
 bool rpc_wants_write(const struct rpc_conn *c);
-/* Queues @message with copies of @fds; takes ownership of @message. */
+/*
+ * Queues @message with duplicates of the descriptors @fds, and writes as many queued bytes as the
+ * socket accepts. Takes ownership of @message.
+ */
 void rpc_send(struct rpc_conn *c, json_t *message, const int *fds, size_t fds_n);
 
 /* --- serve.c: the side that answers --- */
@@ -160,7 +166,7 @@ struct rpc_method {
 struct rpc_service {
 	const struct rpc_method *methods;
 	size_t methods_n;
-	uint32_t state;	     /* the server's present state, as one bit */
+	uint32_t state;	     /* present state of the server: one of the bits in rpc_method.states */
 	enum rpc_code wrong; /* error for a method that is not allowed in the present state */
 	const char *wrong_text;
 };
@@ -168,14 +174,14 @@ struct rpc_service {
 void rpc_dispatch(struct rpc_conn *c, struct rpc_message *m, const struct rpc_service *service,
 		  void *ctx);
 /*
- * Answers @call with @result, which ends @call. Takes ownership of @result; NULL: an empty object,
- * or no memory.
+ * Answers @call with @result, which ends @call. Takes ownership of @result; if @result is NULL, the
+ * answer is an empty object.
  */
 void rpc_result(struct rpc_conn *c, struct rpc_call *call, json_t *result, const int *fds,
 		size_t fds_n);
 void rpc_refuse(struct rpc_conn *c, struct rpc_call *call, enum rpc_code code, const char *fmt, ...)
 	printf_like(4, 5);
-/* Answers @call with an error whose code and errno come from @err. */
+/* Answers @call with an error whose code, errno and text come from @err, which ends @call. */
 void rpc_refuse_err(struct rpc_conn *c, struct rpc_call *call, const struct writ_err *err);
 void rpc_notify(struct rpc_conn *c, const char *method, json_t *params);
 /* Returns the first call of @c with this kind and number, or NULL. */
@@ -197,7 +203,7 @@ must_check int rpc_wait(struct rpc_conn *c, int64_t until, struct rpc_message *r
 			struct writ_err *err);
 /* Is the message @m the answer to the request @id? */
 bool rpc_answers(const struct rpc_message *m, int64_t id);
-/* Fills @err from the RPC_ERROR message @m and returns the code. */
+/* Fills @err from the RPC_ERROR message @m and returns the value of enum writ_code in @err. */
 must_check int rpc_failure(const struct rpc_message *m, struct writ_err *err);
 /*
  * Sends a request and waits for its answer; drops notifications that arrive meanwhile. The caller
@@ -214,9 +220,15 @@ json_t *rpc_bytes(struct sv bytes);
 json_t *rpc_strings(char *const *list);
 /* Copies the bytes of the JSON value @v into @a, followed by a NUL. */
 must_check bool rpc_get_bytes(struct arena *a, const json_t *v, struct sv *ret);
-/* Copies @v, which must be a list of strings without NUL, into @a; *@ret ends with NULL. */
+/*
+ * Copies the list @v into @a; *@ret ends with NULL. Returns false unless every item of @v has a
+ * form that rpc_bytes() makes, and no NUL.
+ */
 must_check bool rpc_get_strings(struct arena *a, const json_t *v, char ***ret, size_t *ret_n);
-/* Read a number or a flag from a member of @object. A missing member reads as 0 or false. */
+/*
+ * Read a number or a flag from the member @name of @object. A missing member reads as 0 or false.
+ * Return false if the member has another type or the number is not between 0 and @max.
+ */
 must_check bool rpc_get_number(const json_t *object, const char *name, uint64_t max, uint64_t *ret);
 must_check bool rpc_get_flag(const json_t *object, const char *name, bool *ret);
 

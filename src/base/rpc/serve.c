@@ -101,7 +101,10 @@ static void send_error(struct rpc_conn *c, json_t *id, enum rpc_code code, int s
 		 NULL, 0);
 }
 
-/* Sends an error answer with a text. The text may quote names of files, which may hold any byte. */
+/*
+ * Sends an error answer with a text. The text may quote names of files, which may hold any byte:
+ * make the text valid UTF-8 first.
+ */
 static void send_text(struct rpc_conn *c, json_t *id, enum rpc_code code, int sys, struct sv text)
 {
 	scoped_buf quoted = BUF_INIT(16384);
@@ -192,10 +195,7 @@ void rpc_dispatch(struct rpc_conn *c, struct rpc_message *m, const struct rpc_se
 	if (m->kind == RPC_BAD) {
 		const char *lost = c->lost;
 
-		/*
-		 * Send the reason before losing the connection: the reason is the last message on a
-		 * lost connection.
-		 */
+		/* A lost connection sends nothing: restore it until the reason has been sent. */
 		c->lost = NULL;
 		send_error(c, m->id, m->code, 0, sv_from(m->why));
 		if (lost)

@@ -58,9 +58,7 @@ bool rpc_get_strings(struct arena *a, const json_t *v, char ***ret, size_t *ret_
 	for (size_t i = 0; i < n; i++) {
 		if (!rpc_get_bytes(a, json_array_get(v, i), &text) || memchr(text.p, 0, text.n))
 			return false;
-		/*
-		 * Cast away const: rpc_get_bytes() made a copy in the arena that ends with a NUL.
-		 */
+		/* Cast away const: the text is a copy in the arena, which the caller may change. */
 		list[i] = (char *)(uintptr_t)text.p;
 	}
 	*ret = list;

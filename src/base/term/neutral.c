@@ -18,10 +18,7 @@ enum {
 	CHARSET_MAX = 4,
 	/* most digits of a parameter: longer numbers make terminals loop for seconds */
 	DIGITS_MAX = 4,
-	/*
-	 * A string longer than this is probably unterminated, unless the string looks like image
-	 * data.
-	 */
+	/* a longer string is probably unterminated, unless it looks like image data */
 	LOST_AFTER = 4096,
 	LOST_SURELY = 1 << 20 /* a string longer than this is treated as ended in any case */
 };
@@ -131,10 +128,7 @@ static bool in_charset(struct neutral *n, unsigned char c, struct buf *out)
 		return true;
 	}
 	n->state = GROUND;
-	/*
-	 * Allow the return to the ASCII character set: many programs send it when they turn all
-	 * attributes off.
-	 */
+	/* Allow the return to ASCII: many programs send it when they turn all attributes off. */
 	if (n->held == 1 && n->seq[0] == '(' && c == 'B')
 		buf_str(out, "\033(B");
 	return c >= 0x30 && c < 0x7f;

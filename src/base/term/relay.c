@@ -18,7 +18,7 @@ struct relay {
 	struct stream in, out[OUTPUTS];
 	struct stream keys; /* stream of keys from a terminal that is not standard input */
 	uint64_t output, activity;
-	/* RELAY_OUTPUT_FULL and RELAY_CLOSED were already reported to the owner */
+	/* @full: RELAY_OUTPUT_FULL was reported to the owner; @closed: RELAY_CLOSED was reported */
 	bool full, closed;
 	/* relay_finish() is running: deliver only output that the session has already written */
 	bool last;
@@ -36,10 +36,7 @@ static bool is_pipe(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/*
- * Returns the outer descriptor that shows the output of the pseudo terminal: a writable terminal of
- * the user, or -1.
- */
+/* Returns the outer descriptor that shows the output of the pseudo terminal; -1: none. */
 static int screen_of(const struct relay_options *o)
 {
 	for (int i = 1; i < 3; i++)
@@ -191,9 +188,9 @@ void relay_free(struct relay *r)
 /* --- endings --- */
 
 /*
- * Ends input after the command closed its end of the pseudo terminal but still runs in its session.
- * Keep the master open: closing the master would send SIGHUP. Keys have no destination any more, so
- * give the terminal back, and Ctrl-C works on writ again.
+ * Ends input to the command. A pipe is closed. The master of a pseudo terminal stays open: closing
+ * it would send SIGHUP to a command that has closed the terminal but still runs. Keys have no
+ * destination any more, so give the terminal back, and Ctrl-C works on writ again.
  */
 static void end_input(struct relay *r)
 {
@@ -315,8 +312,8 @@ static void output_turn(struct relay *r, struct stream *s)
 }
 
 /*
- * Moves keys from the terminal to the session. @hangup: the terminal is gone. Without @hangup, end
- * of file means that the user typed Ctrl-D in line mode.
+ * Moves bytes from standard input to the session. @hangup: poll() reported that standard input hung
+ * up. End of file of a terminal that did not hang up means that the user typed Ctrl-D in line mode.
  */
 static void input_turn(struct relay *r, bool hangup)
 {

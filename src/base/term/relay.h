@@ -3,11 +3,12 @@
  *
  * Theory of operation
  *
- * The relay runs in the supervisor. It has one stream per standard descriptor. An outer
- * descriptor that is a terminal is connected to a pseudo terminal inside the session;
- * anything else is connected to a pipe and copied byte for byte. The relay never blocks
- * and has no thread: its owner polls the descriptors that relay_poll() returns and
- * calls relay_step().
+ * The relay runs in the supervisor. It has one stream for input, one each for output of the pseudo
+ * terminal, standard output and standard error, and one for keys from a terminal that is not
+ * standard input. An outer descriptor that is a terminal is connected to a pseudo terminal inside
+ * the session; anything else is connected to a pipe and copied byte for byte. The relay never
+ * blocks and has no thread: its owner polls the descriptors that relay_poll() returns and calls
+ * relay_step().
  *
  * The owner ignores SIGPIPE. If outer 1 and 2 are the same file (`2>&1`), the owner gives
  * the session one pipe for both and sets inner[2] to -1, which preserves the order.
@@ -46,9 +47,9 @@
 
 struct relay_options {
 	int outer[3];	     /* the user's descriptors 0, 1, 2; -1 if closed */
-	int inner[3];	     /* the relay's ends of the session's pipes */
+	int inner[3];	     /* the relay's ends of the session's pipes; -1: no pipe */
 	int pty;	     /* master of the session's pseudo terminal, or -1 */
-	bool on_pty[3];	     /* each outer descriptor that is connected to the pty */
+	bool on_pty[3];	     /* on_pty[i]: outer[i] is connected to the pty, not to inner[i] */
 	uint64_t output_max; /* limit on bytes of output, all streams together; 0: none */
 	bool neutral;	     /* remove dangerous escape sequences from the session's output */
 	/*
@@ -85,10 +86,7 @@ void relay_free(struct relay *r);
 
 /* Fills at most RELAY_POLLS entries for poll() and returns their number. */
 size_t relay_poll(struct relay *r, struct pollfd *ret_fds);
-/*
- * Handles the results of poll() for the entries of relay_poll(). Output beyond output_max is read
- * and dropped.
- */
+/* Handles the results of poll() for the entries that relay_poll() filled. */
 must_check int relay_step(struct relay *r, const struct pollfd *fds, size_t n,
 			  enum relay_event *ret_event, struct writ_err *err);
 
@@ -117,9 +115,9 @@ void relay_hold(struct relay *r, bool hold);
  */
 must_check int relay_finish(struct relay *r, bool (*waits)(void *ctx), void *ctx,
 			    struct writ_err *err);
-/* bytes of output so far, including dropped bytes */
+/* Returns the number of bytes of output so far, including dropped bytes. */
 uint64_t relay_output(const struct relay *r);
-/* counter that increases with every byte in either direction */
+/* Returns a counter that increases with every byte moved in either direction. */
 uint64_t relay_activity(const struct relay *r);
 
 /* --- escape.c: no side effects --- */
@@ -144,7 +142,7 @@ struct neutral {
 	uint8_t state;
 	bool styled;   /* an escape sequence passed to the terminal: finish with NEUTRAL_RESET */
 	uint16_t held; /* bytes in seq that belong to an unfinished sequence */
-	uint32_t gone; /* bytes dropped from an unfinished sequence */
+	uint32_t gone; /* length of the unfinished sequence so far */
 	char seq[64];
 };
 #define NEUTRAL_RESET "\033[m\033[?25h"

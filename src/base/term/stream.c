@@ -145,10 +145,7 @@ static enum flow deliver(struct stream *s, struct sv b)
 	} else {
 		const ssize_t n = put(&s->dst, b);
 
-		/*
-		 * Hold the bytes back on an error: stream_flush() gets the same error and reports
-		 * it.
-		 */
+		/* Hold the bytes after an error: stream_flush() gets the error again. */
 		buf_sv(&s->held, sv_skip(b, n < 0 ? 0 : (size_t)n));
 	}
 	return stream_flush(s);
@@ -160,10 +157,7 @@ static enum flow copy_some(struct stream *s, uint64_t max, uint64_t *ret_moved)
 
 	if (n < 0 && would_block())
 		return FLOW_EMPTY;
-	/*
-	 * Treat read errors as the end of the stream. A pty whose other side is closed fails with
-	 * EIO.
-	 */
+	/* Treat errors as the end. A pty whose other side is closed fails with EIO. */
 	if (n <= 0)
 		return FLOW_END;
 	*ret_moved = (uint64_t)n;
@@ -274,10 +268,7 @@ void stream_settle(struct stream *s)
 	} else if (s->src.kind == END_PLAIN && ioctl(s->dst.fd, FIONREAD, &unread) == 0) {
 		const off_t back = (off_t)unread + (off_t)(s->held.n - s->at);
 
-		/*
-		 * Restore the position of the input file. lseek() fails on devices, which have no
-		 * position.
-		 */
+		/* Restore the position of the input file. Devices have none, and lseek() fails. */
 		if (back > 0)
 			(void)lseek(s->src.fd, -back, SEEK_CUR);
 	}

@@ -14,13 +14,11 @@
 
 enum {
 	CHUNK = 65536, /* bytes of one read */
-	/*
-	 * Limit for held bytes: neutralised text grows at most 4 times; the rest is for the limit
-	 * marker.
-	 */
+	/* Held bytes: neutralised text grows at most 4 times; the rest is for the limit marker. */
 	HELD_MAX = 4 * CHUNK + 4096,
 	PIPE_WANTED = 1 << 20,
-	PEEK_MAX = 65536, /* bytes of piped input that stay in src until the command reads them */
+	/* once the command has read this many bytes of piped input, stop peeking */
+	PEEK_MAX = 65536,
 };
 
 /*
@@ -61,7 +59,7 @@ struct stream {
 	bool escape;	/* src is the user's keyboard: watch for the detach sequence */
 	bool escaped;	/* RELAY_ESCAPE was typed, and the next key decides */
 	bool detach;	/* the user typed the detach sequence */
-	bool peek;	/* peeking: bytes stay in src until the command has read them */
+	bool peek;	/* src is a pipe: its bytes stay there until the command has read them */
 	size_t peeked;	/* bytes in the inner pipe that are still in src too */
 	uint64_t taken; /* bytes removed from src while peeking */
 	struct neutral state;
@@ -97,7 +95,7 @@ struct tty {
 	int fd, pty;	      /* outer terminal, and master of the inner terminal; -1: none */
 	bool input;	      /* the relay reads keys from this terminal */
 	bool lazy;	      /* writ is part of a pipeline: another program may read the keys */
-	/* the terminal is not standard input, but shows the output of the pty */
+	/* the terminal shows output of the pty and gives keys, but is not standard input */
 	bool shows;
 	bool raw;	      /* the modes of the outer terminal were changed; restore @found */
 	bool plain;	      /* OPOST is off in the inner terminal for now */
@@ -110,7 +108,7 @@ struct tty {
 
 void tty_start(struct tty *t);
 void tty_take(struct tty *t);
-/* sets the modes again, also after a stop without relay_suspend() */
+/* Sets the modes of the outer terminal again, also after a stop without relay_suspend(). */
 void tty_retake(struct tty *t);
 void tty_restore(struct tty *t);
 void tty_size(const struct tty *t);

@@ -115,10 +115,7 @@ void tty_start(struct tty *t)
 	if (!t->lazy && t->input && in_front(t->fd)) {
 		(void)tcgetattr(t->fd, &inner);
 	} else if (!t->input || !t->lazy || t->shows) {
-		/*
-		 * OPOST stays off in the background too, until the shell moves writ to the
-		 * foreground.
-		 */
+		/* Keep OPOST off until the outer terminal is raw: in the background, too. */
 		inner.c_oflag &= ~(tcflag_t)OPOST;
 		t->plain = t->input;
 	}

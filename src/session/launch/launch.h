@@ -20,8 +20,8 @@
  *   5. Read the policy (launch_load()). A token replaces the policies of the user; rules then only
  *      narrow the token.
  *   6. Plan the session, and stop if a rule cannot be enforced on this machine.
- *   7. Run the session (session_run()). The session takes over writ-init, and the command may
- * arrive as late as this step, through launch_events.await.
+ *   7. Run the session (session_run()). The session takes over writ-init. The command may arrive as
+ *      late as this step, through launch_events.await.
  *
  * Invariants
  *   - The policy is not changed after step 5. The rule that lets a session with `allow agent` reach
@@ -50,8 +50,8 @@
 struct launch_where {
 	char *const *environ;  /* environment of this process: HOME, XDG_*, PATH, USER */
 	const char *cwd;       /* working directory to change to first; NULL: do not change it */
-	const char *workspace; /* NULL: found by a search upwards from the working directory */
-	const char *home, *config, *state; /* directories; NULL: from the environment */
+	const char *workspace; /* path of the workspace; NULL: search upwards from @cwd */
+	const char *home, *config, *state; /* paths of directories; NULL: from @environ */
 };
 
 /*
@@ -71,8 +71,7 @@ struct launch_policy {
 	bool unheld_ok; /* accept a token with lines that no session on this machine can enforce */
 	/*
 	 * Texts that the caller has read and checked, with their directories. They replace all
-	 * members above. No file is read again, and the policy must have the digest
-	 * @checked_digest.
+	 * members above. No file is read again. The policy must have the digest @checked_digest.
 	 */
 	struct find_input *checked;
 	const struct digest *checked_digest;
@@ -80,11 +79,13 @@ struct launch_policy {
 
 /* Facts about this machine, the engine and the tier to use. */
 struct launch_host {
-	const struct host_facts *facts; /* NULL: use facts kept by an earlier start, or probe */
+	/* facts to use; NULL: those of an earlier start, or probed */
+	const struct host_facts *facts;
 	/* File that keeps the facts, below the state directory; NULL: "facts". */
 	const char *facts_file;
-	const struct engine *engine; /* from launch_engine(); NULL: the host engine */
-	enum plan_tier tier;	     /* TIER_NONE: choose a tier */
+	/* engine to use, from launch_engine(); NULL: the host engine */
+	const struct engine *engine;
+	enum plan_tier tier;	     /* tier to use; TIER_NONE: choose a tier */
 };
 
 /* The command and its descriptors. */
@@ -104,7 +105,10 @@ struct launch_options {
 	int status_fd; /* -1, or a descriptor that receives one line of JSON about the end */
 	int ready_fd;  /* 0, or a descriptor that receives the session's id once the session runs */
 	int job;       /* 0, or the descriptor that session_job() returned */
-	/* NULL, or a client whose end ends the session; the caller keeps it. */
+	/*
+	 * NULL, or the connection of a client: the session ends when the client closes it. The
+	 * caller keeps ownership.
+	 */
 	struct rpc_conn *owner;
 	struct session_report *report; /* NULL, or filled when the session ends */
 	bool quiet, verbose;
@@ -114,7 +118,10 @@ struct launch_options {
 
 struct launch_loaded;
 
-/* Callbacks made during a start, in this order. Each may be NULL. */
+/*
+ * Callbacks made during a start, in this order, except note(), which may come at any time. Each
+ * callback may be NULL.
+ */
 struct launch_events {
 	void *ctx;
 	/* The policy was read; @d holds warnings, or the errors that stop the start. */
@@ -151,18 +158,18 @@ struct launch_request {
 enum launch_end {
 	LAUNCH_NOT_STARTED = 0, /* the start failed; struct writ_err has the reason */
 	LAUNCH_NO_FACTS,	/* this machine could not be probed */
-	LAUNCH_BAD_POLICY,	/* launch_events.diagnosed has the errors */
-	LAUNCH_TOKEN_REFUSED,	/* launch_result.why has the reason */
+	LAUNCH_BAD_POLICY,	/* the policy has errors, passed to launch_events.diagnosed */
+	LAUNCH_TOKEN_REFUSED,	/* a token is refused; launch_result.why has the reason */
 	/* launch_events.note names a line of the token that no session here can enforce. */
 	LAUNCH_TOKEN_UNHELD,
-	LAUNCH_PLAN_REFUSED,   /* launch_events.planned has the reasons */
+	LAUNCH_PLAN_REFUSED,   /* a rule cannot be enforced; see launch_events.planned */
 	LAUNCH_SESSION_FAILED, /* the session could not be built */
 	LAUNCH_RAN,
 };
 
 struct launch_result {
 	enum launch_end end;
-	int exit;		 /* if LAUNCH_RAN: the exit code for the caller */
+	int exit;		 /* exit code for the caller, if LAUNCH_RAN */
 	char id[SESSION_ID + 1]; /* id of the session; empty: no session was begun */
 	struct token_why why;
 	bool no_state; /* the state directory cannot be made or written */
@@ -193,11 +200,11 @@ struct launch_loaded {
 	struct find_input in;
 	struct find_world world; /* points to @in: neither @in nor @world may move */
 	struct diags diags;
-	struct policy *policy;	    /* NULL: the diagnostics hold errors */
-	struct launch_token *token; /* NULL: the policy does not come from a token */
+	struct policy *policy;	    /* the policy; NULL: the diagnostics hold errors */
+	struct launch_token *token; /* tokens that the policy comes from; NULL: none */
 };
 
-/* launch_locate() is step 2, launch_load() step 5. @program is the command's name, or NULL. */
+/* launch_locate() is step 2, launch_load() step 5. @program is the name of the command, or NULL. */
 must_check int launch_locate(struct arena *a, const struct launch_where *w, bool make_realm,
 			     struct find_where *ret, struct writ_err *err);
 must_check int launch_load(struct arena *a, const struct launch_request *req,
@@ -210,7 +217,7 @@ must_check int launch_read_policy(struct arena *a, const struct launch_events *e
 				  struct writ_err *err);
 /* Returns the engine named @name, or NULL. */
 const struct engine *launch_engine(struct sv name);
-/* Step 6, for the capability set of the policy or that of one agent. */
+/* Performs step 6 for the capability set @set, which is that of the policy or of one agent. */
 must_check int launch_plan(struct arena *a, const struct launch_request *req,
 			   const struct find_where *where, const struct cap_set *set,
 			   const struct host_facts *facts, struct plan **ret, struct writ_err *err);

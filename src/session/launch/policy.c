@@ -86,8 +86,8 @@ int launch_read_policy(struct arena *a, const struct launch_events *events, stru
 
 /*
  * SECURITY: compiles the policy again from the texts that the caller checked. Its digest must be
- * the one that the caller checked; another digest means that paths of the policy now lead
- * elsewhere.
+ * the one that the caller checked: with another digest, paths of the policy lead to other files
+ * now.
  */
 static int load_checked(struct arena *a, const struct launch_policy *p, struct launch_loaded *l,
 			struct writ_err *err)

@@ -20,8 +20,8 @@ struct launch_token {
 };
 
 /*
- * Reads and verifies the chain of tokens in the file @path ("-" is standard input, which is then
- * closed). @anywhere: accept tokens for other realms. If the chain is refused, @ret->end and
+ * Reads and verifies the chain of tokens in the file @path ("-" is standard input, which /dev/null
+ * then replaces). @anywhere: accept tokens for other realms. If the chain is refused, @ret->end and
  * @ret->why hold the reason.
  */
 must_check int launch_token_open(struct arena *a, const struct find_where *where, const char *path,

@@ -58,8 +58,9 @@ static int next_deadline(struct session *s)
 		const uint64_t now = clock_boot_ms(), end = c->status.killed_ms + SESSION_GRACE_MS;
 
 		/*
-		 * pid 1 of the jail has killed for the whole grace period. The session ends, kills
-		 * pid 1, and the kernel kills the other processes of the jail.
+		 * pid 1 of the jail has tried to kill the other processes for the whole grace
+		 * period. End the session: the session kills pid 1, and the kernel then kills the
+		 * other processes of the jail.
 		 */
 		if (now >= end) {
 			session_ended(s);

@@ -55,7 +55,7 @@ enum session_phase {
 };
 
 enum {
-	SESSION_GRACE_MS = 2000, /* time between asking a process to end and killing it */
+	SESSION_GRACE_MS = 2000, /* grace period for a process to end, or for a peer to answer */
 	SESSION_PARTS_MAX = 64,	 /* most rows of a table of parts */
 	SESSION_POLLS_MAX = 160, /* most descriptors of all rows together */
 };
@@ -73,9 +73,12 @@ struct session {
 /* The state of the session as parts may read it. */
 struct session_status {
 	enum session_phase phase;
-	int exit_code; /* valid if @has_exit */
+	int exit_code; /* exit code of the session; valid if @has_exit */
 	bool has_exit;
-	/* The limit or the failure that ended the session; NULL: the command ended by itself. */
+	/*
+	 * The limit or the failure that ended the session; NULL: the command ended by itself, or
+	 * the session was ended without a reason.
+	 */
 	const char *ended_by;
 	bool failed; /* the start failed: see @err, @failed_at and @failed_step */
 	struct writ_err err;
@@ -104,12 +107,14 @@ struct session_initial {
 
 struct session_part {
 	const char *name;
-	const struct session_initial *initial; /* NULL: this row has no state */
+	/* first state of the part; NULL: this row has no state */
+	const struct session_initial *initial;
 	must_check int (*init)(struct session *s, struct writ_err *err);
 	must_check int (*start)(struct session *s, struct writ_err *err);
 	/*
-	 * The start failed with *@err. Returns true if so much of the session exists that it must
-	 * finish in the ordinary way; the part may replace *@err by a reason that it knows better.
+	 * Called after the start failed with *@err. Returns true if so much of the session exists
+	 * that it must finish in the ordinary way. The part may replace *@err by a more precise
+	 * reason.
 	 */
 	bool (*recover)(struct session *s, struct writ_err *err);
 	void (*poll)(struct session *s, struct session_poll *set);
@@ -139,8 +144,8 @@ must_check int session_loop(struct arena *a, const struct session_options *opt,
 void *session_state(const struct session *s, const struct session_initial *initial);
 
 /*
- * Adds a descriptor to wait for; a negative descriptor keeps its place in the slice and is not
- * polled.
+ * Adds a descriptor to wait for. A negative descriptor takes a place in the slice of the part, but
+ * is not polled.
  */
 void session_poll_add(struct session_poll *set, int fd, short events);
 
@@ -151,10 +156,10 @@ enum session_phase session_phase(const struct session *s);
 
 /* The jail is sealed: the session enters SESSION_RUNNING, and its time limits begin. */
 void session_running(struct session *s);
-/* Only pid 1 of the jail is left, and is about to end: no process has to be killed. */
+/* Enters SESSION_ENDING without killing processes: only pid 1 of the jail is left. */
 void session_ending(struct session *s);
 void session_ended(struct session *s);
-/* writ-init has reported that no other process is left in the jail. */
+/* Ends the session because writ-init has reported that no other process is left in the jail. */
 void session_emptied(struct session *s);
 /* Kills all processes in the jail. @why is shown to people and recorded; NULL: no reason. */
 void session_end(struct session *s, const char *why, int exit_code);
@@ -174,7 +179,7 @@ void session_touch(struct session *s);
 must_check int session_make_id(char ret_id[static SESSION_ID + 1], struct writ_err *err);
 must_check int session_set_id(struct session *s, struct writ_err *err);
 
-/* Calls session_options.await(), and then uses the options that await() has set. */
+/* Calls session_options.await(); from then on the session uses the options that await() has set. */
 void session_await(struct session *s, struct writ_err *err);
 
 /* Runs one round of the parts with .late, at most @ms long: for finish callbacks that wait. */

@@ -18,10 +18,7 @@ static int drop_code(struct dl_phdr_info *info, size_t size, void *ctx)
 		const uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(page - 1);
 		const uintptr_t to = info->dlpi_addr + p->p_vaddr + p->p_memsz;
 
-		/*
-		 * The kernel reads pages that are never written to from the file again when they
-		 * are used.
-		 */
+		/* Read-only pages are safe to drop: the kernel reads them from the file again. */
 		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W))
 			(void)madvise((void *)from, to - from, MADV_DONTNEED);
 	}

@@ -14,11 +14,11 @@
 
 /* Exit codes of a run, besides the command's own status. */
 enum session_exit {
-	SESSION_POLICY = 121,  /* the token of an agent is refused */
+	SESSION_POLICY = 121,  /* the token of an agent's session is refused */
 	SESSION_REFUSED = 122, /* a guarantee of the plan is not met */
 	SESSION_TIMEOUT = 124,
 	SESSION_FAILED = 125,
-	SESSION_SIGNALLED = 128, /* + the number of the signal */
+	SESSION_SIGNALLED = 128, /* plus the number of the signal that killed the command */
 };
 
 struct wallet;
@@ -43,9 +43,10 @@ enum { SESSION_ID = 8 }; /* length of a session id, in letters and digits */
 
 /* Kinds of requests that the starter of a session keeps pending in the owner's connection. */
 enum {
-	/* First request; answered once the sandbox is closed around the command. */
+	/* The request that started the session; answered once the jail is sealed. */
 	SESSION_CALL_FIRST = 1000,
-	SESSION_CALL_END, /* session.wait; answered by the starter of the session */
+	/* session.wait of the owner; answered by the starter after the session has ended */
+	SESSION_CALL_END,
 };
 
 /* How a session ended. */
@@ -84,7 +85,7 @@ struct session_options {
 	struct sv realm;
 	struct sv state;     /* directory of writ's own files */
 	struct sv config;    /* directory of policies; may be empty */
-	struct sv workspace; /* physical path; empty: no workspace */
+	struct sv workspace; /* physical path of the workspace; empty: none */
 	struct sv cwd;	     /* working directory, a physical path */
 	struct sv home;	     /* home directory of the operator; may be empty */
 	struct sv resolver;  /* name servers, "ADDRESS[:PORT],..."; empty: the host's */
@@ -98,7 +99,7 @@ struct session_options {
 	 */
 	struct engine_run *run;
 	const struct session_token *token; /* NULL: no token */
-	const struct session_agent *agent; /* NULL: no other session started this one */
+	const struct session_agent *agent; /* set in the session of an agent; NULL: not an agent */
 	/* Three descriptors instead of 0, 1 and 2, never used as terminals; or NULL. */
 	const int *stdio;
 	int status_fd; /* -1, or a descriptor that receives one line of JSON about the end */
@@ -107,7 +108,10 @@ struct session_options {
 	/* `session start`: no client is attached, and the session goes on without one. */
 	bool detach;
 	int ready_fd; /* 0, or a descriptor that receives the session's id once the session runs */
-	/* A client whose end ends the session; NULL: none. The caller keeps it. */
+	/*
+	 * Connection of a client: the session ends when the client closes it. NULL: no such client.
+	 * The caller keeps ownership.
+	 */
 	struct rpc_conn *owner;
 	struct session_report *report; /* NULL, or filled when the session ends */
 	int job; /* 0, or the descriptor that session_job() returned; the session leaves it open */
@@ -122,9 +126,10 @@ struct session_options {
 	 */
 	char *id;
 	/*
-	 * The session calls await() while the jail is being built, with a copy of these options, so
-	 * that await() sets @argv to @program, @stdio, @detach and similar options that are known
-	 * only then. await() may block as long as necessary, and may be NULL.
+	 * The session calls await() while the jail is being built, with a copy of these options.
+	 * await() sets the options of the command that are known only then, such as @argv,
+	 * @environ, @stdio and @detach. await() may block as long as necessary. NULL: these options
+	 * are known from the start.
 	 */
 	int (*await)(void *ctx, struct session_options *opt, struct writ_err *err);
 	/*

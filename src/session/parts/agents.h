@@ -22,7 +22,7 @@ void spawn_poll(struct session *s, struct session_poll *set);
 void spawn_on_event(struct session *s, const struct pollfd *p, size_t n);
 void spawn_finish(struct session *s);
 
-/* Path of the socket for `writ spawn`; empty: none. */
+/* Returns the host path of the socket on which `writ spawn` asks for an agent; empty: no socket. */
 struct sv spawn_path(const struct session *s);
 void spawn_record(struct session *s);
 bool spawn_owns(const struct session *s, pid_t pid);

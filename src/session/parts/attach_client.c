@@ -22,25 +22,25 @@
  */
 
 enum {
-	TICK_MS = 1000, /* time between two reports of activity */
+	TICK_MS = 1000, /* least time between two reports of activity */
 	POLL_RELAY = 3,
-	FAIL_MS = 300, /* time for a detached command to fail at once */
+	FAIL_MS = 300, /* after this time without a failure, the client leaves a detached command */
 };
 
 struct view {
 	struct rpc_conn *conn;
 	int signals;
-	/* ids of this client's requests: proc.start or proc.attach; proc.wait */
+	/* @start_id: id of the request proc.start or proc.attach; @wait_id: id of proc.wait */
 	int64_t start_id, wait_id;
 	struct std_fds front;
 	struct relay *relay;
 	struct session_look *look;
 	bool attach; /* `attach`: the command does not end with this client */
 	bool escape; /* a person may leave the command with the escape key */
-	/* The command has started; the client leaves unless the command fails at once. */
+	/* A detached command has started: the client leaves unless it fails within FAIL_MS. */
 	bool waiting;
 	bool ended;
-	bool left_alone; /* the caller is gone, and the client told the command to end */
+	bool left_alone; /* session_look.owner became readable, and the command was sent SIGTERM */
 	int exit;
 	struct writ_err failed;
 	uint64_t activity, told_ms;
@@ -83,8 +83,8 @@ static void speak(const struct view *v, const char *method, int sig)
 /* --- answers of the supervisor about the command --- */
 
 /*
- * The answer has two descriptors (the terminal and the socket of its bytes), or one: the output of
- * a command that has ended.
+ * Joins the terminal of a command. The answer @m has two descriptors (the terminal, and the socket
+ * that carries its bytes), or one, from which the last output of an ended command is read.
  */
 static int join(struct view *v, struct rpc_message *m, struct writ_err *err)
 {
@@ -115,8 +115,8 @@ static int join(struct view *v, struct rpc_message *m, struct writ_err *err)
 }
 
 /*
- * Stops this client with all processes of its pipeline, as any program stops; once the client is
- * continued, it continues the command.
+ * Handles a command that has stopped: stops this client with its process group, so that the shell
+ * takes over. Once the client is continued, it continues the command.
  */
 static void stop(struct view *v)
 {
@@ -128,7 +128,10 @@ static void stop(struct view *v)
 	speak(v, "proc.signal", SIGCONT);
 }
 
-/* The answer reports the command's number, and perhaps its terminal: wait for the command's end. */
+/*
+ * Handles the answer to proc.start or proc.attach, which has the number of the command and perhaps
+ * its terminal. Asks for the end of the command.
+ */
 static int on_started(struct view *v, struct rpc_message *m, struct writ_err *err)
 {
 	uint64_t number = 0;
@@ -307,8 +310,8 @@ static void attach_front(struct std_fds *f)
 }
 
 /*
- * A command that starts without a client gets a terminal of the size of the caller's terminal, if
- * there is one.
+ * Gives a command that runs without a client a terminal. Its size is that of the caller's terminal,
+ * or 24 rows of 80 columns if the caller has none.
  */
 static void detached_front(struct std_fds *f)
 {

@@ -73,7 +73,7 @@ static int connect_to(int run, const char *id, time_t patience, struct rpc_conn 
 	return *ret ? 0 : writ_nomem(err);
 }
 
-/* Sends one request and reads its answer. Takes @params. */
+/* Sends one request and reads its answer. Takes ownership of @params. */
 static int ask(int run, const char *id, const char *method, json_t *params, time_t patience,
 	       json_t **ret, struct writ_err *err)
 {
@@ -93,10 +93,7 @@ static int ask(int run, const char *id, const char *method, json_t *params, time
 	return r;
 }
 
-/*
- * Finds the complete id of the only session whose id begins with @id. An empty @id matches every
- * session.
- */
+/* Finds the complete id of the only session whose id begins with @id, which may be empty. */
 static int find(int run, struct sv id, char ret[SESSION_ID + 1], struct writ_err *err)
 {
 	scoped_list *d = fd_open_list(run, ".");
@@ -220,7 +217,7 @@ int session_list(struct sv state, struct arena *a,
 		if (strlen(e->d_name) != SESSION_ID)
 			continue;
 		memcpy(info.id, e->d_name, SESSION_ID);
-		/* The directory of a session that was killed has no supervisor that answers. */
+		/* Skip a directory without an answer: its supervisor was killed. */
 		if (ask(run, info.id, "session.get", json_object(), STATUS_SECONDS, &answer,
 			&gone) == 0
 			    ? read_info(answer, &info)

@@ -15,7 +15,7 @@
 struct session_info {
 	char id[SESSION_ID + 1];
 	int64_t pid;	  /* process id of the supervisor */
-	uint64_t started; /* seconds since the epoch */
+	uint64_t started; /* age of the session, in seconds */
 	char state[16];
 	char command[256];
 	char workspace[1024];
@@ -28,8 +28,8 @@ must_check int session_list(struct sv state, struct arena *a,
 			    struct writ_err *err);
 
 /*
- * Sends one request of docs/control.md to the session whose id begins with @id. Takes @params. The
- * caller owns *@ret_result; @ret_result may be NULL.
+ * Sends one request of docs/control.md to the session whose id begins with @id. Takes ownership of
+ * @params. The caller owns *@ret_result; @ret_result may be NULL.
  */
 must_check int session_call(struct sv state, struct sv id, const char *method, json_t *params,
 			    json_t **ret_result, struct writ_err *err);
@@ -40,9 +40,11 @@ json_t *session_report_json(const struct session_report *report);
 /* How a client shows a command to a person, and how the view ended. */
 struct session_look {
 	bool neutral; /* make escape sequences harmless; the session may also ask for this */
-	int owner;    /* exec: a descriptor; the command ends when it is readable; 0: none */
+	/* exec: the command is sent SIGTERM once this descriptor is readable; 0: none */
+	int owner;
 	bool detach; /* exec: the command has its own terminal and keeps running without a client */
-	uint32_t number; /* attach: number of the command; 0: the only command. Set to its number */
+	/* attach: command to join; 0: the only command. Set to the number of the command */
+	uint32_t number;
 	char id[SESSION_ID + 1]; /* set: the complete id of the session */
 	bool left;		 /* set: the command keeps running after this client has left */
 	bool taken; /* set: this client left because another client has joined the command */
@@ -58,8 +60,8 @@ must_check int session_exec(struct sv state, struct sv id, char *const *argv, ch
 
 /*
  * Joins the terminal of a command: shows its latest and its further output, and sends it the
- * caller's keys. Returns when the command ends, with its status in *@ret_exit, or on the escape key
- * of term/relay.h.
+ * caller's keys. Returns when the command ends, with its status in *@ret_exit, or when this client
+ * leaves the command (@look->left).
  */
 must_check int session_attach(struct sv state, struct sv id, struct session_look *look,
 			      int *ret_exit, struct writ_err *err);

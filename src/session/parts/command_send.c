@@ -67,7 +67,10 @@ static void put_passed(struct env_list *env, char *const *envp, struct sv patter
 	}
 }
 
-/* Profiles name state directories by their paths in tier A: tier B replaces the path. */
+/*
+ * Profiles name state directories by their paths in tier A. Tier B replaces the beginning of such a
+ * path by the state directory on the host.
+ */
 static void put_set(struct env_list *env, struct sv name, struct sv value)
 {
 	const struct engine_view *view = engine_view(env->s);
@@ -81,7 +84,7 @@ static void put_set(struct env_list *env, struct sv name, struct sv value)
 				   SV_ARG(sv_skip(value, usual.n))));
 }
 
-/* Adds the variables that @get has, up to the first number without one. */
+/* Adds the variables that @get returns for 0, 1, 2 and so on, until @get returns false. */
 static void put_all(struct env_list *env,
 		    bool (*get)(struct session *s, size_t i, struct sv *ret_name,
 				struct sv *ret_value))
@@ -92,7 +95,7 @@ static void put_all(struct env_list *env,
 		put_env(env, name, value);
 }
 
-/* Names the author of commits where git reads no system configuration. */
+/* Names the author of commits in tier B, where git reads no system configuration. */
 static void put_identity(struct env_list *env)
 {
 	const struct sv name = sv_from(engine_identity(env->s)->name);
@@ -174,7 +177,10 @@ static void put_environment(struct env_list *env, char *const *envp)
 
 /* --- the working directory of a command --- */
 
-/* Under a token, no part of the workspace may be visible in the jail as a working directory. */
+/*
+ * Is the directory @cwd of the workspace visible in the jail? Without a token, and in tier B, every
+ * directory is. Under a token in tier A, a directory is visible only at, above or below a mount.
+ */
 static bool is_shown(const struct session *s, struct sv cwd)
 {
 	for (size_t i = 0; i < engine_view(s)->mounted; i++)

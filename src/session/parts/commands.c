@@ -24,7 +24,7 @@ int commands_init(struct session *s, struct writ_err *err)
 	return 0;
 }
 
-/* Sends a notification to one client. Takes @params. */
+/* Sends a notification to one client. Takes ownership of @params. */
 static void notify(const struct session *s, size_t client, const char *method, json_t *params)
 {
 	if (client != NOBODY && control_conn(s, client))
@@ -43,10 +43,7 @@ static struct running *running_get(struct session *s, uint32_t id)
 	return NULL;
 }
 
-/*
- * Returns the client that watches a command: the client at its terminal, else the client that
- * started it.
- */
+/* Returns the client at the terminal of a command, or else the client that started the command. */
 static size_t client_of(struct session *s, uint32_t id)
 {
 	const struct screen *c = screen_get(s, id);
@@ -284,8 +281,8 @@ static int exec_screen(struct session *s, struct command_ask *ask, bool keep, in
 
 /*
  * Sends a command other than that of `run` to the jail. The supervisor holds the command's
- * terminal; with @keep the command keeps running without a client. @given are the command's
- * descriptors; the caller keeps them.
+ * terminal; with @keep the command keeps running without a client. @given are the descriptors that
+ * the client sent, which the caller closes.
  */
 static int send_command(struct session *s, struct command_ask *ask, size_t client, bool keep,
 			int given[static 3], struct writ_err *err)
@@ -329,7 +326,7 @@ void commands_exec(struct session *s, const struct caller *who, struct rpc_messa
 	size_t next = 0;
 	int r;
 
-	/* A kept session may run any number of commands: free the memory of each. */
+	/* A session may run any number of commands: free the memory of each request. */
 	s->a = &scratch;
 	r = exec_parse(s, m, &ask, &keep, &err);
 	for (int i = 0; r == 0 && i < 3; i++)
@@ -337,7 +334,7 @@ void commands_exec(struct session *s, const struct caller *who, struct rpc_messa
 			given[i] = m->fds[next++];
 	ask.id = ++commands_of(s)->commands;
 	if (r == 0 && ask.pty) {
-		/* send_command() may receive the command's terminal at once. */
+		/* Register the request first: send_command() may open the terminal. */
 		who->call->kind = CALL_TERMINAL;
 		who->call->number = ask.id;
 	}
@@ -355,8 +352,8 @@ void commands_exec(struct session *s, const struct caller *who, struct rpc_messa
 /* --- attaching --- */
 
 /*
- * Chooses the screen of the running command, or of the command that ended last. NULL: @why has the
- * reason.
+ * Chooses the screen of the only running command, or else of the command that ended last. Returns
+ * NULL, with the reason in @why, if several commands run or no command has a screen.
  */
 static struct screen *choose(struct session *s, struct buf *why)
 {
@@ -424,7 +421,10 @@ void commands_signal(struct session *s, const struct caller *who, uint32_t id, i
 	rpc_result(who->conn, who->call, NULL, NULL, 0);
 }
 
-/* Kills the commands that the closed connection started, except those that are to be kept. */
+/*
+ * Kills the commands that the client of the closed connection started, except commands that keep
+ * running without a client. Detaches the client from the screens that it has joined.
+ */
 void commands_hang_up(struct session *s, size_t client)
 {
 	for (size_t i = 0; i < commands_of(s)->running_n; i++) {
@@ -449,7 +449,7 @@ uint32_t commands_count(const struct session *s)
 	return commands_of(s)->commands;
 }
 
-/* Starts the first command of a kept session with a terminal that clients may join. */
+/* Starts the first command of a detached session, with a terminal that clients may join. */
 static int start_kept(struct session *s, struct command_ask *ask, struct writ_err *err)
 {
 	int none[3] = { -1, -1, -1 };

@@ -28,14 +28,14 @@ struct command_ask {
 
 extern const struct session_initial commands_initial;
 must_check int commands_init(struct session *s, struct writ_err *err);
-/* Starts the command that the session was made for; a kept session may have no such command. */
+/* Starts the command that the session was made for; a detached session may have no such command. */
 must_check int commands_start(struct session *s, struct writ_err *err);
 void commands_poll(struct session *s, struct session_poll *set);
 void commands_on_event(struct session *s, const struct pollfd *p, size_t n);
 int commands_deadline(struct session *s, int least); /* enforces the limit `command` */
 void commands_clear(struct session *s);
 
-uint32_t commands_count(const struct session *s); /* number of commands started so far */
+uint32_t commands_count(const struct session *s); /* number of the newest command */
 
 /* Handlers of requests of clients. */
 struct caller;
@@ -46,17 +46,15 @@ void commands_signal(struct session *s, const struct caller *who, uint32_t id, i
 void commands_detach(struct session *s, const struct caller *who, uint32_t id);
 void commands_wait(struct session *s, const struct caller *who, uint32_t id);
 void commands_answer_exit(const struct caller *who, uint32_t id, int status);
-/* Called before the client's connection is closed. */
+/* Called before the connection of @client is closed: kills commands that must not outlive it. */
 void commands_hang_up(struct session *s, size_t client);
 
 /* Handlers of reports of writ-init. */
-void commands_terminal(struct session *s, uint32_t id, int fd); /* takes @fd */
+/* takes ownership of @fd, the master */
+void commands_terminal(struct session *s, uint32_t id, int fd);
 void commands_stopped(struct session *s, uint32_t id);
 void commands_failed(struct session *s, uint32_t id, const struct writ_err *err);
-/*
- * Returns the status to record: the status of the command, or SESSION_TIMEOUT if its limit ended
- * it.
- */
+/* Returns the status to record: that of the command, or SESSION_TIMEOUT if it hit its limit. */
 int commands_exited(struct session *s, uint32_t id, int status);
 
 /* Implemented in command_send.c. */

@@ -100,8 +100,8 @@ void control_clear(struct session *s)
 }
 
 /*
- * Returns whether @pid is in the supervisor's user namespace. An agent is not, whatever user it
- * runs as.
+ * Returns whether @pid is in the supervisor's user namespace. In tier A, a process of the jail is
+ * not, whatever user it runs as.
  */
 static bool is_outside(pid_t pid)
 {

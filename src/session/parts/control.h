@@ -7,7 +7,8 @@
  *
  * SECURITY: only the user who runs the session, or root, may connect, and never a process in the
  * jail. The socket is opened once a session has run for CONTROL_ALONE_MS, or has a denial to grant:
- * a session that ends sooner needs no socket.
+ * a session that ends sooner needs no socket. With session_options.named, it is opened at the
+ * start.
  */
 #ifndef WRIT_PARTS_CONTROL_H
 #define WRIT_PARTS_CONTROL_H
@@ -20,8 +21,8 @@ enum { CLIENTS_MAX = 32, CONTROL_ALONE_MS = 20 };
 /* Requests of clients that are answered later; see also SESSION_CALL_FIRST. */
 enum call_kind {
 	CALL_NONE = 0,
-	CALL_GRANT,    /* waits for the keeper to attach the mount of a grant */
-	CALL_REVOKE,   /* waits for the keeper to detach the mount of a grant */
+	CALL_GRANT,    /* grant.allow: waits for the keeper to attach a mount */
+	CALL_REVOKE,   /* grant.revoke: waits for the keeper to detach a mount */
 	CALL_TERMINAL, /* proc.start: waits for the terminal of a command */
 	CALL_JOIN,     /* proc.attach: waits for the terminal of a command */
 	CALL_WAIT,     /* proc.wait: waits for the end of a command */
@@ -50,7 +51,7 @@ struct rpc_conn *control_conn(const struct session *s, size_t client);
 /* Finds the first pending request of kind @kind with number @number, of any client. */
 must_check bool control_find_call(struct session *s, uint32_t kind, uint32_t number,
 				  struct caller *ret);
-/* Answers the first request of the owner: the sandbox is closed. */
+/* Answers the request that started the session (SESSION_CALL_FIRST): the jail is sealed. */
 void control_started(struct session *s);
 /* control_methods.c: handles a request of a client. */
 void control_dispatch(struct session *s, size_t client, struct rpc_message *m);

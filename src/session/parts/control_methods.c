@@ -201,7 +201,7 @@ static void handle_allow(void *ctx, struct rpc_conn *c, struct rpc_call *call,
 			       "only read and write of a path can be granted live");
 }
 
-/* Reads the parameter of a method whose only parameter is a number. */
+/* Reads the parameter @name, which is a number, and refuses the request if it is not. */
 static bool read_number(struct rpc_conn *c, struct rpc_call *call, const struct rpc_message *m,
 			const char *name, uint32_t *ret)
 {

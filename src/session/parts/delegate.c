@@ -8,10 +8,10 @@
 #include "base/banned.h"
 
 /*
- * An agent gets its block of the policy as one more hop after the hops of its session, so that
- * every hop decides about every request. Under tokens the supervisor derives a token from the last
- * token of the chain, with keys that no process in the jail can reach. The derived token is for
- * this one agent, and no token can be derived from it.
+ * A hop is one of several capability sets that must all allow a request. An agent gets its block of
+ * the policy as one more hop after the hops of its session. Under tokens the supervisor derives a
+ * token from the last token of the chain, with keys that no process in the jail can reach. The
+ * derived token is for this one agent, and no token can be derived from it.
  */
 
 /* --- the agent's block as a hop --- */
@@ -217,7 +217,7 @@ int delegate_token(struct session *s, const struct policy_agent *agent, const st
 		return writ_nomem(err);
 	why->hop = TOKEN_HOP_NONE;
 	ret->why = why;
-	/* Opens the wallet again: the session opened its own wallet perhaps hours ago. */
+	/* Open the wallet again: the session opened its own wallet perhaps hours ago. */
 	r = wallet_open(s->a, s->opt->state, s->opt->realm, false, to.wallet, err);
 	if (r < 0)
 		return r;

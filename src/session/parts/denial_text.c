@@ -21,13 +21,13 @@ enum remedy {
 	REMEDY_NONE = 0,
 	REMEDY_GRANT, /* grant read or write of a path; also possible while the session runs */
 	REMEDY_UNIX,  /* add a policy line about a socket */
-	REMEDY_OPEN,  /* lift a protection by its name */
+	REMEDY_OPEN,  /* open a protected name */
 };
 
 struct advice {
 	enum remedy remedy;
 	const char *hint;
-	const struct protect_name *row; /* the protection, if REMEDY_OPEN */
+	const struct protect_name *row; /* the protected name to open, if REMEDY_OPEN */
 };
 
 static struct advice advise_by_op(const struct session_denial *d)
@@ -99,7 +99,10 @@ static bool is_plain(struct sv s)
 	return s.n > 0 && sv_is_alnum(s, "/._+@=,-");
 }
 
-/* Appends a word of a policy that stands for exactly the bytes of @s. */
+/*
+ * Appends @s as one word of a policy. Quotes and escapes it, if necessary, so that the word stands
+ * for exactly the bytes of @s.
+ */
 static void put_word(struct buf *b, struct sv s)
 {
 	if (is_plain(s)) {
@@ -120,10 +123,7 @@ static void put_word(struct buf *b, struct sv s)
 	buf_ch(b, '"');
 }
 
-/*
- * Appends the line of a policy that would allow the denied operation, or nothing if there is no
- * such line.
- */
+/* Appends the line of a policy that would allow the denied operation, if there is such a line. */
 static void put_line(struct buf *b, const struct session_denial *d, const struct advice *a)
 {
 	switch (a->remedy) {
@@ -163,7 +163,10 @@ static void put_rule(struct buf *b, const struct session_denial *d)
 	buf_ch(b, '\n');
 }
 
-/* SECURITY: the agent chose it, and with blanks it could read like the rest of the line. */
+/*
+ * Appends the name of an object. SECURITY: the agent chose the name. With blanks, it could read
+ * like the rest of the line: quote it.
+ */
 static void put_object(struct buf *b, struct sv object)
 {
 	bool quote = false;
@@ -183,7 +186,7 @@ static void put_object(struct buf *b, struct sv object)
 	buf_ch(b, '"');
 }
 
-/* As `writ allow SESSION#` takes it. */
+/* Appends the number of a denial or hint as `writ allow SESSION#` takes it. */
 static void put_number(struct buf *b, const struct session_denial *d)
 {
 	buf_fmt(b, "%s%u", d->guessed ? "h" : "", d->number);

@@ -14,7 +14,7 @@
 
 struct denials {
 	VEC(struct denial) denials;
-	int feed;	/* denials.jsonl in the jail; -1: none */
+	int feed;	/* denials.jsonl, which the agent can read; -1: none */
 	bool seen_exec; /* the first program has started */
 };
 
@@ -160,10 +160,7 @@ static struct sv where_of(const struct cap_rule *r, char *room, size_t n)
 	return used > 0 && (size_t)used < n ? (struct sv){ room, (size_t)used } : SV("");
 }
 
-/*
- * Returns whether the policy has no rule that a person wrote. The workspace is writable only as
- * long as that is so.
- */
+/* Returns whether no person wrote a rule. Only then is the workspace writable without a rule. */
 static bool is_default(const struct cap_set *set)
 {
 	for (size_t i = 0; i < set->rules.n; i++)
@@ -320,7 +317,10 @@ static void note_exec(struct session *s, const struct mediate_event *e)
 {
 	struct mediate_event known = *e;
 
-	/* The first program's memory was still writ-init's: we know what it was told. */
+	/*
+	 * At the first exec, the memory of the process still belonged to writ-init and did not have
+	 * the arguments: take them from the options of the session.
+	 */
 	if (!e->object[0] && !denials_of(s)->seen_exec)
 		fill_first(s, &known);
 	denials_of(s)->seen_exec = true;
@@ -344,7 +344,10 @@ bool denials_has(const struct session *s, enum mediate_op op, const char *object
 	return find(s, op, object);
 }
 
-/* SECURITY: the index comes from a helper that may have been taken over. */
+/*
+ * Returns row @number of the protected names, counted from 1; NULL: no such row. SECURITY: the
+ * number comes from a helper that may have been taken over.
+ */
 static const struct protect_name *protect_at(uint8_t number)
 {
 	const struct protect_name *row = protect_names;
@@ -366,7 +369,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 				.count = 1 };
 	if (ret->reason == CAP_REASON_PROTECTED)
 		ret->protect = protect_at(e->protect);
-	/* The decider knows hops only; without a token they are blocks of agents. */
+	/* An event only says that a hop refused. Without a token, the hop is an agent's block. */
 	if (ret->reason == CAP_REASON_TOKEN && s->opt->agent && !s->opt->token)
 		ret->reason = CAP_REASON_AGENT;
 	memcpy(ret->comm, e->comm, sizeof(ret->comm));
@@ -374,7 +377,7 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 	memcpy(ret->detail, e->extra, sizeof(ret->detail));
 }
 
-/* Counts a denial that repeats an earlier one, and records any other. */
+/* Records an allowed exec. Counts a repeated denial, and records any other denial. */
 void denials_note(struct session *s, const struct mediate_event *e)
 {
 	struct denials *all = denials_of(s);
@@ -398,7 +401,7 @@ void denials_note(struct session *s, const struct mediate_event *e)
 	*kept = d;
 	control_reach(s);
 	write_feed(s, kept, all->denials.n);
-	/* A program that owns the terminal is not written over: it is told at the end. */
+	/* Do not write over a program that owns the terminal: its denials are shown at the end. */
 	if ((!terminal_is_interactive(s) || s->opt->explain) && !s->opt->quiet)
 		show(s, all->denials.n - 1);
 }

@@ -23,7 +23,7 @@ struct denial_texts {
 struct denial {
 	enum mediate_op op;
 	enum cap_reason reason;
-	const struct protect_name *protect; /* CAP_REASON_PROTECTED, if a policy can open it */
+	const struct protect_name *protect; /* protected name that a policy can open, or NULL */
 	uint32_t rule;
 	uint32_t count;
 	int32_t pid;
@@ -38,20 +38,24 @@ void denials_finish(struct session *s);
 void denials_clear(struct session *s);
 void denials_report(struct session *s);
 
-/* Takes @fd, the file in the jail that lists denials. */
+/* Takes ownership of @fd, the file that lists denials for the agent. */
 void denials_feed(struct session *s, int fd);
 void denials_note(struct session *s, const struct mediate_event *e);
 size_t denials_count(const struct session *s);
-const struct denial *denials_get(const struct session *s, size_t number); /* NULL: none */
+/* returns NULL if there is none */
+const struct denial *denials_get(const struct session *s, size_t number);
 bool denials_has(const struct session *s, enum mediate_op op, const char *object);
 
-/* For hints.c, too: an event as a denial, and a denial with all that is known; uses @room. */
+/*
+ * Also used by hints.c: denials_fill() makes a denial of an event, and denials_describe() adds all
+ * that is known about the denial. Texts of the result may be in @room.
+ */
 void denials_fill(const struct session *s, const struct mediate_event *e, struct denial *ret);
 struct session_denial denials_describe(const struct session *s, const struct denial *d,
 				       uint32_t number, struct denial_texts *room);
-/* Adds the members of an entry about @d. */
+/* Adds the details of @d to an entry of the record. */
 void denials_put(struct entry *entry, const struct session_denial *d);
-/* Prints one line, now. */
+/* Prints one line about @d at once. */
 void denials_print(const struct session *s, const struct session_denial *d);
 
 #endif

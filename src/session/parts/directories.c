@@ -66,7 +66,7 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 	if (shut && stat(gate, &st) == 0 && (st.st_mode & 0700) == 0 && st.st_nlink > 2 &&
 	    sv_is(sv_from(name), "home"))
 		return 0;
-	/* A session that starts at the same time may shut the gate again. */
+	/* Retry: a session that starts at the same time may shut the gate again. */
 	for (int i = 0; i < 100; i++) {
 		r = chmod(gate, 0700) < 0 ? -1 : mkdir(path, 0700);
 		if (r == 0 || errno != EACCES)
@@ -90,7 +90,7 @@ static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 		       : writ_nomem(err);
 }
 
-/* Writes the rules of the session for the agent to read, one per line. */
+/* Makes the text that tells the agent the rules of the session, one per line. */
 static int write_rules(struct session *s, struct writ_err *err)
 {
 	const struct cap_set *set = &s->opt->policy->set;
@@ -108,7 +108,7 @@ static int write_rules(struct session *s, struct writ_err *err)
 	return r;
 }
 
-/* Makes a file in the run directory of the session that the agent may read. */
+/* Makes a file that the agent may read, in the directory @info of the session. */
 static int info_file(struct session *s, const char *name, struct sv text, int *ret_fd,
 		     struct writ_err *err)
 {
@@ -161,14 +161,14 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	int r = home && kept ? 0 : writ_nomem(err);
 
 	/*
-	 * Make the run directory before the home, so that a sweep does not take the home for a
-	 * leftover.
+	 * Make the run directory before the home, so that session_sweep() in another process does
+	 * not take the home for a leftover.
 	 */
 	if (r == 0 && own_home(s))
 		r = directories_run(s, err);
 	/*
-	 * SECURITY: a home that exists belongs to another session, and is removed with that
-	 * session.
+	 * SECURITY: do not use a home that exists: the home belongs to another session, and is
+	 * removed with that session.
 	 */
 	if (r == 0 && home && own_home(s) && access(home, F_OK) == 0)
 		r = writ_fail(err, WRIT_E_SYS, EEXIST, "the home of session %s", s->id);
@@ -191,10 +191,7 @@ static int make_kept(struct session *s, struct sv workspace, struct writ_err *er
 	return r;
 }
 
-/*
- * Returns whether the open directory still has a name. Only the process that locks a directory may
- * remove it.
- */
+/* Is the open directory still linked? Only the process that locks a directory may remove it. */
 static bool is_linked(int fd)
 {
 	struct stat st;
@@ -203,8 +200,9 @@ static bool is_linked(int fd)
 }
 
 /*
- * Makes the directory @path and locks it; returns -1 on failure. Does not block on the lock: a
- * sweep may take the new directory for a leftover, lock and remove it; then make it again.
+ * Makes the directory @path and locks it; returns -1 on failure. Does not block on the lock.
+ * session_sweep() in another process may take the new directory for a leftover, lock it and remove
+ * it: then makes the directory again.
  */
 static int make_locked(const char *path)
 {
@@ -245,10 +243,7 @@ int directories_run(struct session *s, struct writ_err *err)
 	return 0;
 }
 
-/*
- * Makes the agent's directories at names of the host, because a jail without its own mounts shows
- * the host's names.
- */
+/* Makes the agent's directories in tier B, where the agent sees the paths of the host. */
 static int make_shown(struct session *s, struct writ_err *err)
 {
 	int feed = -1, r = directories_run(s, err);

@@ -14,7 +14,8 @@
 #include "loop/loop.h"
 
 struct directories {
-	struct sv home, state; /* the agent's HOME, and the directories that `state NAME` keeps */
+	/* the agent's HOME; parent of the directories that `state NAME` keeps */
+	struct sv home, state;
 	struct sv tmp, shm, info; /* directories of tier B; empty in tier A */
 	struct sv run;		  /* path of the run directory; empty until directories_run() */
 	struct sv rules;	  /* the rules as text, for the agent */

@@ -26,8 +26,8 @@ void ending_notice(struct session *s)
 }
 
 /*
- * writ-init did not report the end of the command, because all processes were killed at once or a
- * part of writ failed: records the end of the session.
+ * Sets the exit code and the reason of the end if writ-init did not report the end of the command:
+ * all processes were killed at once, or a part of writ failed.
  */
 static void end_unreported(struct session *s)
 {
@@ -45,7 +45,7 @@ static void end_unreported(struct session *s)
 		     orphans_left(s) ? "" : ", and everything with it");
 }
 
-/* Records that a process of writ has ended and that the session ends for this reason. */
+/* Records the failure that ended the session, such as the end of a process of writ. */
 static void record_failure(struct session *s)
 {
 	const struct session_status *t = session_status(s);

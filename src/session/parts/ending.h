@@ -3,7 +3,7 @@
  *
  * Reads:  all parts
  * Writes: the record, session_options.status_fd
- * Next:   table.c calls these functions last
+ * Next:   table.c calls ending_finish() as the last finish callback
  */
 #ifndef WRIT_PARTS_ENDING_H
 #define WRIT_PARTS_ENDING_H

@@ -103,7 +103,10 @@ int session_early(struct arena *a, const struct engine *e, const struct host_fac
 	return r < 0 ? r : e->furnish(run, a, facts, user_of(envp), ret_id, err);
 }
 
-/* Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. */
+/*
+ * Returns the physical path of the person's JAVA_HOME, which may be a symbolic link. Empty: no
+ * JAVA_HOME, or writ-l7 does not run and the path is not needed.
+ */
 static struct sv real_java(struct session *s)
 {
 	const struct sv home = environ_get(s->opt->environ, SV("JAVA_HOME"));
@@ -228,10 +231,7 @@ void engine_poll(struct session *s, struct session_poll *set)
 	session_poll_add(set, engine_of(s)->run->helper_fd, POLLIN);
 }
 
-/*
- * Reads mount changes before messages of the keeper: the keeper changes mounts before it reports
- * the change.
- */
+/* Reads changes of mounts before messages of the keeper, which changes mounts and then reports. */
 void engine_on_event(struct session *s, const struct pollfd *p, size_t n)
 {
 	(void)n;

@@ -24,7 +24,7 @@ extern const struct session_initial engine_initial;
 must_check int engine_init(struct session *s, struct writ_err *err);
 /* Sets the limits of the whole session. */
 must_check int engine_limit(struct session *s, struct writ_err *err);
-/* Start the jail in four steps; other parts start in between. */
+/* Start the jail step by step; other parts start between these steps. */
 must_check int engine_compile(struct session *s, struct writ_err *err);
 must_check int engine_start(struct session *s, struct writ_err *err);
 must_check int engine_build(struct session *s, struct writ_err *err);
@@ -53,7 +53,7 @@ bool engine_attaches(const struct session *s);
 struct engine_run *engine_run(const struct session *s);
 /* Sends a signal to a command. A command that has ended gets no signal; that is no error. */
 void engine_signal(struct session *s, uint32_t id, int number);
-/* Name and address of the author of commits, from the person's git configuration. */
+/* Returns name and address of the author of commits, from the person's git configuration. */
 const struct repo_identity *engine_identity(const struct session *s);
 /* Reads pending changes of the jail's mounts, before the keeper's answer is handled. */
 void engine_check_mounts(struct session *s);

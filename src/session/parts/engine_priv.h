@@ -9,7 +9,7 @@
 struct engine_state {
 	struct engine_run *run;
 	struct repo_identity identity;
-	int mounts; /* the jail's mountinfo, if the policy covers a file; else -1 */
+	int mounts; /* mountinfo of the jail, if the policy denies reading a file; else -1 */
 };
 
 static inline struct engine_state *engine_of(const struct session *s)

@@ -13,10 +13,10 @@
 #include "base/banned.h"
 
 /*
- * Records the program that a session was made for, by the digest of its file. To read the whole
- * file takes longer than to start it, so digests are cached, and a cached digest is valid as long
- * as the file has the same device, inode, size and times. A file above HASHED_MAX is recorded by
- * its size only.
+ * Records the program that a session was made for, by the digest of its file. Reading the whole
+ * file takes longer than starting the program, so digests are cached. A cached digest is valid as
+ * long as the file has the same device, inode, size and times. A file above HASHED_MAX is recorded
+ * by its size only.
  */
 
 enum { HASHED_MAX = 8 << 20, KEPT_MAX = 64 << 10, FRESH_S = 2, HEX = 64 };
@@ -90,8 +90,8 @@ static void keep(const char *path, const struct buf *key, const struct digest *d
 
 /*
  * SECURITY: a file can be changed through a writable mapping without a trace in its times. So
- * digests are cached only for files that no agent can write: files of root, and for root those of
- * the system.
+ * digests are cached only for files that no agent can write: files that only root can write and, if
+ * root runs the session, of these only files below /usr.
  */
 static bool is_steady(int fd, const struct stat *st)
 {

@@ -32,7 +32,7 @@ enum { GIT_DEATHS = 16 };
 
 struct git_transport {
 	pid_t git_pid;
-	/* Socket of the git helper; listener on which it accepts connections. */
+	/* @git: socket to the git helper; @git_listener: where the helper accepts connections. */
 	int git, git_listener;
 	int git_hand; /* socket over which the supervisor sends connections of egress; -1: none */
 	uint32_t git_deaths;
@@ -152,8 +152,8 @@ static void record_git(struct session *s, const struct git_event *e)
 }
 
 /*
- * Records a denied repository. Only a rule of the policy opens a repository, so the reason names
- * the rule to add.
+ * Records a denied repository. The reason names the rule to add: a live grant cannot open a
+ * repository.
  */
 static void note_denial(struct session *s, const struct git_event *e)
 {
@@ -203,10 +203,7 @@ static void restart(struct session *s)
 	    ++git_of(s)->git_deaths <= GIT_DEATHS && start_helper(s, &err) == 0)
 		return;
 	notice_print(s, "allow git does not work any more: its helper ended");
-	/*
-	 * The git helper cannot be started again: close its listener, so that connections fail at
-	 * once.
-	 */
+	/* No git helper runs any more: close its listener, so that connections fail at once. */
 	fd_close(&git_of(s)->git_listener);
 }
 

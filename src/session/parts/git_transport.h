@@ -20,15 +20,12 @@ void git_transport_poll(struct session *s, struct session_poll *set);
 void git_transport_on_event(struct session *s, const struct pollfd *p, size_t n);
 void git_transport_clear(struct session *s);
 
-/* Starts the git helper with a listener that writ-init made. Takes @listener. */
+/* Starts the git helper with a listener that writ-init made. Takes ownership of @listener. */
 must_check int git_transport_start(struct session *s, int listener, struct writ_err *err);
 bool git_transport_is_handed(const struct session *s);
 /* Sends the git helper a connection that egress has accepted. */
 void git_transport_hand(struct session *s, int fd);
-/*
- * Returns the @i-th variable that leads git in the jail to the git helper. False: there are no
- * more.
- */
+/* Returns the @i-th variable that leads git in the jail to the git helper; false after the last. */
 must_check bool git_transport_name(struct session *s, size_t i, struct sv *ret_name,
 				   struct sv *ret_value);
 bool git_transport_owns(const struct session *s, pid_t pid);

@@ -92,8 +92,8 @@ static void grant_answer(const struct caller *who, uint32_t number)
 }
 
 /*
- * Adds a grant. Call this only for a request that has passed every check: the number of grants is
- * small.
+ * Adds a grant. Call only for a request that has passed every check, because a session may have at
+ * most GRANTS_MAX grants.
  */
 static struct grant *add_grant(struct session *s, const struct caller *who,
 			       const struct grant *like)
@@ -118,8 +118,7 @@ static void hold(struct session *s, struct grant *g)
 }
 
 /*
- * Grants network access. Egress decides by capabilities, all of which the client derived from the
- * rule.
+ * Grants network access. Egress decides by the capabilities that the client derived from the rule.
  */
 static void grant_net(struct session *s, const struct caller *who, const struct grant_request *req)
 {
@@ -147,8 +146,7 @@ static void grant_net(struct session *s, const struct caller *who, const struct 
 }
 
 /*
- * Grants a path in tier B, which has no mounts: the kernel still refuses access that Landlock
- * denies.
+ * Grants a path in tier B, without a mount. Landlock still refuses access that it refused before.
  */
 static void grant_unmounted(struct session *s, const struct caller *who, const struct grant *like)
 {
@@ -337,10 +335,7 @@ static void let_go(struct session *s, struct grant *g)
 	answer_waiting(s, g, CALL_REVOKE);
 }
 
-/*
- * Returns the newest grant whose mount lies upon that of @g: stacked mounts are removed from the
- * top.
- */
+/* Returns the newest grant with a mount on that of @g, which must be removed before that of @g. */
 static const struct grant *find_above(const struct session *s, const struct grant *g)
 {
 	for (size_t i = grants_of(s)->grants.n; engine_attaches(s) && i > g->number; i--) {
@@ -387,7 +382,7 @@ void grants_revoke(struct session *s, const struct caller *who, uint32_t n)
 	}
 }
 
-/* Handles the answer of the keeper about a mount: it is attached, or @err has the reason. */
+/* Handles the answer of the keeper about a mount: it is attached, or @err says why it is not. */
 static void on_attached(struct session *s, struct grant *g, struct writ_err *err)
 {
 	static const struct writ_err revoked = { .code = WRIT_E_DENIED,

@@ -3,11 +3,11 @@
  *
  * Reads:  requests of clients
  * Writes: mounts, rules of the mediator and egress
- * Next:   control.c receives the requests; engine.c the keeper's answers
+ * Next:   control.c receives the requests; engine.c receives the keeper's answers
  *
- * A grant of a path is a mount that the keeper attaches, and rules of the mediator. Overlapping
- * mounts stack in the order of their numbers; the newest is revoked first. SECURITY: a grant that
- * cannot be revoked ends the session.
+ * A grant of a path is a mount that the keeper attaches, and rules of the mediator; in tier B only
+ * the rules. Overlapping mounts stack in the order of the grants' numbers; the newest is revoked
+ * first. SECURITY: a grant that cannot be revoked ends the session.
  */
 #ifndef WRIT_PARTS_GRANTS_H
 #define WRIT_PARTS_GRANTS_H
@@ -17,9 +17,9 @@
 enum { GRANTS_MAX = 256 };
 
 enum grant_state {
-	GRANT_NONE = 0,	 /* an empty place, or revoked */
+	GRANT_NONE = 0,	 /* the grant was revoked, or could not be attached */
 	GRANT_ATTACHING, /* the keeper was asked to attach the mount of the grant */
-	GRANT_UNWANTED,	 /* as GRANT_ATTACHING, and revoked meanwhile */
+	GRANT_UNWANTED,	 /* GRANT_ATTACHING, but the grant was revoked meanwhile */
 	GRANT_HELD,
 	GRANT_DETACHING, /* the keeper was asked to detach the mount of the grant */
 };
@@ -47,7 +47,7 @@ void grants_allow(struct session *s, const struct caller *who, const struct gran
 void grants_revoke(struct session *s, const struct caller *who, uint32_t number);
 /* Handles the keeper's answer to an attach or detach request for grant @number. */
 void grants_done(struct session *s, uint32_t number, struct writ_err *err);
-/* The keeper is attaching or detaching a mount. */
+/* Returns whether the keeper is attaching or detaching a mount. */
 must_check bool grants_are_moving(const struct session *s);
 /* Calls @each for every held grant of the network. */
 void grants_each_net(const struct session *s, void (*each)(void *ctx, const struct grant *g),

@@ -1,9 +1,9 @@
 /*
- * helper.h - processes of writ that speak with the supervisor over a socket
+ * helper.h - processes of writ that exchange messages with the supervisor over a socket
  *
  * Reads:  nothing
  * Writes: processes
- * Next:   mediation.c, network.c and look.c start helpers
+ * Next:   mediation.c, network.c, look.c and git_transport.c start helpers
  */
 #ifndef WRIT_PARTS_HELPER_H
 #define WRIT_PARTS_HELPER_H
@@ -11,8 +11,8 @@
 #include "loop/loop.h"
 
 /*
- * The main function of a helper process. It does not return, and inherits @socket and all other
- * open descriptors of the supervisor.
+ * The main function of a helper process. The function does not return. The process inherits @socket
+ * and all other open descriptors of the supervisor.
  */
 typedef void helper_main(struct session *s, int socket);
 must_check int helper_start(struct session *s, helper_main *run, const char *name, pid_t *ret_pid,
@@ -24,10 +24,7 @@ must_check int helper_pair(int ret_ends[static 2], struct writ_err *err);
 void helper_begin(pid_t parent);
 /* Kills and reaps the helper *@pid, unless *@pid is 0, and sets *@pid to 0. */
 void helper_kill(pid_t *pid);
-/*
- * Kills a helper, and waits at most @ms for its end: a dead file system may keep the helper from
- * ending.
- */
+/* Kills a helper, and waits at most @ms for its end, which a dead file system may delay. */
 void helper_end(pid_t pid, int ms);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct hints {
 	VEC(struct denial) hints;
-	int file;    /* sessions/ID.hints; -1: not made yet */
+	int file;    /* descriptor of sessions/ID.hints; -1: not made yet */
 	bool failed; /* open() failed: hints are shown, but not kept */
 };
 
@@ -62,7 +62,7 @@ static int open_file(const struct session *s)
 		    : -1;
 }
 
-/* Losing a hint loses no evidence, so a failure is not reported. */
+/* Appends a hint to the file of hints. Ignores failures, because a hint is no evidence. */
 static void keep(struct session *s, const struct session_denial *d)
 {
 	struct hints *h = hints_of(s);
@@ -93,7 +93,7 @@ void hints_note(struct session *s, const struct mediate_event *e)
 	struct denial *hint;
 
 	session_touch(s);
-	/* An observed failure is on record, and says more than a guess. */
+	/* Skip a guess about an object whose denial was observed and recorded. */
 	if (denials_has(s, e->op, e->object))
 		return;
 	for (size_t i = 0; i < h->hints.n; i++)

@@ -18,16 +18,20 @@
 
 enum { HINTS_MAX = 256 };
 
-/* Suffix of the file in sessions/; not that of a record, so that no reader takes it for one. */
+/*
+ * Suffix of the file of hints in sessions/. It differs from the suffix of a record, so that no
+ * reader takes the file for a record.
+ */
 #define HINTS_SUFFIX ".hints"
 
 extern const struct session_initial hints_initial;
 void hints_clear(struct session *s);
 
-/* @e names a file that is readable outside and not visible inside. */
+/* Adds a hint about the file that @e names, which exists on the host and is not visible inside. */
 void hints_note(struct session *s, const struct mediate_event *e);
 size_t hints_count(const struct session *s);
-const struct denial *hints_get(const struct session *s, size_t number); /* NULL: none */
+/* returns NULL if there is none */
+const struct denial *hints_get(const struct session *s, size_t number);
 struct session_denial hints_describe(const struct session *s, size_t number,
 				     struct denial_texts *room);
 
@@ -42,7 +46,7 @@ int look_deadline(struct session *s, int least);
 void look_finish(struct session *s);
 void look_clear(struct session *s);
 
-/* Checks the arguments of an exec. */
+/* Asks the helper process to check the arguments of the exec @e. */
 void look_at(struct session *s, const struct mediate_event *e);
 
 #endif

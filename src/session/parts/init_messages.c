@@ -38,9 +38,10 @@ static void on_hello(struct session *s, struct engine_event *h)
 }
 
 /*
- * Watches the mounts of the jail. Processes on the host can replace a covered file by rename, which
- * removes the cover. The mediator refuses the file by its name, so no process in the jail can open
- * the file; the record notes the change.
+ * Watches the mounts of the jail if the policy denies reading a file. In the jail such a file is
+ * covered by a mount. A process on the host that renames another file onto it removes the cover.
+ * The mediator refuses the file by its name, so no process in the jail can open the file; the
+ * record notes the change.
  */
 static void watch_mounts(struct session *s)
 {
@@ -215,10 +216,7 @@ void init_messages_recv(struct session *s)
 	const uint32_t at = (uint32_t)e.type - EVENT_FIRST;
 
 	if (r <= 0) {
-		/*
-		 * SECURITY: if writ-init ends before it has reported "sealed", the start has
-		 * failed.
-		 */
+		/* SECURITY: without the report "sealed" of writ-init, the start has failed. */
 		if (session_phase(s) == SESSION_STARTING && !session_status(s)->failed) {
 			(void)!writ_fail(&err, WRIT_E_SYS, 0, "writ-init ended without a word");
 			session_fail(s, &err, ENGINE_STAGE_NONE, "start");

@@ -142,8 +142,8 @@ static int make_settings(struct session *s, int *ret_fd, struct writ_err *err)
 }
 
 /*
- * Opens the certificate authorities of the host (none if no known file exists), with those of the
- * operator added.
+ * Opens a file with the certificate authorities of the host (none if no known file exists) and of
+ * the operator.
  */
 static int open_roots(const struct session *s, int *ret_fd, struct writ_err *err)
 {
@@ -297,10 +297,7 @@ int inspection_trust(struct session *s, struct sv pem, struct writ_err *err)
 	return r < 0 ? r : write_stores(s, pem, buf_view(&b), err);
 }
 
-/*
- * Waits for the certificate authority of the session: commands start only after writ-l7 has sent
- * it.
- */
+/* Waits until writ-l7 has sent the certificate authority of the session. Commands start later. */
 int inspection_wait(struct session *s, struct writ_err *err)
 {
 	struct pollfd p = { network_of(s)->reader, POLLIN, 0 };
@@ -327,7 +324,10 @@ int inspection_wait(struct session *s, struct writ_err *err)
 enum trust_form {
 	TRUST_ALL = 0,
 	TRUST_OURS, /* the program adds the session's certificate authority to its own list */
-	/* Only if no mount covers Java's list: Java prints a line when it reads this variable. */
+	/*
+	 * Set only in tier B, where no mount replaces Java's list of certificate authorities: Java
+	 * prints a line when it reads this variable.
+	 */
 	TRUST_JAVA,
 };
 

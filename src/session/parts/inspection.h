@@ -24,14 +24,14 @@ must_check int inspection_wait(struct session *s, struct writ_err *err);
 
 /* Returns whether writ-l7 reads the requests of this session. */
 bool inspection_reads(const struct session *s);
-/* Directory of certificates; empty: none. */
+/* Returns the directory of certificates on the host; empty: none. */
 struct sv inspection_trust_dir(const struct session *s);
 /* Starts writ-l7, or starts it again after it has ended. */
 must_check int inspection_launch(struct session *s, struct writ_err *err);
 must_check int inspection_trust(struct session *s, struct sv pem, struct writ_err *err);
 /*
- * Returns the @i-th variable that tells programs which certificate authorities to trust. False:
- * there are no more.
+ * Returns the @i-th variable that tells programs which certificate authorities to trust. Returns
+ * false if there is no such variable.
  */
 must_check bool inspection_trust_name(struct session *s, size_t i, struct sv *ret_name,
 				      struct sv *ret_value);
@@ -46,7 +46,7 @@ void secrets_clear(struct session *s);
 struct upstream;
 struct entry;
 must_check int operator_start(struct session *s, struct writ_err *err);
-/* Proxy on the host's network; NULL: none. */
+/* Returns the proxy of the host's network through which egress connects; NULL: none. */
 const struct upstream *operator_upstream(const struct session *s);
 void operator_record(const struct session *s, struct entry *entry);
 

@@ -22,8 +22,8 @@ static inline struct inspection *inspection_of(const struct session *s)
 }
 
 /*
- * Returns @roots, or a file with the certificate authorities of @roots and of the operator. Takes
- * @roots.
+ * Sets *@ret_fd to @roots, or to a file with the certificate authorities of @roots and of the
+ * operator. Takes ownership of @roots.
  */
 must_check int operator_roots(const struct session *s, int roots, int *ret_fd,
 			      struct writ_err *err);

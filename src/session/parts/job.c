@@ -25,7 +25,7 @@
 
 struct job {
 	pid_t child;
-	int fd; /* socket to the supervisor */
+	int fd; /* the job process's end of the socket to the supervisor */
 	int signals;
 	sigset_t before;
 	bool has_modes;
@@ -115,8 +115,8 @@ static bool look(const struct job *j, int *ret_status)
 	if (pid != j->child || !WIFSTOPPED(*ret_status))
 		return pid == j->child || (pid < 0 && errno != EINTR);
 	/*
-	 * A supervisor that has not yet blocked signals stops like any program: stop with it, then
-	 * continue it.
+	 * A supervisor that has not blocked signals yet stops as any program: stop, too, and
+	 * continue the supervisor afterwards.
 	 */
 	(void)kill(getpid(), SIGSTOP);
 	(void)kill(j->child, SIGCONT);

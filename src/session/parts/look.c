@@ -28,8 +28,8 @@
  */
 
 /*
- * Processor time for one command line; idle time before the helper exits; most pending command
- * lines; most words of a command line.
+ * LOOK_MS: processor time for one command line; IDLE_MS: idle time before the helper exits;
+ * LOOKS_MAX: most pending command lines; WORDS_MAX: most words of a command line that are checked.
  */
 enum { LOOK_MS = 5, IDLE_MS = 1000, LOOKS_MAX = 64, WORDS_MAX = 64 };
 
@@ -39,7 +39,8 @@ struct look {
 	pid_t look_pid;
 	int look;	  /* socket of the helper; -1: none */
 	uint32_t looks;	  /* number of requests that the helper has not answered */
-	uint64_t look_ms; /* when the helper answered last, if requests are pending */
+	/* time of the helper's last answer, or of the request after an idle time */
+	uint64_t look_ms;
 	bool look_lost;	  /* the helper did not answer in time, and was abandoned */
 };
 
@@ -106,7 +107,7 @@ static bool is_own_place(const struct session *s, struct sv path)
 {
 	static const char *const own[] = { "/proc", "/dev", "/tmp", "/var/tmp", NULL };
 
-	/* With --explain, also report files in the /tmp of the host. */
+	/* With --explain, also report files in /tmp and /var/tmp of the host. */
 	for (size_t i = 0; own[i] && !(s->opt->explain && i > 1); i++)
 		if (sv_starts(path, sv_from(own[i])))
 			return true;
@@ -126,8 +127,8 @@ static bool is_visible(const struct session *s, struct sv path)
 }
 
 /*
- * Resolves @path by one open() in the kernel: an agent can make chains of links that take long to
- * follow.
+ * Resolves @path with one open(), which limits the number of links that the kernel follows: an
+ * agent can make long chains of links.
  */
 static bool resolve(const char *path, char real[static PATH_MAX])
 {
@@ -158,7 +159,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	char real[PATH_MAX];
 	bool moved = false;
 
-	/* Arguments such as --file=/x and of=/x. */
+	/* Check the part after "=" in arguments such as --file=/x and of=/x. */
 	if (arg.n && arg.p[0] != '/')
 		(void)sv_cut(&arg, '=');
 	if (arg.n < 2 || arg.p[0] != '/')
@@ -206,8 +207,8 @@ static void look_at_arguments(struct session *s, const struct mediate_event *e, 
 }
 
 /*
- * Closes all descriptors that another process could wait for (pipes, locks), and leaves the current
- * directory.
+ * Closes all descriptors but @socket and the jail's root, because another process could wait for
+ * the end of a pipe or a lock. Also leaves the current directory.
  */
 static void let_go(struct session *s, int socket)
 {
@@ -295,7 +296,7 @@ static void look_event(struct session *s)
 
 void look_at(struct session *s, const struct mediate_event *e)
 {
-	/* The script of `sh -c` names files that the shell does not open itself. */
+	/* Skip `sh -c`, whose script names files that the shell does not open itself. */
 	if ((s->opt->quiet && !s->opt->explain) || hints_count(s) == HINTS_MAX ||
 	    strstr(e->extra, " -c ") || !(strstr(e->extra, " /") || strstr(e->extra, "=/")) ||
 	    session_phase(s) >= SESSION_ENDING || look_of(s)->look_lost ||
@@ -315,10 +316,7 @@ int look_deadline(struct session *s, int least)
 	const uint64_t now = clock_boot_ms();
 	uint64_t left;
 
-	/*
-	 * The supervisor may not have run for a while: read pending answers before the helper is
-	 * abandoned.
-	 */
+	/* The supervisor may not have run for a while: read pending answers first. */
 	if (look_of(s)->looks && now >= look_of(s)->look_ms + SESSION_GRACE_MS)
 		look_event(s);
 	if (!look_of(s)->looks)

@@ -26,9 +26,10 @@
  */
 
 /*
- * Many execs in a row: after BUSY_MANY of them, the supervisor reads events only every QUIET_MS,
- * because a wakeup costs more than a record entry. Events wait in the socket, which is large enough
- * for all of them and outlives the mediator.
+ * After BUSY_MANY events within BUSY_MS, if the newest event is an exec, the supervisor reads
+ * events only every QUIET_MS, because a wakeup costs more than a record entry. Events wait in the
+ * socket, which is large enough for all of them and outlives the mediator. One round reads at most
+ * HEAR_MAX events and takes about HEAR_MS at most.
  */
 enum { BUSY_MS = 100, BUSY_MANY = 8, QUIET_MS = 4, HEAR_MAX = 128, HEAR_MS = 20 };
 
@@ -38,7 +39,7 @@ struct mediation {
 	int listener; /* seccomp listener of the first command until the mediator starts; else -1 */
 	bool first;   /* the first exec of the first command was allowed */
 	bool quiet;   /* the mediator's socket is not polled in this round, but read after it */
-	/* Start of the count @execs; end of the time without polling. */
+	/* @execs_ms: start of the count @execs; @quiet_ms: end of the time without polling. */
 	uint64_t execs_ms, quiet_ms;
 	uint32_t execs;
 };
@@ -56,7 +57,10 @@ pid_t mediation_pid(const struct session *s)
 	return mediation_of(s)->mediator_pid;
 }
 
-/* The mediator process keeps only its sockets: no terminal, jail or record. */
+/*
+ * The mediator process keeps only its sockets. It has no terminal, no socket to writ-init and no
+ * descriptor of the record.
+ */
 _Noreturn static void mediator_child(struct session *s, int socket)
 {
 	const bool route = network_route(s) > 0;
@@ -203,8 +207,8 @@ int mediation_rule(struct session *s, bool grant, const char *cap, struct writ_e
 }
 
 /*
- * Receives an event of the mediator. False: none is pending. SECURITY: a session ends with its
- * mediator.
+ * Receives an event of the mediator. Returns false if no event is pending or the mediator has
+ * ended. SECURITY: a session ends with its mediator.
  */
 static bool hear_one(struct session *s, bool *ret_exec)
 {

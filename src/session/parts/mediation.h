@@ -22,7 +22,8 @@ void mediation_finish(struct session *s);
 void mediation_clear(struct session *s);
 
 /*
- * Takes @fd, a seccomp listener. @first: the listener of the command that the session was made for.
+ * Answers calls of the seccomp listener @fd, of which it takes ownership. @first: the listener is
+ * that of the command that the session was made for.
  */
 must_check int mediation_listener(struct session *s, int fd, bool first, struct writ_err *err);
 /* Keeps the listener @fd open and answers no call: its processes block until they are killed. */

@@ -52,10 +52,7 @@ int meter_start(struct session *s, struct writ_err *err)
 
 	for (size_t i = 0; t && i < t->chain->n; i++)
 		levels[n++] = wallet_level_of(&t->chain->token[i]);
-	/*
-	 * The session of an agent counts in the counters of its parent session, and has none of its
-	 * own.
-	 */
+	/* The session of an agent uses the counters of its parent session. */
 	if (s->opt->agent)
 		levels[n++] = *s->opt->agent->level;
 	else if (spawn_allowed(s->opt->policy))

@@ -27,15 +27,15 @@
 /*
  * The supervisor's side of the network: starts egress, which relays connections, and the resolver,
  * which looks names up; passes listeners to egress; and records events. If no rule allows the
- * network, egress is started when a process in the jail first looks up a name, to refuse the name
- * and record the refusal.
+ * network, egress is started when a process in the jail first looks up a name or connects to the
+ * proxy, to refuse the request and record the refusal.
  */
 
 /* Limits for messages of egress and of the reader of requests. */
 enum {
 	READER_DEATHS = 16,
 	HEAR_MAX = 256, /* most messages that are read at once */
-	HEAR_MANY = 16, /* after so many messages in HEAR_MS, messages gather for REST_MS */
+	HEAR_MANY = 16, /* after so many messages in HEAR_MS, no message is read for REST_MS */
 	HEAR_MS = 10,
 	REST_MS = 3,
 };
@@ -172,10 +172,7 @@ _Noreturn static void egress_child(struct session *s, int socket)
 	egress_main(&opt, 0);
 }
 
-/*
- * Allocates counters that egress, the reader and the git helper share, because one limit applies to
- * all of them.
- */
+/* Allocates counters that egress, the reader and the git helper share: a limit covers all three. */
 int network_totals(struct session *s, struct writ_err *err)
 {
 	const uint64_t *l = s->opt->policy->set.limits;
@@ -249,7 +246,7 @@ static void tell(struct session *s, const struct egress_message *m, const int *f
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
-/* Passes on the listeners that writ-init made before any command ran. */
+/* Passes the listeners that writ-init made before any command ran to egress and the git helper. */
 void network_listeners(struct session *s, uint32_t first, const int *fds, size_t n)
 {
 	const struct egress_message m = { .type = EGRESS_LISTENERS,
@@ -568,17 +565,15 @@ static void recv_egress(struct session *s)
 {
 	if (network_hear(s, &network_of(s)->egress))
 		return;
-	/*
-	 * SECURITY: the listeners of egress have ended with it, so no connection can leave the
-	 * jail.
-	 */
+	/* SECURITY: without egress and its listeners, no connection can leave the jail. */
 	fd_close(&network_of(s)->egress);
 	if (session_phase(s) < SESSION_ENDING)
 		session_end(s, "the way to the network is gone", SESSION_FAILED);
 }
 
 /*
- * Requests can be restricted only if the reader runs, whose certificate authority programs trust.
+ * Returns whether the session can enforce the capability @c of a live grant. Requests can be
+ * restricted only if the reader runs, whose certificate authority programs trust.
  */
 static bool can_be_held(const struct session *s, const struct cap *c)
 {

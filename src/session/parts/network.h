@@ -7,9 +7,9 @@
  *
  * Egress is the process that accepts connections from the jail and connects to the network. Egress
  * is started with the session if a rule allows the network, and otherwise when a process in the
- * jail first looks up a name, so that the refusal is recorded. The resolver is started when egress
- * asks for it. SECURITY: if egress ends, its listeners are gone too, so no connection can leave the
- * jail; the session ends.
+ * jail first looks up a name or connects to the proxy, so that the refusal is recorded. The
+ * resolver is started when egress asks for it. SECURITY: if egress ends, its listeners are gone
+ * too, so no connection can leave the jail; the session ends.
  */
 #ifndef WRIT_PARTS_NETWORK_H
 #define WRIT_PARTS_NETWORK_H
@@ -31,16 +31,16 @@ void network_finish_begin(struct session *s);
 void network_finish(struct session *s);
 void network_clear(struct session *s);
 
-/* Passes on listeners that writ-init has made; the first one has number @first. */
+/* Passes listeners of writ-init, numbered from @first, on to egress and the git helper. */
 void network_listeners(struct session *s, uint32_t first, const int *fds, size_t n);
 /* Passes the keeper's answer to a bind request on to egress; @fd is -1 if the bind failed. */
 void network_bound(struct session *s, uint32_t id, int fd);
-/* Allocates the counters for limits of the session; there are none if no limit is set. */
+/* Allocates the counters for the limits on bytes and requests, unless no such limit is set. */
 must_check int network_totals(struct session *s, struct writ_err *err);
 struct quota_total *network_totals_get(const struct session *s);
 /*
- * The mediator's end of its socket to egress; 0: none. network_route_close() closes the
- * supervisor's copy.
+ * network_route() returns the mediator's end of its socket to egress, or 0 if there is no such
+ * socket. network_route_close() closes the supervisor's copy.
  */
 int network_route(const struct session *s);
 void network_route_close(struct session *s);

@@ -37,17 +37,14 @@ static void tell_finish(const struct session *s, uint64_t ms)
 {
 	const struct egress_message m = { .type = EGRESS_FINISH, .count = (uint32_t)ms };
 
-	/* A peer that cannot be reached has ended. */
+	/* Ignore errors: a peer that cannot be reached has ended. */
 	if (network_of(s)->egress >= 0)
 		(void)!egress_send(network_of(s)->egress, &m, NULL, 0);
 	if (network_of(s)->reader >= 0)
 		(void)!egress_send(network_of(s)->reader, &m, NULL, 0);
 }
 
-/*
- * Starts the delivery, but only if the session ended by itself: a session that was stopped delivers
- * no more bytes.
- */
+/* Starts the delivery if the session ended by itself. A stopped session delivers no more bytes. */
 void network_finish_begin(struct session *s)
 {
 	const uint64_t now = clock_boot_ms(), by = finish_by(s);
@@ -72,7 +69,7 @@ void network_finish(struct session *s)
 	while (!has_finished(s) && clock_boot_ms() < network_of(s)->finish_ms &&
 	       !session_status(s)->stop_requested && !tokens_are_over(s))
 		session_step_late(s, POLL_MS);
-	/* End the connections that are left; the record has their state. */
+	/* End the connections that are left, so that egress and the reader report their state. */
 	if (!has_finished(s))
 		tell_finish(s, 0);
 	by = clock_boot_ms() + SAY_MS;

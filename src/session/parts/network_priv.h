@@ -6,7 +6,7 @@
 
 #include "parts/network.h"
 
-/* EARLY_MAX: two listeners for names, one for the proxy. */
+/* EARLY_MAX: listeners that always exist, two for names and one for the proxy. */
 enum { EARLY_MAX = 3, PORTS_MAX = 64, BURSTS_MAX = 64 };
 
 /* A name that was refused, and the number of further refusals. */
@@ -26,7 +26,7 @@ struct network {
 	uint64_t finish_ms; /* time by which egress and the reader must have delivered */
 	int totals_fd;
 	struct quota_total *totals;
-	uint64_t heard_ms, rest_ms; /* start of the count @heard; end of the pause in polling */
+	uint64_t heard_ms, rest_ms; /* start of count @heard; end of a pause */
 	uint32_t heard;
 	bool rests; /* the sockets of egress and the reader are not polled in this round */
 	struct egress_port ports[PORTS_MAX]; /* ports of `listen`, until egress has them */
@@ -44,10 +44,10 @@ static inline struct network *network_of(const struct session *s)
 
 /* Records an event. @count: number of times, or 0 for a single event. */
 void network_record(struct session *s, const struct egress_event *e, uint64_t count);
-/* Reads all pending messages of egress or the reader. False: the peer is gone. */
+/* Reads a bounded number of messages of egress or the reader. False: the peer is gone. */
 must_check bool network_hear(struct session *s, const int *from);
 
-/* denied_names.c: returns true if the name is refused for the first time within a second. */
+/* denied_names.c: counts the refusal of a name; returns true if the caller is to record it. */
 bool denied_names_is_first(struct session *s, const struct egress_event *e);
 int denied_names_deadline(struct session *s, int least);
 

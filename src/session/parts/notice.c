@@ -12,8 +12,8 @@
 #include "base/banned.h"
 
 /*
- * Writes as much of *@text as fits into standard error now. 1: wrote some bytes, 0: no byte fits
- * now, -1: standard error is broken.
+ * Writes as much of *@text as fits into standard error now. Returns 1 if it wrote some bytes, 0 if
+ * no byte fits now, -1 if standard error is broken.
  */
 static int write_some(struct sv *text)
 {
@@ -31,8 +31,10 @@ static int write_some(struct sv *text)
 	if (!(p.revents & POLLOUT))
 		return -1;
 	n = stalls ? pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT) : -1;
-	/* Kernels before 6.4 lack RWF_NOWAIT for pipes: PIPE_BUF fits unless another writer is
-	 * faster. */
+	/*
+	 * Kernels before 6.4 lack RWF_NOWAIT for pipes. After POLLOUT, PIPE_BUF bytes fit unless
+	 * another writer is faster.
+	 */
 	if (!stalls || (n < 0 && errno == EOPNOTSUPP))
 		n = write(STDERR_FILENO, text->p, part);
 	if (n <= 0)

@@ -101,7 +101,10 @@ void operator_record(const struct session *s, struct entry *entry)
 		record_str(entry, "ca_file", setting(s, SV("WRIT_CA_FILE")));
 }
 
-/* Returns @roots, or a file with the certificate authorities of @roots and of the operator. */
+/*
+ * Sets *@ret_fd to @roots, or to a file with the certificate authorities of @roots and of the
+ * operator.
+ */
 int operator_roots(const struct session *s, int roots, int *ret_fd, struct writ_err *err)
 {
 	scoped_buf b = BUF_INIT(16 << 20);

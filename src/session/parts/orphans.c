@@ -80,10 +80,7 @@ static void kill_orphan(pid_t pid, bool reap, struct found *found)
 		found->dead++;
 }
 
-/*
- * Kills all children of the supervisor but helpers, the newest first. False: the children cannot be
- * listed.
- */
+/* Kills all children of the supervisor but helpers, newest first. False: they cannot be listed. */
 static bool kill_orphans(const struct session *s, bool reap, struct found *ret)
 {
 	scoped_fd fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -128,7 +125,7 @@ static int64_t end_orphans(const struct session *s)
 	do {
 		if (!kill_orphans(s, reap, &now))
 			return -1;
-		/* The round found no process, so none has appeared since the last round. */
+		/* This round found no child, living or dead: all have ended and were reaped. */
 		if (!now.living && !now.dead)
 			return 0;
 		reap = !now.living || now.full;
@@ -143,8 +140,7 @@ void orphans_finish(struct session *s)
 	if (s->opt->plan->tier != TIER_B || session_status(s)->emptied)
 		return;
 	/*
-	 * After the death of writ-init, the supervisor is the parent of all processes that are
-	 * left.
+	 * After the death of writ-init, the processes that are left are children of the supervisor.
 	 */
 	s->opt->plan->engine->kill(engine_run(s));
 	orphans_of(s)->left = end_orphans(s);

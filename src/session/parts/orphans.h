@@ -14,9 +14,9 @@
 #include "loop/loop.h"
 
 extern const struct session_initial orphans_initial;
-/* Call this before any process of the jail runs. */
+/* Makes the supervisor of tier B a subreaper. Call before any process of the jail runs. */
 must_check int orphans_start(struct session *s, struct writ_err *err);
 void orphans_finish(struct session *s);
-int64_t orphans_left(const struct session *s); /* number of processes left; -1: not known */
+int64_t orphans_left(const struct session *s); /* number of processes not killed; -1: unknown */
 
 #endif

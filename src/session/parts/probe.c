@@ -385,8 +385,8 @@ int probes_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *er
 	if (p->gates_n == GATES_MAX)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "too many commands before the first runs");
 	/*
-	 * The process that answers the exec of the command releases the command: the supervisor, or
-	 * the mediator.
+	 * If calls are mediated, no pipe is needed: the command waits in its exec until the
+	 * supervisor or the mediator answers that call.
 	 */
 	if (engine_view(s)->traps) {
 		p->gates[p->gates_n++] = (struct probes_gate){ .id = id, .fd = -1 };
@@ -437,7 +437,10 @@ static void refuse(struct session *s, uint32_t id, const struct writ_err *why)
 	session_end(s, NULL, SESSION_FAILED);
 }
 
-/* SECURITY: a command is released after its conditions are on record. */
+/*
+ * SECURITY: the first command is released only after the probe results and the state that the
+ * kernel reports are on record.
+ */
 static void release(struct session *s, struct probes_gate *g)
 {
 	const struct engine_probed *p = &probing_of(s)->start;
@@ -473,7 +476,7 @@ static void hear_end(struct session *s, const struct engine_probed *p)
 {
 	const bool taken = bait_taken(s), before = probing_of(s)->open;
 
-	/* Only pid 1 of the jail is alive; the result of its probes is its last message. */
+	/* Only pid 1 of the jail is alive, and has run its probes. */
 	session_ending(s);
 	record_gather(s);
 	for (enum engine_boundary b = 0; b < ENGINE_BOUNDARIES; b++)

@@ -29,13 +29,13 @@ void probes_describe(const struct session *s, struct entry *e);
  * then; not set if the command waits in its exec, or need not wait.
  */
 must_check int probes_gate(struct session *s, uint32_t id, int *ret_fd, struct writ_err *err);
-void probes_sealed(struct session *s); /* reads the state of pid 1 once the jail is sealed */
+void probes_sealed(struct session *s); /* the jail is sealed: reads the state of pid 1 */
 void probes_result(struct session *s, struct engine_event *e);
-/* Call this before a call of command @id is answered. */
+/* Called before a mediated call of command @id is answered: releases a command that was probed. */
 void probes_listener(struct session *s, uint32_t id);
-void probes_shut(struct session *s, uint32_t id); /* command @id will not run */
-bool probes_released(const struct session *s);	  /* a command was released */
-/* Sets the digest of the environment's names. */
+void probes_shut(struct session *s, uint32_t id); /* ends the wait of command @id */
+bool probes_released(const struct session *s);	  /* returns whether a command may run */
+/* Sets the digest of the names of the variables in the command's environment. */
 void probes_set_names(struct session *s, const struct digest *names);
 
 /* probe_refuses.c: returns whether a session ends if a probe finds a boundary open. */

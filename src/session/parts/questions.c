@@ -26,7 +26,7 @@ enum { QUESTIONS_MAX = 64 };
 
 struct question {
 	uint32_t id;
-	bool reader; /* the reader of requests asks, not egress */
+	bool reader; /* the reader of requests asks the question, not egress */
 	char object[MEDIATE_TEXT];
 };
 
@@ -162,7 +162,10 @@ static bool is_typing(struct session *s)
 	return questions_of(s)->key_ms - before < QUIET_MS;
 }
 
-/* Handles a key. */
+/*
+ * Handles a key: y allows once, s allows for this session, Enter and the space bar are ignored, and
+ * any other key refuses.
+ */
 static void recv_key(struct session *s)
 {
 	char c = 0;

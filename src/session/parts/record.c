@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-/* Largest record; most bytes of a recorded command line. */
+/* RECORD_MAX: largest record; COMMAND_KEPT: most bytes of a recorded command line. */
 enum { RECORD_MAX = 64 << 20, COMMAND_KEPT = 64 << 10 };
 
 const struct session_initial record_initial =
@@ -98,10 +98,7 @@ void record_end(struct session *s, struct entry *e)
 {
 	struct writ_err err = { 0 };
 
-	/*
-	 * Entries that an agent causes are bounded in size; the end of the session is always
-	 * written.
-	 */
+	/* Bound the size of entries that an agent causes. Always write the end of the session. */
 	if (record_of(s)->log.bytes > RECORD_MAX && session_phase(s) < SESSION_ENDING)
 		record_of(s)->dropped++;
 	else if (record_of(s)->log.fd >= 0)
@@ -212,7 +209,7 @@ static void write_start(struct session *s)
 	operator_record(s, &entry);
 	while (s->opt->argv[n])
 		n++;
-	/* A long command line is cut; its length is always recorded. */
+	/* A long command line is cut. The number of its arguments is always recorded. */
 	record_num(&entry, "arguments", n);
 	entry_list(&entry, "command", s->opt->argv, COMMAND_KEPT);
 	entry_hide(&entry);

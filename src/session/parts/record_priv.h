@@ -20,7 +20,7 @@ struct record {
 	struct seal *seal; /* a cache of the realm's log; NULL: none */
 	int signer; /* socket of writ-signer, if writ-signer keeps the realm's log; else -1 */
 	struct sv guarantees;	    /* the plan as JSON */
-	struct digest plan, policy; /* digests of @guarantees, and of the rules */
+	struct digest plan, policy; /* digests of @guarantees and of the policy */
 };
 
 static inline struct record *record_of(const struct session *s)
@@ -42,7 +42,7 @@ void seal_clear(struct session *s);
  */
 must_check int witnesses_read(const struct log_place *place, struct pins *ret,
 			      struct writ_err *err);
-/* @known: the result of witnesses_read(); NULL: not read yet, or failed. */
+/* Asks the witnesses. @known: the result of witnesses_read(); NULL: not read yet, or failed. */
 void witnesses_ask(struct session *s, const struct log_place *place, const struct pins *known);
 
 #endif

@@ -41,7 +41,7 @@ static bool is_later(int dir, const char *name, struct timespec *last)
 
 /*
  * Opens the only record whose name begins with @id, or with @newest the newest such record. Returns
- * its descriptor.
+ * the descriptor of the record, and its id in @ret_id.
  */
 static int open_record(struct sv state, struct sv id, bool newest,
 		       char ret_id[static SESSION_ID + 1], struct writ_err *err)
@@ -88,13 +88,16 @@ static uint32_t number_of(const json_t *o, const char *key)
 
 struct reading {
 	struct sv id;
-	bool hints; /* reads the file beside the record */
+	bool hints; /* the lines are from the file of hints, not from the record */
 	bool running;
 	bool (*each)(void *ctx, const struct session_denial *d);
 	void *ctx;
 };
 
-/* Passes a denial of the record to the callback. False: the callback wants no more. */
+/*
+ * Passes the denial or hint in @line to the callback, and skips any other line. Returns false if
+ * the callback wants no more.
+ */
 static bool read_line(void *ctx, struct sv line)
 {
 	const struct reading *r = ctx;
@@ -103,7 +106,7 @@ static bool read_line(void *ctx, struct sv line)
 	scoped_json *o = NULL;
 	struct session_denial d;
 
-	/* Almost all lines are of another kind; a damaged one is skipped. */
+	/* Almost all lines are of another kind. Skip a damaged line. */
 	if (!sv_is(entry_event(line), r->hints ? "hint" : "denied") ||
 	    json_decode(line, LINE_MAX_BYTES, &o, &ignored) < 0)
 		return true;
@@ -147,8 +150,8 @@ static bool is_held(int fd)
 }
 
 /*
- * Reads lines to the end of the record @fd, which is closed; with @follow until no more lines will
- * be written.
+ * Reads the record @fd to its end and closes @fd. With @follow, also waits for further lines as
+ * long as the supervisor holds the lock of the record.
  */
 static int read_lines(int fd, bool follow, bool (*each)(void *ctx, struct sv line), void *ctx,
 		      struct writ_err *err)
@@ -190,7 +193,7 @@ int session_lines(struct sv state, struct sv id, bool follow,
 	return fd < 0 ? fd : read_lines(fd, follow, each, ctx, err);
 }
 
-/* Hints are in a file beside the record, if there are any. */
+/* Reads the hints of a session from the file beside the record, if there is one. */
 static int read_hints(struct sv state, struct reading *r, struct writ_err *err)
 {
 	scoped_arena a = ARENA_INIT(1 << 16);
@@ -330,7 +333,7 @@ void record_prune_tidy(struct sv state)
 	struct stat st;
 	size_t n;
 
-	/* Almost always the removal ends with this lstat(). */
+	/* Almost always the function ends here: the mark is younger than TIDY_SECONDS. */
 	if (!mark || (lstat(mark, &st) == 0 && st.st_mtime <= time(NULL) &&
 		      st.st_mtime > time(NULL) - TIDY_SECONDS))
 		return;

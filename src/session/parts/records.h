@@ -34,7 +34,7 @@ must_check int session_denials(struct sv state, struct sv id,
 			       bool (*each)(void *ctx, const struct session_denial *d), void *ctx,
 			       struct writ_err *err);
 
-enum { SESSION_KEEP_DAYS = 30, SESSION_KEEP = 500 }; /* records that are kept */
+enum { SESSION_KEEP_DAYS = 30, SESSION_KEEP = 500 }; /* age and number of kept records */
 
 /*
  * Removes records of ended sessions: those older than @seconds, and all but the newest @keep.

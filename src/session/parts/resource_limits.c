@@ -75,7 +75,7 @@ int limits_deadline(struct session *s, int least)
 	least = until(s, LIMIT_SESSION, started, least, "session");
 	/*
 	 * With `run` the limit `command` ends the session; commands.c ends single commands of a
-	 * kept session.
+	 * detached session.
 	 */
 	if (!s->opt->detach)
 		least = until(s, LIMIT_COMMAND, started, least, "command");

@@ -13,7 +13,7 @@
 extern const struct session_initial limits_initial;
 /* Enforces the limits `session`, `command` and `idle`. */
 int limits_deadline(struct session *s, int least);
-/* Reports how often each limit was reached. */
+/* Reports how often the limits of memory and processes were reached. */
 void limits_finish(struct session *s);
 
 bool limits_out_of_memory(const struct session *s);

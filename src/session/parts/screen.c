@@ -17,7 +17,8 @@
 
 enum {
 	CHUNK = 16384,
-	OUT_MAX = 1 << 20,    /* room for the replayed output, four times as long, and one chunk */
+	/* for output that is replayed, at most four times SCREEN_BACK, and a chunk */
+	OUT_MAX = 1 << 20,
 	DRAIN_MAX = 256 << 10 /* bytes that an ended command may have left in its terminal */
 };
 
@@ -311,8 +312,7 @@ void screen_poll(const struct screen *c, struct pollfd ret[static 2])
 	if (c->in.n == 0 && !c->ended)
 		ret[1].events |= POLLIN;
 	/*
-	 * Read no further output while the client does not read: the command waits, as with any
-	 * terminal.
+	 * While the client does not read, read no output: the command waits, as with any terminal.
 	 */
 	if (c->pty >= 0 && !c->hung)
 		ret[0] = (struct pollfd){ .fd = c->pty,

@@ -13,21 +13,27 @@
 
 #include "parts/commands.h"
 
-/* Maximum of terminals per session; bytes of output replayed to a client that attaches. */
+/*
+ * SCREENS_MAX: most terminals of a session; SCREEN_BACK: bytes of output that are replayed to a
+ * client that joins.
+ */
 enum { SCREENS_MAX = 16, SCREEN_BACK = 64 << 10 };
 
 struct screen {
 	uint32_t command; /* number of the command; 0: an empty place */
 	int pty;	  /* master of the terminal; -1: not opened yet, or ended */
 	int link;	  /* socket to the client that is attached; -1: none */
-	size_t client;	  /* index of the client, if attached */
+	size_t client;	  /* index of the attached client, if any */
 	bool keep;	  /* the command keeps running without a client */
 	bool hung;	  /* no process has the terminal open any more */
 	bool ended, full;
 	int status;	 /* exit status, once the command has ended */
 	uint64_t output; /* bytes of output so far */
 	char *back; /* ring of the last SCREEN_BACK bytes of output; NULL until the first byte */
-	/* Bytes that the terminal (in) and the client (out) did not accept yet. */
+	/*
+	 * @in: keys that the terminal did not accept yet; @out: output that the client did not
+	 * accept yet.
+	 */
 	struct buf in, out;
 	size_t in_at, out_at;
 	char name[64];
@@ -63,12 +69,12 @@ void screen_clear(struct session *s);
 struct screen *screen_get(struct session *s, uint32_t command);
 /* Takes a place for @command. NULL: running commands use all places. */
 struct screen *screen_take(struct session *s, uint32_t command, struct sv name, bool keep);
-void screen_free(struct screen *c);		     /* empties the place */
-void screen_open(struct screen *c, int pty);	     /* takes @pty, the master of the terminal */
+void screen_free(struct screen *c);		     /* closes the screen; its place is free */
+void screen_open(struct screen *c, int pty);	     /* takes ownership of @pty, the master */
 void screen_say(struct screen *c, const char *text); /* shows a line of writ on the terminal */
 /*
  * Joins the client of @who to the screen in place of the current client, and answers @who. @joined:
- * another client has watched the command before.
+ * the client did not start the command itself; the command then keeps running without a client.
  */
 must_check int screen_attach(struct session *s, struct screen *c, const struct caller *who,
 			     bool joined, struct writ_err *err);

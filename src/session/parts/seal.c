@@ -14,8 +14,8 @@
 
 /*
  * The realm's log has an entry for the start of every session, with its policy and plan, and for
- * the end of every session, with the length and the root hash of its record. Signed entries of the
- * realm's log cannot be changed, so the record of the session cannot be changed either.
+ * the end of every session, with the length and the root hash of its record. A record that is
+ * changed later does not match the signed log.
  *
  * After `writ signer install`, writ-signer keeps the realm's log, and receives every line of the
  * record as it is written; otherwise the supervisor keeps the realm's log.
@@ -80,10 +80,7 @@ static int append(struct session *s, const struct entry *e, bool ends, struct wr
 	bool same;
 	int r = realm_resume(&l->log, l->path, &same, err);
 
-	/*
-	 * SECURITY: an entry of another process may have changed the signing key: forget the cached
-	 * key.
-	 */
+	/* SECURITY: forget the cached key: an entry of another process may have changed it. */
 	if (r < 0 || !same)
 		forget_key(l);
 	if (r == 0)
@@ -123,8 +120,8 @@ void seal_ready(struct session *s)
 	bool same;
 
 	/*
-	 * A kept session goes on after its first command. Errors are ignored: seal_finish() meets
-	 * and reports them again.
+	 * Do nothing for a detached session, which goes on after its first command. Errors are
+	 * ignored: seal_finish() meets and reports them again.
 	 */
 	if (!record_of(s)->sealing || !l || s->opt->detach || l->has_pins ||
 	    realm_resume(&l->log, l->path, &same, &none) < 0)
@@ -178,10 +175,7 @@ int seal_start(struct session *s, struct writ_err *err)
 
 	if (r == 0 && !in.there)
 		r = start_own(s, &about, err);
-	/*
-	 * SECURITY: if writ-signer is installed, the supervisor does not keep a log of its own
-	 * instead.
-	 */
+	/* SECURITY: an installed writ-signer is never replaced by a log of the supervisor. */
 	else if (r == 0 && signer_begin(&in, &about, &record_of(s)->signer, err) < 0)
 		r = err->code = WRIT_E_UNENFORCEABLE;
 	if (r < 0)

@@ -13,9 +13,9 @@
  * code of a feature, look for its row in table.c: denials.h, grants.h, network.h, inspection.h,
  * mediation.h, engine.h, commands.h, terminal.h, tokens.h, agents.h, probe.h, record.h, control.h.
  *
- * Headers that describe other processes are client.h (requests to a running session), records.h
- * (records of sessions that run or have ended) and spawn.h (messages of
- * `writ spawn`, which runs in the jail).
+ * Three headers are also used by other processes: client.h (requests to a running session),
+ * records.h (records of sessions that run or have ended) and spawn.h (messages of `writ spawn`,
+ * which runs in the jail).
  */
 #ifndef WRIT_PARTS_SESSION_H
 #define WRIT_PARTS_SESSION_H
@@ -32,17 +32,17 @@
 must_check int session_job(int *ret_job, int *ret_exit, struct writ_err *err);
 
 /*
- * Runs the command to its end. *@ret_exit is the exit code for the caller. Returns an error only if
+ * Runs a session to its end. *@ret_exit is the exit code for the caller. Returns an error only if
  * the start failed; a command that fails is no error.
  */
 must_check int session_run(struct arena *a, const struct session_options *opt, int *ret_exit,
 			   struct writ_err *err);
 
 /*
- * Has the engine @e send writ-init, which @e has prepared in @run, the mounts that every session
- * has. Chooses the id of the session if writ-init is to start within limits. The policy is no
- * input, so the caller, which passes @run and the id on in session_options, may discard @run before
- * session_run().
+ * Sends the mounts that every session has to writ-init, which the engine @e has prepared in @run.
+ * If writ-init waits for its limits, also chooses the id of the session, which names the cgroup.
+ * The policy is no input, so the caller may still discard @run. To use @run, the caller passes @run
+ * and the id to session_run() in session_options.
  */
 must_check int session_early(struct arena *a, const struct engine *e,
 			     const struct host_facts *facts, char *const *envp,

@@ -114,8 +114,8 @@ static void recv_signal(struct session *s)
 	case SIGHUP:
 	case SIGTERM:
 		/*
-		 * The command may clean up; after the grace period all processes of the jail are
-		 * killed.
+		 * Let the command clean up. signals_deadline() ends the session after the grace
+		 * period, a second signal at once.
 		 */
 		signals_send(s, (int)i.ssi_signo);
 		if (!signals_of(s)->asked_ms)
@@ -164,10 +164,7 @@ int signals_start(struct session *s, struct writ_err *err)
 	sigset_t set, behind;
 
 	signals_forwarded(&set);
-	/*
-	 * SECURITY: reading or writing the terminal from the background must not stop the
-	 * supervisor.
-	 */
+	/* SECURITY: the supervisor must not stop when it uses the terminal in the background. */
 	sigemptyset(&behind);
 	sigaddset(&behind, SIGTTIN);
 	sigaddset(&behind, SIGTTOU);
@@ -178,8 +175,8 @@ int signals_start(struct session *s, struct writ_err *err)
 }
 
 /*
- * SECURITY: ends the session if the job process has ended, because the shell could no longer reach
- * the supervisor.
+ * Handles a message of the job process. SECURITY: ends the session if the job process has ended,
+ * because the shell can no longer reach the supervisor.
  */
 static void recv_job(struct session *s)
 {

@@ -45,7 +45,7 @@ struct sub {
 enum { SUBS_MAX = 16 };
 
 struct agents {
-	int spawn;	  /* listening socket; -1: the policy has no agents */
+	int spawn;	  /* listening socket; -1: the policy allows no agents */
 	struct sv path;	  /* path of the listening socket */
 	uint32_t spawned; /* number of agents started so far */
 	struct sub subs[SUBS_MAX];
@@ -284,7 +284,8 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 		return;
 	}
 	/*
-	 * SECURITY: each agent leaves a record, and takes a place among the records that are kept.
+	 * SECURITY: limit the number of agents. Each agent leaves a record, and the kept records
+	 * are limited in number.
 	 */
 	if (spawn_of(s)->spawned == SPAWNED_MAX) {
 		answer(sub, "error this session has started as many agents as a session may");
@@ -296,8 +297,8 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 		return;
 	}
 	/*
-	 * The records of both sessions name the other session. Write this entry before the agent's
-	 * session exists.
+	 * Write this entry, which names the agent's session, before that session exists. The record
+	 * of the agent's session names this session (spawn_record()).
 	 */
 	record(s, "spawn", agent->name, sub->id, -1);
 	sub->name = agent->name;
@@ -316,7 +317,10 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 
 static const char *const stdio_names[3] = { "input", "output", "error" };
 
-/* Finds the first standard descriptor that an agent must not get. NULL: there is none. */
+/*
+ * Finds the first standard descriptor that an agent must not get. Returns its kind, with its number
+ * in *@ret_at; NULL: there is none.
+ */
 static const char *find_odd(const struct request *q, int *ret_at)
 {
 	const char *odd = NULL;
@@ -392,7 +396,7 @@ static bool is_silent(const struct sub *sub)
 	return recv(sub->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The client has disconnected: ends the agent. */
+/* Ends the agent of a client that has disconnected. */
 static void hang_up(struct sub *sub)
 {
 	(void)kill(sub->pid, SIGTERM);

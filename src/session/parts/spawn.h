@@ -17,17 +17,14 @@ struct spawn_request {
 	char **argv;	     /* arguments, at least one; ended by NULL */
 };
 
-/*
- * Parses the message "NAME\0CWD\0WORD\0WORD\0". False: the message is malformed, or memory is
- * short.
- */
+/* Parses the message "NAME\0CWD\0WORD\0WORD\0". False: it is malformed, or memory is short. */
 must_check bool spawn_read(struct arena *a, struct sv text, struct spawn_request *ret);
 
 /*
- * SECURITY: the supervisor reads and writes the received descriptors for the agent. Allowed are
- * files, pipes, sockets and devices that are the same for every process; not descriptors that wait,
- * count or control when they are used. Returns NULL, or the kind of the refused descriptor for
- * people.
+ * Returns NULL if an agent may get @fd as a standard descriptor; otherwise the kind of the
+ * descriptor, as text for people. SECURITY: the agent's supervisor reads and writes these
+ * descriptors. Files, pipes, sockets and devices such as /dev/null are allowed. Other descriptors
+ * are refused, because reading or writing them may control something (a terminal, an eventfd).
  */
 const char *spawn_refuses(int fd);
 

@@ -22,7 +22,7 @@
 enum { PIECE = 16 << 10 };
 
 struct between {
-	int agent[3]; /* descriptors of the agent */
+	int agent[3]; /* descriptors that are sent for the agent */
 	int ours[3];  /* this process's ends of the pipes; -1: there is no pipe */
 };
 
@@ -72,8 +72,8 @@ static void stop_between(struct between *b, int i)
 }
 
 /*
- * Relays bytes until the supervisor answers; then only the output that the agent wrote before its
- * end.
+ * Relays bytes until the supervisor answers, and then the output that the agent wrote before it
+ * ended.
  */
 static void stand_between(struct between *b, int fd)
 {

@@ -12,7 +12,7 @@
 
 struct std_fds {
 	struct relay_options relay;
-	/* Bits of 1 << fd: descriptors that become a terminal; descriptors to send. */
+	/* Bits 1 << fd. @pty: descriptors that become a terminal; @given: descriptors to send. */
 	uint32_t pty, given;
 	int inside[3]; /* descriptors for the command in the jail */
 	uint16_t rows, cols;
@@ -34,15 +34,11 @@ struct std_fds {
  */
 must_check int std_fds_open(struct std_fds *f, const int *stdio, bool host_ttys,
 			    struct writ_err *err);
-/*
- * Opens a terminal of the host with this size; its slave becomes the descriptors in the bits of
- * @pty.
- */
+/* Opens a terminal of the host. For each bit of @pty, @ret_inside gets a duplicate of its slave. */
 must_check int std_fds_terminal(uint32_t pty, uint16_t rows, uint16_t cols,
 				int ret_inside[static 3], int *ret_master, struct writ_err *err);
 /*
- * Starts the relay. On success the relay owns and closes the descriptors that it relays; on failure
- * @f keeps them.
+ * Starts the relay. On success the relay owns the pipes and the terminal; on failure @f keeps them.
  */
 must_check int std_fds_relay(struct std_fds *f, struct relay **ret_relay, struct writ_err *err);
 void std_fds_sent(struct std_fds *f); /* closes the descriptors that were sent to the command */

@@ -27,7 +27,7 @@
  */
 /* clang-format off */
 static const struct session_part parts[] = {
-	/* The terminal's bytes are moved before a signal can make writ give the terminal back. */
+	/* Move bytes of the terminal before a signal can make writ give the terminal back. */
 	{ "terminal", .initial = &terminal_initial, .poll = terminal_poll, .on_event = terminal_on_event,
 	  .deadline = terminal_deadline, .clear = terminal_clear },
 	{ "commands", .initial = &commands_initial, .init = commands_init, .poll = commands_poll, .on_event = commands_on_event,
@@ -38,17 +38,11 @@ static const struct session_part parts[] = {
 	{ "hints", .initial = &hints_initial, .clear = hints_clear },
 	{ "grants", .initial = &grants_initial },
 
-	/*
-	 * The token, which may choose the session's id, comes after the operator's environment and
-	 * before the id.
-	 */
+	/* The token comes before the id, because the token may choose the session's id. */
 	{ "inspection", .initial = &inspection_initial, .start = operator_start },
 	{ "tokens", .initial = &tokens_initial, .start = tokens_start, .deadline = tokens_deadline },
 	{ "id", .start = session_set_id },
-	/*
-	 * The limits are released after the directories: meanwhile the processes within them can
-	 * end.
-	 */
+	/* Release the limits after the directories: processes within the limits end meanwhile. */
 	{ "limits", .initial = &limits_initial, .start = engine_limit, .deadline = limits_deadline, .clear = engine_release },
 	{ "directories", .initial = &directories_initial, .start = directories_start, .clear = directories_clear },
 	{ "meter", .start = meter_start, .clear = tokens_clear },
@@ -57,17 +51,14 @@ static const struct session_part parts[] = {
 	{ "trust", .start = inspection_prepare },
 
 	/*
-	 * Mediated calls are recorded before the answers of the keeper and of writ-init, which they
-	 * preceded.
+	 * Record mediated calls before the messages of the keeper and of writ-init, which came
+	 * later.
 	 */
 	{ "mediation", .initial = &mediation_initial, .poll = mediation_poll, .on_event = mediation_on_event,
 	  .deadline = mediation_deadline, .clear = mediation_clear },
 	{ "look", .initial = &look_initial, .poll = look_poll, .on_event = look_on_event, .deadline = look_deadline },
 
-	/*
-	 * The jail is compiled and started first; egress must run before the jail's listeners
-	 * exist.
-	 */
+	/* Compile and start the jail first. Egress must run before the jail's listeners exist. */
 	{ "program", .initial = &engine_initial, .init = engine_init, .start = engine_compile },
 	{ "jail", .start = engine_start, .recover = engine_recover, .kill = engine_kill, .clear = engine_clear },
 	{ "network", .initial = &network_initial, .init = network_init, .start = network_start, .poll = network_poll, .on_event = network_on_event,
@@ -118,10 +109,7 @@ static const struct session_part parts[] = {
 	{ "denied names", .finish = denied_names_finish },
 	{ "end", .finish = ending_finish },
 
-	/*
-	 * Clearing begins with these rows: all processes in the jail end before the helpers that
-	 * serve them.
-	 */
+	/* Clearing begins here: processes in the jail end before the helpers that serve them. */
 	{ "inside", .clear = engine_close_inside },
 	/*
 	 * Descriptors of files in the jail are closed first: the kernel removes the jail's mounts

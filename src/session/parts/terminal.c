@@ -17,7 +17,7 @@ struct terminal {
 	/* Relay between writ's descriptors and the command's; NULL: not started. */
 	struct relay *relay;
 	uint64_t activity; /* activity counter of the relay, when it was last read */
-	/* When a reader last read the rest of the output, or could have done so. */
+	/* At the end: time when a reader last read output, or when no stop was requested yet. */
 	uint64_t read_ms;
 	bool interactive; /* standard input is a terminal */
 	bool stopped;	  /* the command is stopped, and another program has the terminal */

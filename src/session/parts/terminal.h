@@ -18,17 +18,14 @@ void terminal_on_event(struct session *s, const struct pollfd *p, size_t n);
 int terminal_deadline(struct session *s, int least);
 /* Delivers the rest of the command's output. */
 void terminal_finish(struct session *s);
-/*
- * Restores the modes of the terminal, so that keys such as Ctrl-C can end the deliveries that are
- * left.
- */
+/* Restores the modes of the terminal, so that Ctrl-C can end the deliveries that are left. */
 void terminal_release(struct session *s);
 void terminal_clear(struct session *s);
 
 /* Opens descriptors for the first command, and stores them in @ask. */
 must_check int terminal_open(struct session *s, struct command_ask *ask, struct writ_err *err);
 void terminal_sent(struct session *s); /* closes descriptors that the command has received */
-/* Starts the relay to the terminal that the jail has made. Takes @pty. */
+/* Starts the relay to the terminal that the jail has made. Takes ownership of @pty. */
 must_check int terminal_attach(struct session *s, int pty, struct writ_err *err);
 /*
  * The command was suspended (SIGTSTP, SIGSTOP): returns the terminal to the shell that started
@@ -38,7 +35,7 @@ void terminal_stop(struct session *s);
 void terminal_suspend(struct session *s); /* gives the terminal back until terminal_resume() */
 void terminal_resume(struct session *s);
 void terminal_resize(struct session *s);
-/* Keys answer a question, and do not go to the command. */
+/* Pauses (@hold) or resumes the relay, so that a question can be shown and keys answer it. */
 void terminal_hold(struct session *s, bool hold);
 bool terminal_is_stopped(const struct session *s);
 bool terminal_is_interactive(const struct session *s); /* standard input is a terminal */
@@ -47,7 +44,7 @@ bool terminal_is_interactive(const struct session *s); /* standard input is a te
 bool job_stop(const struct session *s); /* stops the job process; false: there is none */
 /* Continues the job process, so that it sees the supervisor's end. */
 void job_wake(const struct session *s);
-/* 1: the job process was continued, 0: no message, -1: it has ended. */
+/* Returns 1 if the job process was continued, 0 without a message, -1 if it has ended. */
 int job_recv(const struct session *s);
 
 #endif

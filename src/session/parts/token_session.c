@@ -13,10 +13,10 @@
 #include "base/banned.h"
 
 /*
- * How tokens open a session. First the holder of the token proves that it wants to run this command
- * under this policy and plan; then the supervisor claims the session of the token. When the first
- * program is about to run, the session of the token is spent; if no program ran, the session is
- * given back.
+ * How tokens open a session. A token names one session by an id (sid). First the holder of the
+ * token proves that it wants to run this command under this policy and plan; then the supervisor
+ * claims the session of the token. When the first program is about to run, the session of the token
+ * is spent; if no program ran, the session is given back.
  */
 
 enum { NONCE = 24 };
@@ -158,10 +158,7 @@ int tokens_start(struct session *s, struct writ_err *err)
 	if (r < 0)
 		return r;
 	r = present(s, &man, t->why);
-	/*
-	 * Wipe the encoded token. Only a session that may start agents still needs it, to derive
-	 * their tokens.
-	 */
+	/* Wipe the encoded token, unless the session needs it to derive tokens for agents. */
 	if (!spawn_allowed(s->opt->policy) || r < 0)
 		forget(t);
 	/*

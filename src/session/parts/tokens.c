@@ -80,10 +80,7 @@ static bool is_late(const struct session *s)
 	       (uint64_t)time(NULL) >= s->opt->token->chain->deadline;
 }
 
-/*
- * Returns whether the token is still valid. Checks the wallet only every LOOK_MS, and assumes true
- * in between.
- */
+/* Is the token still valid? Checks the wallet every LOOK_MS, and returns true in between. */
 static bool is_held(struct session *s, struct token_why *ret)
 {
 	const struct session_token *t = s->opt->token;

@@ -5,9 +5,10 @@
  * Writes: the wallet, shared counters
  * Next:   token/ verifies; delegate.c derives tokens for agents
  *
- * The holder of the token proves that it wants to run this command under this policy and plan. Then
- * the supervisor claims the session of the token, spends it when the first program is about to run,
- * and gives it back if no program ran. A session ends when its token expires or is revoked.
+ * A token names one session by an id (sid). The holder of the token proves that it wants to run
+ * this command under this policy and plan. Then the supervisor claims the session of the token,
+ * spends it when the first program is about to run, and gives it back if no program ran. A session
+ * ends when its token expires or is revoked.
  */
 #ifndef WRIT_PARTS_TOKENS_H
 #define WRIT_PARTS_TOKENS_H
@@ -30,7 +31,7 @@ void tokens_session_name(const struct token_id *sid, char ret_id[static SESSION_
 
 /* meter.c: opens the counters that several sessions share. */
 must_check int meter_start(struct session *s, struct writ_err *err);
-/* Returns the counters that agents of @s share with @s. */
+/* Returns the level (key and limits of the counters) that agents of @s share with @s. */
 struct wallet_level meter_level(const struct session *s);
 const struct quota_shared *meter_shared(const struct session *s);
 int meter_fd(const struct session *s); /* descriptor of the shared counters; -1: none are shared */

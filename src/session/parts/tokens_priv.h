@@ -6,15 +6,12 @@
 
 #include "parts/tokens.h"
 
-/*
- * State of the token's session: not used yet, claimed by this process, or spent on a program that
- * runs.
- */
+/* State of the token's session: unused, claimed by this process, or spent on a program. */
 enum token_state { TOKEN_UNUSED = 0, TOKEN_CLAIMED, TOKEN_SPENT };
 
 struct tokens {
 	uint64_t token_ms; /* boot time at which the token expires; 0: not known yet */
-	/* When @token_ms was computed; time of the next check of the wallet. */
+	/* @token_at_ms: when @token_ms was computed; @token_look_ms: next check of the wallet. */
 	uint64_t token_at_ms, token_look_ms;
 	enum token_state token_state;
 	struct quota_shared shared; /* counters shared with other sessions; empty: none */

@@ -8,10 +8,10 @@
 #include "base/banned.h"
 
 /*
- * When a session has ended, the witnesses of the realm's log are asked to cosign the log. A witness
- * may be slow or gone: the session's end waits for a bounded time, and the exit code stays that of
- * the command. A missing cosignature is reported and recorded, and the next session that ends asks
- * for it again.
+ * When a session has ended, the supervisor asks the witnesses of the realm's log to cosign the log.
+ * A witness may be slow or gone: the session's end waits for a bounded time, and the exit code
+ * stays that of the command. A missing cosignature is reported and recorded, and the next session
+ * that ends asks for it again.
  */
 
 enum { WITNESS_MS = 2000 };
