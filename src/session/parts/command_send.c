@@ -76,7 +76,7 @@ static void put_set(struct env_list *env, struct sv name, struct sv value)
 	const struct engine_view *view = engine_view(env->s);
 	const struct sv usual = SV("/var/agent/state");
 
-	if (view->own_mounts || !sv_starts(value, usual))
+	if (view->own_mounts || !sv_below(value, usual))
 		put_env(env, name, value);
 	else
 		put_text(env, name,

@@ -109,7 +109,7 @@ static bool is_own_place(const struct session *s, struct sv path)
 
 	/* With --explain, also report files in /tmp and /var/tmp of the host. */
 	for (size_t i = 0; own[i] && !(s->opt->explain && i > 1); i++)
-		if (sv_starts(path, sv_from(own[i])))
+		if (sv_below(path, sv_from(own[i])))
 			return true;
 	return false;
 }
@@ -168,7 +168,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	/*
 	 * A path below the home of the jail stands for the same path below the home of the person.
 	 */
-	if (engine_view(s)->own_mounts && s->opt->home.n && sv_starts(arg, home) &&
+	if (engine_view(s)->own_mounts && s->opt->home.n && sv_below(arg, home) &&
 	    arg.n > home.n + 1) {
 		const char *kept = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(directories_get(s)->home),
 					     SV_ARG(sv_skip(arg, home.n)));
@@ -178,7 +178,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
 	if (is_visible(s, arg) || !path || !resolve(path, real) ||
-	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_starts(arg, home)))
+	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_below(arg, home)))
 		return;
 	if (!is_unreadable(s, sv_from(real), &d))
 		return;
