@@ -141,7 +141,7 @@ int init_root_build(struct init *in, struct writ_err *err);
 int init_net_build(struct init *in, struct writ_err *err);
 /* Brings up the interface lo of the network namespace of this process, which is the keeper. */
 int init_net_bring_up(struct writ_err *err);
-/* the socket's descriptor, or a negative errno */
+/* Opens the socket that @l describes. Returns its descriptor, or a negative errno. */
 long init_net_listen(const struct jail_listen *l);
 
 /* Functions of lock.c. */
