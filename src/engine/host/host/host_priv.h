@@ -10,11 +10,11 @@
 #include "plan/plan.h"
 
 struct host_run {
-	struct engine_run run; /* must be first: the members of the handle that the session reads */
+	struct engine_run run; /* must be first: the part of the handle that the session reads */
 	struct jail jail;
 	/* Memfd with the sealed jail program, from host_compile() to host_start(); else -1. */
 	int program;
-	const struct plan *plan; /* NULL until host_limit() */
+	const struct plan *plan; /* the plan of the session; NULL until host_limit() */
 	struct cgroup cgroup;
 	struct cgroup_limits limits; /* the limits that the cgroup enforces */
 	char name[32];		     /* name of the cgroup's directories */
