@@ -25,8 +25,8 @@
  * Invariants
  *   - Zero means "cannot". An empty record promises nothing, and a trial that fails, crashes, hangs
  *     or is killed leaves a zero.
- *   - A trial changes nothing outside its child: namespaces, temporary files and cgroups are gone
- *     when probing returns, even if the prober is killed.
+ *   - A trial leaves nothing behind: namespaces, temporary files and cgroups are gone when probing
+ *     returns, and soon after the prober is killed.
  *   - A failure that may be temporary (memory, descriptors, a timeout) sets .transient_failure, and
  *     such a record is not cached.
  *
@@ -71,13 +71,14 @@ struct host_facts {
 	bool proc_mount; /* a fresh /proc can be mounted in a new pid namespace */
 	bool pivot_root;
 	/*
-	 * A local route for a range of addresses on lo works, and a bind to one of these addresses.
+	 * A local route for 198.18.0.0/15 on lo works, and connections to an address in that range.
 	 */
 	bool anyip;
 	bool new_mount_api;	/* fsopen, open_tree and mount_setattr work */
 	/* Reason why ns_user is false: apparmor sysctl seccomp max ... */
 	char userns_limit[FACT_STR];
-	bool subids; /* newuidmap works, and this user has a range */
+	/* newuidmap and newgidmap can write id maps, and this user has ranges of ids */
+	bool subids;
 
 	/* Landlock */
 	uint64_t landlock_abi; /* ABI version of Landlock; 0: not available */
@@ -85,7 +86,7 @@ struct host_facts {
 
 	/* Seccomp */
 	bool seccomp_filter;
-	bool seccomp_notify; /* a listener can be created */
+	bool seccomp_notify; /* a listener can be created, and receives and answers calls */
 	bool seccomp_addfd, seccomp_addfd_send, seccomp_wait_killable, seccomp_sync_wake;
 	/* Another process already holds a listener of this process's filters. */
 	bool seccomp_listener_exists;
@@ -95,7 +96,7 @@ struct host_facts {
 	/* Overlayfs works in a user namespace with userxattr, upper directory on disk. */
 	bool overlay;
 	bool overlay_tmpfs; /* overlayfs works with the upper directory on tmpfs */
-	bool reflink;	    /* FICLONE works in the state directory */
+	bool reflink;	    /* FICLONE works in the temporary directory of the trials */
 	bool fuse;	    /* this user can open /dev/fuse */
 	bool openat2;
 
@@ -104,7 +105,7 @@ struct host_facts {
 	/* A trial applied each of these limits to a child. */
 	bool cgroup_memory, cgroup_cpu, cgroup_pids;
 	bool cgroup_kill, cgroup_freeze;
-	bool systemd_user; /* the user's systemd accepts a connection */
+	bool systemd_user; /* the user's systemd accepts this user on its private socket */
 	/* A trial showed that scopes of the user's systemd apply these limits. */
 	bool scope_memory, scope_cpu, scope_pids;
 	bool rlimit_nproc_userns; /* RLIMIT_NPROC counts per user namespace */
@@ -114,9 +115,9 @@ struct host_facts {
 	bool apparmor_userns;	/* AppArmor restricts unprivileged user namespaces */
 	bool selinux_enforcing;
 	uint64_t yama;		/* ptrace_scope 0..3; 0 also without Yama */
-	bool io_uring;		/* no sysctl disables io_uring */
+	bool io_uring;		/* io_uring is not disabled for this process */
 	bool memfd_noexec;	/* vm.memfd_noexec is 1 or 2 */
-	bool tiocsti;		/* dev.tty.legacy_tiocsti is on */
+	bool tiocsti;		/* TIOCSTI works: dev.tty.legacy_tiocsti is on or does not exist */
 	bool compat32;		/* 32-bit system calls work */
 
 	/* KVM, and versions of other engines, "" if not installed */
@@ -135,15 +136,15 @@ struct fact {
 	const char *name;
 	enum fact_type type;
 	size_t offset, size;
-	uint64_t max;		   /* maximum of a number, or maximum index into @words */
+	uint64_t max;		   /* FACT_NUM: maximum; FACT_WORD: maximum index into @words */
 	const char *const *words;  /* FACT_WORD: the max + 1 possible words */
 	const char *group, *about; /* heading of the fact, and one line of description for people */
 };
 
 /*
- * Checks whether limits come from a scope of the user's systemd. Use a scope only if no cgroup
- * controller was delegated to this user: a process is in one cgroup, so its limits cannot come from
- * two places.
+ * Checks whether limits of a session can only come from a scope of the user's systemd: in the
+ * unified hierarchy, if no cgroup controller was delegated to this user. A process is in one
+ * cgroup, so its limits cannot come from a delegated cgroup and a scope at once.
  */
 static inline bool facts_scope(const struct host_facts *f)
 {
@@ -157,7 +158,9 @@ size_t facts_count(void);
 const struct fact *facts_at(size_t i);
 /* Finds a row of the table by name; returns NULL if there is no such row. */
 const struct fact *facts_find(struct sv name);
-/* Returns a view of the text of the fact @row, whose type is FACT_TEXT. */
+/*
+ * Returns the text of the fact @row of @f, as a view into @f. The type of @row must be FACT_TEXT.
+ */
 struct sv facts_text(const struct host_facts *f, const struct fact *row);
 /* Appends the value of the fact @row as facts_print() prints it; an empty text is "-". */
 void facts_value(const struct host_facts *f, const struct fact *row, struct buf *b);
