@@ -10,9 +10,9 @@
  *
  * Processes. In tier A writ-init enters an outer user namespace and clones pid 1 into new mount,
  * pid, ipc, uts and cgroup namespaces. The parent becomes the keeper (keeper.c), which attaches
- * mounts and binds listeners later. pid 1 builds the root (root.c), joins the network (net.c), enters
- * the inner user namespace, and gives up its rights (lock.c). In tier B there are no namespaces and
- * no keeper; pid 1 is a child subreaper instead.
+ * mounts and binds listeners later. pid 1 builds the root (root.c), joins the network (net.c),
+ * enters the inner user namespace, and gives up its rights (lock.c). In tier B there are no
+ * namespaces and no keeper; pid 1 is a child subreaper instead.
  *
  * States of pid 1:  hello -> (prepared) -> sealed -> serving -> ending
  *   hello     waits for the program; end of file means that the supervisor gave up
@@ -31,14 +31,14 @@
  *   - No command runs before the jail is sealed. Each restricts itself with Landlock and the trap
  *     filter before its exec, and holds no listener afterwards.
  *   - A step that fails ends the session. There is no partial jail.
- *   - Nothing of the session survives pid 1. In tier A the kernel ends the pid namespace with pid 1.
- *     In tier B pid 1 kills all processes before it exits; if pid 1 itself is killed, its processes
- *     become children of the supervisor, which kills them.
+ *   - Nothing of the session survives pid 1. In tier A the kernel ends the pid namespace with pid
+ *     1. In tier B pid 1 kills all processes before it exits; if pid 1 itself is killed, its
+ *     processes become children of the supervisor, which kills them.
  *
  * Common mistakes
  *   - Putting pid 1 into the Landlock domain of commands: the commands could then signal pid 1.
- *   - Reaping zombies early while ending in tier B. Zombies count towards the limit of processes, so
- *     they keep a fork bomb from creating more processes.
+ *   - Reaping zombies early while ending in tier B. Zombies count towards the limit of processes,
+ *     so they keep a fork bomb from creating more processes.
  *   - Detaching a mount and moving a process between cgroups make the kernel wait for all
  *     processors. Do it once, or not at all, on the way to the first command.
  *   - Relying on PR_SET_PDEATHSIG after a change of ids, which clears it. Set it again afterwards.

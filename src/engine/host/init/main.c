@@ -561,7 +561,7 @@ _Noreturn static void start_own_namespaces(struct init *in, bool join)
 	if (r < 0)
 		fail_namespaces(r);
 	/*
-	 * Of all namespaces a network namespace takes longest to create. A keeper that has to wait
+	 * A network namespace takes longest to create of all namespaces. A keeper that has to wait
 	 * for JAIL_JOIN anyway creates it now, and pid 1 is cloned into it. Otherwise the keeper
 	 * creates it while pid 1 builds the root.
 	 */
