@@ -10,7 +10,7 @@
  *
  * Invariants
  *   - The writ-init that runs is byte for byte the one embedded in this binary.
- *   - The kernel reports the pid of the sender of a message (SCM_CREDENTIALS); the message does not.
+ *   - The kernel reports the pid of the sender of a message (SCM_CREDENTIALS), not the sender.
  *   - Closing the sockets ends the jail: pid 1 kills all processes of the jail at the end of file.
  *
  * Reads:  messages of writ-init and of the keeper

@@ -6,9 +6,9 @@
  * Next:   compile/ fills one from a plan; init/ carries it out
  *
  * A program is one sealed memfd: struct jail_head, then tables and strings that the head names by
- * offset. Each command (struct jail_command) is a sealed memfd of its own, so that a session can run
- * several commands. writ-init checks every offset before it uses the bytes. All numbers have the
- * byte order of the machine, because sender and receiver run on the same machine.
+ * offset. Each command (struct jail_command) is a sealed memfd of its own, so that a session can
+ * run several commands. writ-init checks every offset before it uses the bytes. All numbers have
+ * the byte order of the machine, because sender and receiver run on the same machine.
  */
 #ifndef WRIT_JAIL_PROGRAM_H
 #define WRIT_JAIL_PROGRAM_H
