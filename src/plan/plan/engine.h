@@ -13,9 +13,9 @@
  *	facts of the machine + capabilities of the policy --able()--> struct engine_able
  *
  * able() answers for every guarantee, every limit and every single capability: the level that the
- * engine reaches on this machine, the mechanism, the price, and a remedy for a low level. The planner
- * does not change these levels. It takes the weakest part of each line of the policy, compares it
- * with `accept` and `require`, and refuses lines that do not hold.
+ * engine reaches on this machine, the mechanism, the price, and a remedy for a low level. The
+ * planner does not change these levels. It takes the weakest part of each line of the policy,
+ * compares it with `accept` and `require`, and refuses lines that do not hold.
  *
  * The session then runs the plan through a handle, struct engine_run. The session reads the members
  * of that struct; the engine keeps further members of its own behind them.
@@ -25,13 +25,12 @@
  *	furnish   builds the parts of the root that every session has, before the policy is known
  *	limit     sets the resource limits of the session
  *	compile   compiles plan and place into the sealed program, and fills .view for the session
- *	start     sends the program, so that the first process builds the boundary. The event
- *	          ENGINE_SEALED reports that the boundary is complete
+ *	start     sends the program; the event ENGINE_SEALED reports that the boundary is complete
  *	exec      runs a command inside
  *	signal    sends a signal to one command; end kills all processes inside
- *	attach    grants a path to the running session, detach revokes it, listen adds a socket
- *	receive   receives one event from inside; receive_helper receives one answer to attach, detach
- *	          or listen
+ *	attach    grants a path to the running session; detach revokes it; listen adds a socket
+ *	receive   receives one event from inside; receive_helper receives one answer of the helper
+ *	          that carries out attach, detach and listen
  *	mediate   answers trapped calls, in a process that the session forks for this purpose
  *	readback  reads facts about the running boundary from the kernel, as evidence
  *	hits      counts how often the limits were reached
@@ -40,8 +39,8 @@
  *	close     kills the first process, waits for it, and releases the descriptors
  *	release   removes the limits, and kills every process that is left within them
  *
- * Events carry a type and fields (struct engine_event). Events from inside are reports of writ's own
- * first process, but each statement in them about the agent is untrusted.
+ * Events carry a type and fields (struct engine_event). Events from inside are reports of the first
+ * process, which is part of writ, but each statement in them about the agent is untrusted.
  *
  * Invariants
  *   - able() is a pure function of its arguments: no clock, no file, no environment. A plan can be

@@ -84,7 +84,7 @@ struct plan {
 	/* Reason why this version of writ cannot carry out the plan at all; NULL: none. */
 	const char *lacks;
 	/*
-	 * one row for each rule that touches a guarantee or is missing, in the order of the rules
+	 * Rows of the rules that touch a guarantee or are missing here, in the order of the rules.
 	 */
 	VEC(struct plan_rule) rules;
 	struct plan_guarantee guarantees[G_COUNT];
