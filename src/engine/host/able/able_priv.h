@@ -14,7 +14,7 @@ struct ground {
 	bool cow;
 	bool mediate; /* the mediator can work: seccomp notification, Landlock and no io_uring */
 	bool landlock_fs;
-	bool nested_userns, io_uring; /* kernel switches that the policy grants */
+	bool nested_userns, io_uring; /* the policy has `kernel nested-userns`, `kernel io_uring` */
 	bool own_proc, own_net, own_ipc;
 };
 

@@ -82,7 +82,7 @@ bool skeleton_is(const struct compile *c, struct sv path);
 
 /* Functions of host.c. */
 bool compile_shows(const struct compile *c,
-		   struct sv path); /* is @path in a tree that is mounted whole? */
+		   struct sv path); /* is @path in a tree that a rule grants as a whole? */
 
 /* true unless a rule lets every program run */
 bool compile_has_exec_list(const struct cap_set *set);

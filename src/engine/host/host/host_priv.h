@@ -25,11 +25,11 @@ static inline struct host_run *host_of(struct engine_run *run)
 	return (struct host_run *)run;
 }
 
-/* readback.c: see engine.readback. */
+/* readback.c: implements engine.readback. */
 void host_readback(struct engine_run *run, pid_t pid, const struct engine_probed *probed,
 		   struct engine_readback *ret);
 
-/* mediation.c: see engine.mediate. */
+/* mediation.c: implements engine.mediate. */
 int host_mediate(const struct engine_run *run, struct arena *a, const struct engine_mediate *how);
 
 #endif

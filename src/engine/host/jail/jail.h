@@ -57,9 +57,9 @@ must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *re
  */
 void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified);
 /*
- * Kills the child with SIGKILL and reaps it. In tier A no process of the jail survives. In tier B
- * the remaining processes become children of the supervisor, if the supervisor is a subreaper. Does
- * nothing for a closed jail.
+ * Kills writ-init, the child of the supervisor, with SIGKILL and reaps it. In tier A no process of
+ * the jail survives. In tier B the remaining processes become children of the supervisor, if the
+ * supervisor is a subreaper. Does nothing for a closed jail.
  */
 void jail_kill(struct jail *j);
 /* Kills the jail like jail_kill() and closes its sockets. */

@@ -39,7 +39,7 @@ enum { JAIL_FD_SESSION = 3, JAIL_FD_KEEPER = 4 };
 /* --- the program --- */
 
 struct jail_span {
-	uint32_t at; /* offset in bytes */
+	uint32_t at; /* offset of the first element in the program or command, in bytes */
 	uint32_t n;  /* number of elements; of a string: bytes without the NUL that follows */
 };
 
@@ -84,7 +84,7 @@ struct jail_mount {
 struct jail_rule {
 	struct jail_span path;
 	uint64_t access;
-	uint32_t flags; /* JAIL_OPTIONAL */
+	uint32_t flags; /* JAIL_OPTIONAL: skip the rule if @path does not exist; or 0 */
 	/* Number of the ruleset; 0: the jail's own, 1 to jail_head.layers: a further one. */
 	uint32_t layer;
 };
@@ -123,7 +123,7 @@ struct jail_instruction {
 };
 
 enum jail_flag {
-	JAIL_OWN_NAMESPACES = 1u << 0, /* tier A */
+	JAIL_OWN_NAMESPACES = 1u << 0, /* the jail has its own namespaces (tier A) */
 	JAIL_LANDLOCK = 1u << 1,
 	JAIL_TRAPS = 1u << 2, /* each command installs the trap filter and sends a listener */
 	/* execute programs by path: the base filter refuses AT_EMPTY_PATH */
@@ -140,7 +140,7 @@ struct jail_head {
 	struct jail_span mounts;  /* table of struct jail_mount */
 	struct jail_span rules;	  /* table of struct jail_rule */
 	struct jail_span rlimits; /* table of struct jail_rlimit */
-	struct jail_span listens; /* table of struct jail_listen: bound before any command runs */
+	struct jail_span listens; /* table of struct jail_listen: opened before any command runs */
 	struct jail_span base; /* table of struct jail_instruction: the base filter (allow-list) */
 	/* Table of struct jail_instruction: the trap filter (mediated calls). */
 	struct jail_span traps;
@@ -229,9 +229,9 @@ struct jail_probed {
 enum jail_command_flag {
 	JAIL_COMMAND_PROBE = 1u << 0, /* run the probes of the jail program before the command */
 	/*
-	 * The command waits for a byte on its last descriptor; at the end of file the command must
-	 * not run. If exec is mediated, the command has no such descriptor: the command waits in
-	 * its exec until the mediator answers.
+	 * The command waits for a byte on the last descriptor of JAIL_SPAWN; at the end of file the
+	 * command must not run. If exec is mediated, the command has no such descriptor: the
+	 * command waits in its exec until the mediator answers.
 	 */
 	JAIL_COMMAND_GATE = 1u << 1,
 };
@@ -244,7 +244,7 @@ struct jail_command {
 	struct jail_span cwd;
 	struct jail_span program; /* path of the program; empty: search for argv[0] */
 	uint32_t umask;
-	uint32_t pty; /* bits of 1 << fd: standard descriptors that are the new terminal */
+	uint32_t pty; /* bits of 1 << fd: standard descriptors on the command's new terminal */
 	/* Bits of 1 << fd: standard descriptors that JAIL_SPAWN carries, in this order. */
 	uint32_t given;
 	uint16_t rows, cols;
@@ -293,7 +293,10 @@ enum jail_type {
 	JAIL_PROBED,   /* a struct jail_probed follows; @value: enum jail_phase; @id: the command */
 	JAIL_EMPTY,    /* no process of the jail is left but pid 1 */
 	/* Messages between the supervisor and the keeper. */
-	/* the keeper can enter the jail's mount namespace; to pid 1: the network namespace */
+	/*
+	 * To the supervisor: the keeper can now enter the jail's mount namespace. To pid 1: the new
+	 * network namespace (descriptor), or the error.
+	 */
 	JAIL_KEEPER,
 	/*
 	 * Attach the host's path (in the message's text) at the same path inside; @value: mount
