@@ -17,7 +17,7 @@ enum { V1_MEMORY = 0, V1_PIDS, V1_CPU, V1_FREEZER, V1_COUNT };
 /* Directories of the cgroups of a process; "" for a cgroup that no mount visible here shows. */
 struct cgroup_places {
 	uint64_t version;	  /* enum fact_cgroup: the mounted hierarchies, visible or not */
-	char own[CGROUP_PATH];	  /* directory in the version 2 hierarchy */
+	char own[CGROUP_PATH];	  /* directory of the cgroup in the version 2 hierarchy */
 	char parent[CGROUP_PATH]; /* parent of @own; "" if @own is the top of the mount */
 	char v1[V1_COUNT][CGROUP_PATH];
 };

@@ -29,12 +29,12 @@ struct dbus_message {
 
 /* Sets *@ret_n to the length of the message that begins with @head, of at least DBUS_HEAD bytes. */
 must_check int dbus_length(struct sv head, size_t *ret_n, struct writ_err *err);
-/* Decodes exactly one message. */
+/* Decodes @bytes, which must be exactly one message. */
 must_check int dbus_decode(struct sv bytes, struct dbus_message *ret, struct writ_err *err);
 
 /*
- * Reader for the values of a body. The dbus_get_*() functions return false at the end of the body
- * or for malformed data.
+ * Reader for the values of a message body. The dbus_get_*() functions return false at the end of
+ * the body or for malformed data.
  */
 struct dbus_reader {
 	struct sv bytes;

@@ -50,7 +50,7 @@ enum fact_where { WHERE_HOST = 0, WHERE_CONTAINER, WHERE_VM, WHERE_WSL1, WHERE_W
 
 struct host_facts {
 	/* Identity and environment */
-	char kernel[FACT_STR];	/* release: "6.18.44-generic" */
+	char kernel[FACT_STR];	/* kernel release, such as "6.18.44-generic" */
 	char kernel_base[FACT_STR]; /* upstream version that the kernel was built from: "6.18.44" */
 	char arch[FACT_STR];	    /* machine, such as "x86_64" */
 	char distro[FACT_STR];	    /* distribution, such as "debian 12" */
@@ -114,7 +114,7 @@ struct host_facts {
 	char lsm[FACT_STR];	/* active security modules: "lockdown,capability,landlock" */
 	bool apparmor_userns;	/* AppArmor restricts unprivileged user namespaces */
 	bool selinux_enforcing;
-	uint64_t yama;		/* ptrace_scope 0..3; 0 also without Yama */
+	uint64_t yama;		/* value of Yama's ptrace_scope, 0 to 3; 0 also without Yama */
 	bool io_uring;		/* io_uring is not disabled for this process */
 	bool memfd_noexec;	/* vm.memfd_noexec is 1 or 2 */
 	bool tiocsti;		/* TIOCSTI works: dev.tty.legacy_tiocsti is on or does not exist */
@@ -128,10 +128,12 @@ struct host_facts {
 	char bwrap[FACT_STR];
 };
 
-/* Type of a member, which determines how it is stored and printed. */
+/* Type of a member of struct host_facts, which determines how it is stored and printed. */
 enum fact_type { FACT_BOOL = 0, FACT_NUM, FACT_WORD, FACT_TEXT };
 
-/* Description of one member. The table in facts.c is the only list of members. */
+/*
+ * Description of one member of struct host_facts. The table in facts.c is the only list of members.
+ */
 struct fact {
 	const char *name;
 	enum fact_type type;
@@ -165,15 +167,18 @@ struct sv facts_text(const struct host_facts *f, const struct fact *row);
 /* Appends the value of the fact @row as facts_print() prints it; an empty text is "-". */
 void facts_value(const struct host_facts *f, const struct fact *row, struct buf *b);
 
-/* Sets a text member. The text is trimmed and cut to fit, and bytes that a record cannot contain
- * (control characters, non-ASCII, quote, backslash) become '?'. */
+/*
+ * Sets a text member of struct host_facts to @from. The text is trimmed and cut to fit, and bytes
+ * that a record cannot contain (control characters, non-ASCII, quote, backslash) become '?'.
+ */
 void facts_set_text(char ret_text[static FACT_STR], struct sv from);
 
 /* Prints "writ-facts 1", then one line "name value" per fact. facts_parse() reads this format. */
 void facts_print(const struct host_facts *f, struct buf *b);
 /*
- * Parses a record. Unknown, repeated or missing names are errors, so that a record is complete or
- * refused. Skips empty lines and lines starting with '#'; the order of the lines does not matter.
+ * Parses the text of a record. Unknown, repeated or missing names are errors, so that a record is
+ * complete or refused. Skips empty lines and lines starting with '#'; the order of the lines does
+ * not matter.
  */
 must_check int facts_parse(struct sv text, struct host_facts *ret_f, struct writ_err *err);
 /* Prints the record as one JSON object of booleans, numbers and strings. */

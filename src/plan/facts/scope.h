@@ -21,9 +21,9 @@ struct scope_ask {
 	const char *socket; /* path of the private socket of the user's systemd */
 	const char *name;   /* name of the scope: "writ-ID.scope" */
 	int pid;	    /* process to move, with all its future children */
-	uint64_t memory;    /* bytes, without swap; 0: no limit */
-	uint64_t cpu;	    /* thousandths of one processor; 0: no limit */
-	uint64_t pids;	    /* number of processes; 0: no limit */
+	uint64_t memory;    /* memory limit in bytes, without swap; 0: no limit */
+	uint64_t cpu;	    /* limit on CPU time in thousandths of one processor; 0: no limit */
+	uint64_t pids;	    /* limit on the number of processes; 0: no limit */
 	int timeout_ms;
 };
 

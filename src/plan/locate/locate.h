@@ -53,13 +53,13 @@ struct find_where {
 	struct sv home; /* home directory, physical; may be empty */
 	/* Home of this uid in /etc/passwd, whatever the variable HOME says; may be empty. */
 	struct sv real_home;
-	struct sv config, state;  /* directories of writ; may be empty */
+	struct sv config, state;  /* writ's configuration and state directories; may be empty */
 	struct sv realm;	  /* "l-unset" if no realm was ever created */
 	struct sv cwd, workspace; /* physical paths; the workspace may be empty */
 	const char *no_workspace; /* reason why a workspace that was found is refused; else NULL */
 };
 
-/* Finds everything except cwd and workspace. */
+/* Fills *@ret, except the members cwd and workspace. */
 must_check int locate_where(struct arena *a, const struct find_options *opt, struct find_where *ret,
 			    struct writ_err *err);
 
@@ -100,7 +100,8 @@ struct find_input {
 	VEC(struct policy_var) vars;
 	VEC(struct find_used) used;
 	struct sv path;		/* directories to search for programs, joined by colons */
-	struct sv agent_socket; /* policy_env.agent_socket; empty unless a session will run */
+	/* value of policy_env.agent_socket; empty unless a session will run */
+	struct sv agent_socket;
 	struct sv agent;	/* name of the profile that locate_agent() chose; may be empty */
 	/* Physical path of the program, and its install tree: see locate_program(). */
 	struct sv program, tree;

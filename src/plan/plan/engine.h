@@ -80,7 +80,7 @@ struct hold {
 
 /* A weakness of this machine that no line of the plan shows, its reason and a remedy. */
 struct engine_gap {
-	const char *what, *why, *fix; /* .fix may be NULL */
+	const char *what, *why, *fix; /* object, reason and remedy; .fix may be NULL */
 	bool tier;		      /* the gap is the reason why no stronger tier is used */
 };
 typedef VEC(struct engine_gap) engine_gaps;
@@ -98,7 +98,7 @@ typedef VEC(struct engine_step) engine_steps;
 struct engine_ask {
 	const struct host_facts *facts;
 	const struct cap_set *set;
-	enum plan_tier tier;   /* TIER_NONE: the engine chooses */
+	enum plan_tier tier;   /* tier to plan for; TIER_NONE: the engine chooses */
 	bool overlay_advisory; /* overlayfs has an open advisory on this kernel */
 	bool whole;	       /* plan as if this version of writ lacked no feature; for tests */
 };
@@ -111,7 +111,9 @@ struct engine_able {
 	const char *tier_why; /* reason for choosing a tier other than A; NULL for tier A */
 	struct hold guarantees[G_COUNT];
 	struct hold limits[LIMIT_COUNT];
-	/* Arrays with one entry per capability and one per denial of the set, in the set's order.
+	/*
+	 * Two arrays in the order of the set: @caps has an entry for each capability in set->caps,
+	 * @nots one for each denial in set->nots.
 	 */
 	struct hold *caps, *nots;
 	struct hold workspace, net_level;
@@ -150,13 +152,13 @@ struct engine_bait {
 /* A probe of the jail program. The rows are in the order of the program. */
 struct engine_probe {
 	enum engine_boundary boundary;
-	const char *name; /* kind of the probe, never the name of an object of this machine */
+	const char *name; /* name of the kind of probe, never of an object of this machine */
 	/* True: a control attempt, which must succeed; false: the attempt must be refused. */
 	bool works;
 	bool identity; /* opening another file of the same name counts as a refusal */
 	/* The object must exist outside the boundary, or the attempt proves nothing. */
 	bool outside;
-	bool canary; /* the listener outside must not have received the bytes of the probe */
+	bool canary; /* the probe fails its check if the listener outside received its bytes */
 	/* Probe only at the start: the object may disappear legitimately during the session. */
 	bool once;
 	struct sv path;
@@ -170,14 +172,14 @@ struct engine_place {
 	struct sv home;	 /* private HOME of the agent, kept per workspace */
 	struct sv tmp;	 /* temporary directory of the session in tier B; empty in tier A */
 	struct sv shm;	 /* tier B: directory that the mediator substitutes for /dev/shm */
-	struct sv info;	 /* tier B: counterpart of tier A's /run/writ; empty in tier A */
+	struct sv info;	 /* tier B: directory of the files that tier A has in /run/writ */
 	struct sv rules; /* text (not a path) that describes the policy in force to the agent */
 	/*
 	 * Path of the socket on which `writ spawn` inside asks for a new agent; NUL-terminated;
 	 * empty: none.
 	 */
 	struct sv spawn;
-	struct sv state; /* directory that contains one directory per `state NAME` */
+	struct sv state; /* directory that contains one directory per `state NAME` line */
 	struct sv user;	 /* login name that programs inside see */
 	struct sv workspace, realm;
 	/* Directory with the files of the session's certificate authority; may be empty. */
@@ -269,7 +271,8 @@ enum engine_phase { ENGINE_PHASE_START = 0, ENGINE_PHASE_END };
 struct engine_probed {
 	uint32_t n;
 	bool landlock; /* the process that ran the probes had restricted itself with Landlock */
-	uint64_t spaces[ENGINE_SPACES]; /* inode numbers of its namespaces; 0: not known */
+	/* inode numbers of the namespaces of that process; 0: unknown */
+	uint64_t spaces[ENGINE_SPACES];
 	struct engine_probe_result {
 		uint64_t dev, ino; /* device and inode of the opened file */
 		int32_t error;	   /* errno of the attempt; 0: the attempt succeeded */
@@ -288,7 +291,7 @@ struct engine_readback {
 		bool said; /* the probing process reported the value, because the kernel does not */
 		char name[24], want[24], found[44]; /* .found is "?" if it cannot be read */
 	} rows[ENGINE_READBACK_MAX];
-	char spaces[ENGINE_SPACES][32]; /* kind and inode number of each namespace; "": tier B */
+	char spaces[ENGINE_SPACES][32]; /* kind and inode of each namespace, as text; "": tier B */
 	bool mounts_known;
 	struct digest mounts; /* digest of the mount list inside */
 };
@@ -385,17 +388,20 @@ struct engine_run {
 	bool started; /* the first process was started */
 	bool waits;   /* the engine starts the first process inside only after limit() */
 	bool limited; /* limits of the whole session exist, which release() removes */
-	bool scoped;  /* systemd keeps these limits: reap the first process before release() */
+	bool scoped;  /* systemd enforces these limits: reap the first process before release() */
 	/* Pid of the first process in the supervisor's pid namespace; 0 until ENGINE_HELLO. */
 	pid_t init;
-	int fd; /* readable if receive() has an event; -1: closed */
-	/* Readable if receive_helper() has an event; -1: the engine cannot attach mounts. */
+	int fd; /* descriptor, readable if receive() has an event; -1: closed */
+	/*
+	 * Descriptor, readable if receive_helper() has an event; -1: the engine cannot attach
+	 * mounts.
+	 */
 	int helper_fd;
-	struct engine_view view; /* set by compile() */
+	struct engine_view view; /* properties of the boundary; compile() sets them */
 };
 
 struct engine_prepare {
-	bool own_namespaces; /* tier A */
+	bool own_namespaces; /* give the session its own namespaces (tier A) */
 	uint32_t fail_at;    /* step that must fail, for the fault suite; 0: none */
 };
 
@@ -495,7 +501,7 @@ struct engine {
 
 	void (*kill)(struct engine_run *run);
 	void (*leave)(struct engine_run *run);
-	void (*close)(struct engine_run *run); /* does nothing for a closed handle */
+	void (*close)(struct engine_run *run); /* does nothing if the handle is closed */
 	void (*release)(struct engine_run *run);
 };
 

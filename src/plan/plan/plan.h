@@ -41,7 +41,7 @@ enum plan_feature {
 	FEATURE_ASK,   /* asking a person before a use */
 	FEATURE_TALLY, /* counting uses, and their rates */
 	FEATURE_COW,
-	FEATURE_ENGINE, /* engines besides the host */
+	FEATURE_ENGINE, /* engines besides the host engine */
 	/* keep FEATURE_END last */
 	FEATURE_END
 };
@@ -59,7 +59,7 @@ struct plan_rule {
 	enum guarantee guarantee;
 	struct hold hold;
 	uint32_t touches;	 /* bits of 1 << enum guarantee: guarantees that the rule touches */
-	uint8_t levels[G_COUNT]; /* enum level, for each guarantee in @touches */
+	uint8_t levels[G_COUNT]; /* the rule's enum level for each guarantee in @touches */
 	/* the rule does not hold here, and the policy does not accept that */
 	bool refused;
 	/* This version of writ lacks a feature for the rule; the rule lowers no guarantee. */
