@@ -522,7 +522,7 @@ static int put_skeleton(struct compile *c)
 	return c->place->furnished ? skeleton_known(c) : skeleton_put(c);
 }
 
-/* The parts of a jail program. Each needs what the parts above it have found or mounted. */
+/* The parts of a jail program, in order: a part uses the results of the parts above it. */
 static const struct {
 	int (*put)(struct compile *c);
 	bool only_a;

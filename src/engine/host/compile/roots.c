@@ -199,7 +199,8 @@ static int mark_denied(struct compile *c)
 			struct root *root = &c->roots.v[k];
 
 			/*
-			 * A pattern applies to trees. A single file that base names stays readable.
+			 * A denial by pattern applies to granted trees. A single file that base
+			 * grants stays readable.
 			 */
 			if (star && root->of_base && !root->whole)
 				continue;

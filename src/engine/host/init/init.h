@@ -84,8 +84,8 @@ struct init {
 	 * detached.
 	 */
 	int feed_tree;
-	int ruleset;		     /* Landlock ruleset, or -1 */
-	/* Further Landlock rulesets; the first p->layers entries are valid. */
+	int ruleset;		     /* the jail's own Landlock ruleset; -1: none */
+	/* Landlock rulesets besides @ruleset; the first p->layers entries are valid. */
 	int layers[JAIL_LAYERS_MAX];
 	int children; /* signalfd for SIGCHLD */
 	bool ending;

@@ -392,7 +392,10 @@ static void signal_command(const struct init *in, const struct jail_message *m)
 
 		if (in->commands[i].id != m->id)
 			continue;
-		/* A command that was just cloned may not lead its process group yet. */
+		/*
+		 * A command that was just cloned may not lead its process group yet: then signal
+		 * the process.
+		 */
 		if (sys(kill, -pid, m->value) == -ESRCH)
 			(void)sys(kill, pid, m->value);
 	}
@@ -436,8 +439,7 @@ static void reset_signals(void)
 /* --- Start: create pid 1 and the keeper --- */
 
 /*
- * Open directories of cgroups; the first @unified (0 or 1) directories belong to the unified
- * hierarchy.
+ * Descriptors of cgroup directories; the first @unified (0 or 1) belong to the unified hierarchy.
  */
 struct cgroup_dirs {
 	int fds[GIVEN_MAX];
@@ -456,7 +458,7 @@ static void recv_cgroup_dirs(struct cgroup_dirs *ret)
 	const long r =
 		init_message_receive(JAIL_FD_KEEPER, &m, NULL, 0, ret->fds, GIVEN_MAX, &ret->n);
 
-	/* End of file: the supervisor gave up. */
+	/* End of file: the supervisor gave up. Exit without an error. */
 	if (r <= 0 || m.type != JAIL_JOIN)
 		sys_exit(r != 0);
 	ret->unified = m.value == 1 && ret->n;

@@ -124,8 +124,8 @@ static void set_descriptors(const struct spawn *s)
 }
 
 /*
- * Restores SIGPIPE and the signal mask of the command. pid 1 has restored the other signals
- * already.
+ * Restores the default action of SIGPIPE and unblocks all signals for the command. pid 1 has
+ * restored the other signals already.
  */
 static void restore_signals(void)
 {
