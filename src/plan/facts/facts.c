@@ -262,7 +262,7 @@ static bool set_value(struct host_facts *f, const struct fact *row, struct sv v)
 		break;
 	case FACT_TEXT:
 		if (sv_is(v, "-"))
-			return true; /* the record was initialised to zero */
+			return true; /* an empty text: the record was initialised to zero */
 		if (!text_ok(v))
 			return false;
 		memcpy((char *)f + row->offset, v.p, v.n);

@@ -185,7 +185,7 @@ static void put_text(struct buf *b, const char *name, const char *text)
 	dbus_put_str(b, sv_from(text));
 }
 
-/* Appends the properties of the unit, a(sv). */
+/* Appends the properties of the unit, an array of the D-Bus type a(sv). */
 static void put_properties(struct buf *b, const struct scope_ask *ask)
 {
 	const size_t all = dbus_array_begin(b, 8);

@@ -341,7 +341,7 @@ static bool is_refused(const struct cap_set *set, const struct cap_rule *rule,
 		return false;
 	if (rule->missing)
 		return !rule->optional;
-	/* Accepting a lower level does not add a missing feature. */
+	/* `accept` permits a lower level, but does not replace a missing feature. */
 	if (row->lacking)
 		return true;
 	for (unsigned g = 0; g < G_COUNT; g++)

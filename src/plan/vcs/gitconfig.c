@@ -7,7 +7,7 @@
 
 enum { KEY_MAX = 1024 };
 
-/* A decoded variable; section and name are in lower case. */
+/* A decoded variable of a git configuration; section and name are in lower case. */
 struct entry {
 	char section[128], name[128];
 	char sub[KEY_MAX];
