@@ -100,7 +100,7 @@ struct find_input {
 	VEC(struct policy_var) vars;
 	VEC(struct find_used) used;
 	struct sv path;		/* directories to search for programs, joined by colons */
-	/* value of policy_env.agent_socket; empty unless a session will run */
+	/* Value of policy_env.agent_socket; empty unless a session will run. */
 	struct sv agent_socket;
 	struct sv agent;	/* name of the profile that locate_agent() chose; may be empty */
 	/* Physical path of the program, and its install tree: see locate_program(). */
@@ -172,7 +172,7 @@ must_check int locate_agent(struct arena *a, const char *program, char *const *e
 struct find_world {
 	struct find_input *in;
 	struct arena *a;
-	/* take the files that `use` lines name from @in only, never from the file system */
+	/* Take the files that `use` lines name from @in only, never from the file system. */
 	bool replay;
 	struct policy_ops ops;
 	struct policy_env env;

@@ -202,7 +202,7 @@ typedef VEC(struct sv) engine_paths;
 /* Properties of the boundary that the rest of the session needs. */
 struct engine_view {
 	struct sv home, tmp, info, state; /* directories of the session, as paths inside */
-	/* directories of the session, which it may write without a rule */
+	/* Directories of the session, which it may write without a rule. */
 	engine_paths private_dirs;
 	/*
 	 * @shared_dirs: directories of the session that contain a mount of the host further below.
@@ -271,7 +271,7 @@ enum engine_phase { ENGINE_PHASE_START = 0, ENGINE_PHASE_END };
 struct engine_probed {
 	uint32_t n;
 	bool landlock; /* the process that ran the probes had restricted itself with Landlock */
-	/* inode numbers of the namespaces of that process; 0: unknown */
+	/* Inode numbers of the namespaces of that process; 0: unknown. */
 	uint64_t spaces[ENGINE_SPACES];
 	struct engine_probe_result {
 		uint64_t dev, ino; /* device and inode of the opened file */
@@ -321,7 +321,7 @@ enum engine_event_type {
 	/* Events of receive_helper(). */
 	/* Answer to attach() or detach() number .id; .err: set if it failed. */
 	ENGINE_DONE,
-	/* answer to listen() number .id; .fds: the socket; on failure none, and .err is set */
+	/* Answer to listen() number .id; .fds: the socket; on failure none, and .err is set. */
 	ENGINE_BOUND,
 };
 
@@ -420,9 +420,9 @@ struct engine_mediate {
 	struct sv realm, workspace;
 	struct sv state, config; /* directories of writ's own files; @config may be empty */
 	int socket;		 /* socket to the session */
-	/* socket to egress, for connections that the mediator redirects; 0: none */
+	/* Socket to egress, for connections that the mediator redirects; 0: none. */
 	int route;
-	/* function that gives memory back; called when no trapped call has come for a while */
+	/* Function that gives memory back; called when no trapped call has come for a while. */
 	void (*rest)(void);
 };
 

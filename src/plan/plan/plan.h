@@ -60,7 +60,7 @@ struct plan_rule {
 	struct hold hold;
 	uint32_t touches;	 /* bits of 1 << enum guarantee: guarantees that the rule touches */
 	uint8_t levels[G_COUNT]; /* the rule's enum level for each guarantee in @touches */
-	/* the rule does not hold here, and the policy does not accept that */
+	/* The rule does not hold here, and the policy does not accept that. */
 	bool refused;
 	/* This version of writ lacks a feature for the rule; the rule lowers no guarantee. */
 	bool lacking;

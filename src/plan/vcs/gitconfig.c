@@ -26,7 +26,7 @@ struct reader {
 
 enum value_kind {
 	VALUE_BAD = 0,
-	/* text or number that git displays or compares, but never executes or opens */
+	/* Text or number that git displays or compares, but never executes or opens. */
 	VALUE_TEXT,
 	VALUE_URL,    /* URL of a remote, with no transport that runs a program */
 	VALUE_REMOTE, /* name of a remote, or a URL */

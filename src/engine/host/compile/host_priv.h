@@ -84,7 +84,7 @@ bool skeleton_is(const struct compile *c, struct sv path);
 bool compile_shows(const struct compile *c,
 		   struct sv path); /* is @path in a tree that a rule grants as a whole? */
 
-/* true unless a rule lets every program run */
+/* True unless a rule lets every program run. */
 bool compile_has_exec_list(const struct cap_set *set);
 /*
  * Appends the path that the denial @d hides to @b; false if @d is not a denial of reading one fixed

@@ -20,7 +20,7 @@
  * attempt as known and not tried.
  */
 
-/* highest pid that a process of the session may have when the probes run */
+/* Highest pid that a process of the session may have when the probes run. */
 enum { PIDS_INSIDE = 16 };
 
 struct row {

@@ -126,7 +126,7 @@ enum jail_flag {
 	JAIL_OWN_NAMESPACES = 1u << 0, /* the jail has its own namespaces (tier A) */
 	JAIL_LANDLOCK = 1u << 1,
 	JAIL_TRAPS = 1u << 2, /* each command installs the trap filter and sends a listener */
-	/* execute programs by path: the base filter refuses AT_EMPTY_PATH */
+	/* Execute programs by path: the base filter refuses AT_EMPTY_PATH. */
 	JAIL_EXEC_BY_PATH = 1u << 3,
 	/* Terminals of commands come from the supervisor, as descriptors. */
 	JAIL_TTY_HOST = 1u << 4,
