@@ -3,9 +3,9 @@
  *
  * Theory of operation
  *
- * An engine that this version only knows by name is in the array too, so that `--adapter` can
- * answer for it: its able() sets .lacks, and its plans promise nothing. Whoever builds such an
- * engine replaces its row.
+ * The array also lists engines of which this version knows only the name, so that `--adapter` can
+ * say so: their able() sets .lacks, and their plans promise nothing. A change that implements such
+ * an engine replaces its row.
  *
  * Reads:  host/host.h
  * Writes: nothing

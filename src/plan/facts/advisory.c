@@ -15,7 +15,7 @@ static const char *const severity_names[] = {
 };
 
 /*
- * The fact that contains the version of each component. A loose row names the version of a
+ * For each component, the fact that contains its version. A loose row names the version of a
  * different program, which only hints at the version of the component.
  */
 static const struct {
@@ -179,7 +179,7 @@ static enum key find_key(struct sv name)
 	return i < KEY_COUNT ? (enum key)i : KEY_NONE;
 }
 
-/* Accepts lower-case letters, digits, '-' and '_'. */
+/* Accepts up to 39 lower-case letters, digits, '-' and '_'. */
 static bool is_word(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -212,8 +212,10 @@ static bool set_severity(struct advisory *adv, struct sv v)
 	return i < ARRAY_LEN(severity_names);
 }
 
-/* Parses the fixed versions. They must be ascending, one per series; otherwise the verdict would
- * depend on their order. */
+/*
+ * Parses the fixed versions. They must be ascending, one per series (the first two numbers);
+ * otherwise the verdict would depend on their order.
+ */
 static bool set_fixed(struct advisory *adv, struct sv v)
 {
 	if (sv_is(v, "none"))

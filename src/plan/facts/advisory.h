@@ -3,7 +3,7 @@
  *
  * Reads:  the table's text (built in, or a newer file that the caller read)
  * Writes: nothing
- * Next:   plan/ avoids a primitive with an open advisory; cli/ (doctor) lists them
+ * Next:   plan/ avoids a primitive (kernel feature) with an open advisory; cli/ (doctor) lists them
  *
  * The functions use no clock and no files. The text is
  *
@@ -12,13 +12,13 @@
  *
  * 	id CVE-2023-0386		starts a record
  * 	component kernel		program whose version decides
- * 	primitive overlayfs userns	features that expose it, one to eight words
+ * 	primitive overlayfs userns	features that expose the vulnerability, one to eight words
  * 	severity high			low medium high critical
  * 	since 5.11			first affected version; optional
  * 	fixed 5.15.91 6.1.9 6.2		first fixed version of each series, ascending
  * 	distro ubuntu			affects only this distribution; optional
  * 	range uncertain			the versions are not certain; optional
- * 	closes ...			configuration that mitigates it
+ * 	closes ...			configuration that mitigates the vulnerability
  * 	text ...			description, one line
  *
  * A version is fixed if it is at least the fixed version of its own series (the first two

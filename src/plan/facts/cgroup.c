@@ -10,8 +10,8 @@
 static const char *const v1_names[V1_COUNT] = { "memory", "pids", "cpu", "freezer" };
 
 /*
- * Finds the cgroup path of this process in the unified hierarchy (@name NULL), or in the hierarchy
- * of controller @name.
+ * Finds a cgroup path in @self, the text of a process's /proc file "cgroup": the path in the
+ * unified hierarchy (@name NULL), or in the hierarchy of controller @name.
  */
 static bool own_path(struct sv self, const char *name, struct sv *ret_path)
 {
@@ -28,7 +28,10 @@ static bool own_path(struct sv self, const char *name, struct sv *ret_path)
 	return false;
 }
 
-/* Parses a line of mountinfo. Returns false if the line is not a cgroup mount of the kind @name. */
+/*
+ * Parses a line of mountinfo. Returns false unless the line is a mount of the hierarchy @name (see
+ * own_path()).
+ */
 static bool parse_mount(struct sv line, const char *name, struct sv *ret_root, struct sv *ret_point)
 {
 	struct sv type;
@@ -69,8 +72,9 @@ static bool path_below(struct sv *path, struct sv root)
 }
 
 /*
- * Finds the cgroup directory of this process and, if @ret_parent is not NULL, the parent of the
- * directory. Returns true if any hierarchy of the kind @name is mounted.
+ * Finds the directory of the process's cgroup in the hierarchy @name (see own_path()) and, if
+ * @ret_parent is not NULL, the parent of the directory. Returns true if any hierarchy of the kind
+ * @name is mounted.
  */
 static bool find_dir(struct sv mountinfo, struct sv self, const char *name, char *ret_dir,
 		     char *ret_parent)

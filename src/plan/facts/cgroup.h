@@ -1,7 +1,7 @@
 /*
- * cgroup.h - the cgroups of this process, and their directories
+ * cgroup.h - the cgroups of a process, and their directories
  *
- * Reads:  /proc/self/mountinfo, /proc/self/cgroup
+ * Reads:  /proc/self/mountinfo, the file "cgroup" of the process in /proc
  * Writes: nothing
  * Next:   probe_cgroup.c tries them, limit/ uses them
  */
@@ -14,15 +14,15 @@
 enum { CGROUP_PATH = 512 };
 enum { V1_MEMORY = 0, V1_PIDS, V1_CPU, V1_FREEZER, V1_COUNT };
 
-/* Directories of the cgroups of this process; "" for a cgroup that no visible mount shows. */
+/* Directories of the cgroups of a process; "" for a cgroup that no mount visible here shows. */
 struct cgroup_places {
 	uint64_t version;	  /* enum fact_cgroup: the mounted hierarchies, visible or not */
-	char own[CGROUP_PATH];	  /* directory in the version 2 hierarchy */
+	char own[CGROUP_PATH];	  /* directory of the cgroup in the version 2 hierarchy */
 	char parent[CGROUP_PATH]; /* parent of @own; "" if @own is the top of the mount */
 	char v1[V1_COUNT][CGROUP_PATH];
 };
 
-/* Parses the texts of /proc/self/mountinfo and /proc/self/cgroup. */
+/* Finds the cgroups in the texts of /proc/self/mountinfo and of a process's /proc file "cgroup". */
 void facts_cgroup_places_parse(struct sv mountinfo, struct sv self, struct cgroup_places *ret_p);
 /* Finds the cgroups of the process whose /proc file "cgroup" is @path. */
 must_check int facts_cgroup_places_of(const char *path, struct cgroup_places *ret_p,

@@ -5,8 +5,8 @@
  * Writes: nothing
  * Next:   scope.c
  *
- * Only little endian is supported, as on all our architectures. Reading allocates nothing;
- * results are views of the given bytes.
+ * Only messages in little-endian byte order are supported: the order of all architectures that writ
+ * supports. Reading allocates nothing; results are views of the given bytes.
  */
 #ifndef WRIT_FACTS_DBUS_H
 #define WRIT_FACTS_DBUS_H
@@ -27,21 +27,21 @@ struct dbus_message {
 	struct sv signature, body;
 };
 
-/* Returns the length of the message that begins with @head, which has DBUS_HEAD bytes. */
+/* Sets *@ret_n to the length of the message that begins with @head, of at least DBUS_HEAD bytes. */
 must_check int dbus_length(struct sv head, size_t *ret_n, struct writ_err *err);
-/* Decodes exactly one message. */
+/* Decodes @bytes, which must be exactly one message. */
 must_check int dbus_decode(struct sv bytes, struct dbus_message *ret, struct writ_err *err);
 
 /*
- * Reader for the values of a body. The dbus_get_*() functions return false at the end of the body
- * or for malformed data.
+ * Reader for the values of a message body. The dbus_get_*() functions return false at the end of
+ * the body or for malformed data.
  */
 struct dbus_reader {
 	struct sv bytes;
 	size_t at;
 };
 must_check bool dbus_get_u32(struct dbus_reader *r, uint32_t *ret);
-/* Reads strings and object paths. */
+/* Reads a string or an object path. */
 must_check bool dbus_get_str(struct dbus_reader *r, struct sv *ret);
 
 /*

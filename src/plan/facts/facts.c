@@ -149,8 +149,10 @@ struct sv facts_text(const struct host_facts *f, const struct fact *row)
 	return (struct sv){ p, strnlen(p, row->size) };
 }
 
-/* Returns the word of a value. A value outside the table is a bug of the caller and is shown as
- * zero. */
+/*
+ * Returns the word for a value of the type FACT_WORD. A value outside the table is a bug of the
+ * caller; it gets the word for zero.
+ */
 static const char *get_word(const struct host_facts *f, const struct fact *row)
 {
 	const uint64_t v = get_num(f, row);
@@ -202,7 +204,10 @@ void facts_json(const struct host_facts *f, struct buf *b)
 		case FACT_WORD:
 			buf_fmt(b, "\"%s\"", get_word(f, row));
 			break;
-		/* text_ok() and facts_set_text() reject bytes that would need escaping. */
+		/*
+		 * text_ok() and facts_set_text() let no byte into a record that would need
+		 * escaping.
+		 */
 		case FACT_TEXT:
 			buf_fmt(b, "\"" SV_FMT "\"", SV_ARG(facts_text(f, row)));
 			break;
@@ -257,7 +262,7 @@ static bool set_value(struct host_facts *f, const struct fact *row, struct sv v)
 		break;
 	case FACT_TEXT:
 		if (sv_is(v, "-"))
-			return true; /* the record was initialised to zero */
+			return true; /* an empty text: the record was initialised to zero */
 		if (!text_ok(v))
 			return false;
 		memcpy((char *)f + row->offset, v.p, v.n);

@@ -25,8 +25,8 @@
  * Invariants
  *   - Zero means "cannot". An empty record promises nothing, and a trial that fails, crashes, hangs
  *     or is killed leaves a zero.
- *   - A trial changes nothing outside its child: namespaces, temporary files and cgroups are gone
- *     when probing returns, even if the prober is killed.
+ *   - A trial leaves nothing behind: namespaces, temporary files and cgroups are gone when probing
+ *     returns, and soon after the prober is killed.
  *   - A failure that may be temporary (memory, descriptors, a timeout) sets .transient_failure, and
  *     such a record is not cached.
  *
@@ -50,7 +50,7 @@ enum fact_where { WHERE_HOST = 0, WHERE_CONTAINER, WHERE_VM, WHERE_WSL1, WHERE_W
 
 struct host_facts {
 	/* Identity and environment */
-	char kernel[FACT_STR];	/* release: "6.18.44-generic" */
+	char kernel[FACT_STR];	/* kernel release, such as "6.18.44-generic" */
 	char kernel_base[FACT_STR]; /* upstream version that the kernel was built from: "6.18.44" */
 	char arch[FACT_STR];	    /* machine, such as "x86_64" */
 	char distro[FACT_STR];	    /* distribution, such as "debian 12" */
@@ -71,13 +71,14 @@ struct host_facts {
 	bool proc_mount; /* a fresh /proc can be mounted in a new pid namespace */
 	bool pivot_root;
 	/*
-	 * A local route for a range of addresses on lo works, and a bind to one of these addresses.
+	 * A local route for 198.18.0.0/15 on lo works, and connections to an address in that range.
 	 */
 	bool anyip;
 	bool new_mount_api;	/* fsopen, open_tree and mount_setattr work */
 	/* Reason why ns_user is false: apparmor sysctl seccomp max ... */
 	char userns_limit[FACT_STR];
-	bool subids; /* newuidmap works, and this user has a range */
+	/* newuidmap and newgidmap can write id maps, and this user has ranges of ids */
+	bool subids;
 
 	/* Landlock */
 	uint64_t landlock_abi; /* ABI version of Landlock; 0: not available */
@@ -85,7 +86,7 @@ struct host_facts {
 
 	/* Seccomp */
 	bool seccomp_filter;
-	bool seccomp_notify; /* a listener can be created */
+	bool seccomp_notify; /* a listener can be created, and receives and answers calls */
 	bool seccomp_addfd, seccomp_addfd_send, seccomp_wait_killable, seccomp_sync_wake;
 	/* Another process already holds a listener of this process's filters. */
 	bool seccomp_listener_exists;
@@ -95,7 +96,7 @@ struct host_facts {
 	/* Overlayfs works in a user namespace with userxattr, upper directory on disk. */
 	bool overlay;
 	bool overlay_tmpfs; /* overlayfs works with the upper directory on tmpfs */
-	bool reflink;	    /* FICLONE works in the state directory */
+	bool reflink;	    /* FICLONE works in the temporary directory of the trials */
 	bool fuse;	    /* this user can open /dev/fuse */
 	bool openat2;
 
@@ -104,7 +105,7 @@ struct host_facts {
 	/* A trial applied each of these limits to a child. */
 	bool cgroup_memory, cgroup_cpu, cgroup_pids;
 	bool cgroup_kill, cgroup_freeze;
-	bool systemd_user; /* the user's systemd accepts a connection */
+	bool systemd_user; /* the user's systemd accepts this user on its private socket */
 	/* A trial showed that scopes of the user's systemd apply these limits. */
 	bool scope_memory, scope_cpu, scope_pids;
 	bool rlimit_nproc_userns; /* RLIMIT_NPROC counts per user namespace */
@@ -113,10 +114,10 @@ struct host_facts {
 	char lsm[FACT_STR];	/* active security modules: "lockdown,capability,landlock" */
 	bool apparmor_userns;	/* AppArmor restricts unprivileged user namespaces */
 	bool selinux_enforcing;
-	uint64_t yama;		/* ptrace_scope 0..3; 0 also without Yama */
-	bool io_uring;		/* no sysctl disables io_uring */
+	uint64_t yama;		/* value of Yama's ptrace_scope, 0 to 3; 0 also without Yama */
+	bool io_uring;		/* io_uring is not disabled for this process */
 	bool memfd_noexec;	/* vm.memfd_noexec is 1 or 2 */
-	bool tiocsti;		/* dev.tty.legacy_tiocsti is on */
+	bool tiocsti;		/* TIOCSTI works: dev.tty.legacy_tiocsti is on or does not exist */
 	bool compat32;		/* 32-bit system calls work */
 
 	/* KVM, and versions of other engines, "" if not installed */
@@ -127,23 +128,25 @@ struct host_facts {
 	char bwrap[FACT_STR];
 };
 
-/* Type of a member, which determines how it is stored and printed. */
+/* Type of a member of struct host_facts, which determines how it is stored and printed. */
 enum fact_type { FACT_BOOL = 0, FACT_NUM, FACT_WORD, FACT_TEXT };
 
-/* Description of one member. The table in facts.c is the only list of members. */
+/*
+ * Description of one member of struct host_facts. The table in facts.c is the only list of members.
+ */
 struct fact {
 	const char *name;
 	enum fact_type type;
 	size_t offset, size;
-	uint64_t max;		   /* maximum of a number, or maximum index into @words */
+	uint64_t max;		   /* FACT_NUM: maximum; FACT_WORD: maximum index into @words */
 	const char *const *words;  /* FACT_WORD: the max + 1 possible words */
 	const char *group, *about; /* heading of the fact, and one line of description for people */
 };
 
 /*
- * Checks whether limits come from a scope of the user's systemd. Use a scope only if no cgroup
- * controller was delegated to this user: a process is in one cgroup, so its limits cannot come from
- * two places.
+ * Checks whether limits of a session can only come from a scope of the user's systemd: in the
+ * unified hierarchy, if no cgroup controller was delegated to this user. A process is in one
+ * cgroup, so its limits cannot come from a delegated cgroup and a scope at once.
  */
 static inline bool facts_scope(const struct host_facts *f)
 {
@@ -157,20 +160,25 @@ size_t facts_count(void);
 const struct fact *facts_at(size_t i);
 /* Finds a row of the table by name; returns NULL if there is no such row. */
 const struct fact *facts_find(struct sv name);
-/* Returns a view of the text of the fact @row, whose type is FACT_TEXT. */
+/*
+ * Returns the text of the fact @row of @f, as a view into @f. The type of @row must be FACT_TEXT.
+ */
 struct sv facts_text(const struct host_facts *f, const struct fact *row);
 /* Appends the value of the fact @row as facts_print() prints it; an empty text is "-". */
 void facts_value(const struct host_facts *f, const struct fact *row, struct buf *b);
 
-/* Sets a text member. The text is trimmed and cut to fit, and bytes that a record cannot contain
- * (control characters, non-ASCII, quote, backslash) become '?'. */
+/*
+ * Sets a text member of struct host_facts to @from. The text is trimmed and cut to fit, and bytes
+ * that a record cannot contain (control characters, non-ASCII, quote, backslash) become '?'.
+ */
 void facts_set_text(char ret_text[static FACT_STR], struct sv from);
 
 /* Prints "writ-facts 1", then one line "name value" per fact. facts_parse() reads this format. */
 void facts_print(const struct host_facts *f, struct buf *b);
 /*
- * Parses a record. Unknown, repeated or missing names are errors, so that a record is complete or
- * refused. Skips empty lines and lines starting with '#'; the order of the lines does not matter.
+ * Parses the text of a record. Unknown, repeated or missing names are errors, so that a record is
+ * complete or refused. Skips empty lines and lines starting with '#'; the order of the lines does
+ * not matter.
  */
 must_check int facts_parse(struct sv text, struct host_facts *ret_f, struct writ_err *err);
 /* Prints the record as one JSON object of booleans, numbers and strings. */

@@ -18,7 +18,7 @@ static int try_nothing(const struct probe *p, int arg, struct report *r)
 #define FILLS(member) offsetof(struct host_facts, member), NULL
 
 /* clang-format off */
-/* Trials that need no namespace. The rows are independent of each other. */
+/* Trials that do not depend on p->userns. The rows are independent of each other. */
 static const struct trial_row outside[] = {
 	{ try_user_nested, FILLS(ns_user_nested) },
 	{ try_landlock,	   0, facts_take_landlock },
@@ -34,7 +34,7 @@ static const struct trial_row outside[] = {
 	{ try_systemd,	   0, facts_take_systemd },
 };
 
-/* Trials that enter namespaces. These trials need p->userns, which try_user() determines. */
+/* Trials that enter namespaces. They need p->userns, the result of try_user(). */
 static const struct trial_row inside[] = {
 	{ try_all_ns,	     0, facts_take_all_ns },
 	{ try_proc,	     FILLS(proc_mount) },

@@ -15,9 +15,9 @@
 #include "facts/facts.h"
 
 /*
- * Fills *@ret_f, except the versions of other engines, which stay "". Fails only if no child
- * process can be started at all. Call this function before the process restricts itself; otherwise
- * the record describes these restrictions.
+ * Fills *@ret_f with the facts about this machine, except the versions of other engines, which stay
+ * "". Fails only if no child process can be started at all. Call this function before the process
+ * restricts itself; otherwise the record describes these restrictions.
  */
 must_check int facts_probe(struct host_facts *ret_f, struct writ_err *err);
 

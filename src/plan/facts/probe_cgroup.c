@@ -16,7 +16,7 @@
 #include "base/banned.h"
 
 enum { LIMITS = V1_CPU + 1 }; /* number of limits: memory, pids, cpu; without the freezer */
-enum { WAIT_MS = 2000 };      /* time limit in ms for a write to a cgroup file to take effect */
+enum { WAIT_MS = 2000 };      /* time limit in ms for each wait on a cgroup or on the subject */
 
 /* Results of the trial, one bit each. */
 enum {
@@ -51,7 +51,7 @@ static void subject_main(int in, int out)
 
 		if (pid == 0)
 			_exit(0);
-		/* R: the kernel refused the fork, f: the subject forked. */
+		/* Report 'r' if a limit made the kernel refuse the fork, else 'f'. */
 		c = pid < 0 && errno == EAGAIN ? 'r' : 'f';
 		if (pid > 0)
 			(void)waitpid(pid, NULL, 0);
@@ -109,8 +109,8 @@ static bool subject_refused(const struct subject *s)
 }
 
 /*
- * Removes a cgroup. Does nothing if @parent is empty. A killed member may take a moment to exit, so
- * retries after EBUSY for a while.
+ * Removes the cgroup @name below @parent. Does nothing if @parent is empty. A killed member may
+ * take a moment to exit, so the function retries after EBUSY for a while.
  */
 static void remove_cgroup(const char *parent, const char *name)
 {
@@ -143,7 +143,10 @@ static bool move_into(int dir, pid_t pid)
 	return fd_put_at(dir, "cgroup.procs", text) == 0;
 }
 
-/* Files and values of the limits in version 1 ([0]) and 2 ([1]). */
+/*
+ * File and value of each limit in cgroup version 1 ([0]) and 2 ([1]), and the texts that switch its
+ * controller on and off.
+ */
 static const struct {
 	const char *file[2], *value[2], *on, *off;
 } limits[LIMITS] = {
@@ -214,9 +217,9 @@ static uint64_t try_v2_control(int dir, const struct subject *s)
 }
 
 /*
- * Tries a child cgroup of @parent in the unified hierarchy. If @own is set, the trial enables
- * controllers that are available but not enabled. In a cgroup of another owner the controllers stay
- * as they are.
+ * Tries a child cgroup of @parent in the unified hierarchy. If @own is set, @parent is the cgroup
+ * of this process, and the trial enables controllers that are available but not enabled. In any
+ * other cgroup the controllers stay as they are.
  */
 static uint64_t try_v2(const char *parent, const char *name, bool own, struct report *r)
 {
@@ -271,10 +274,7 @@ static uint64_t try_v1(const struct cgroup_trial *c, const char *name, struct re
 
 static int try_cgroup(const struct probe *p, int arg, struct report *r)
 {
-	/*
-	 * The trial is a fork of the prober, so the pointer is valid in the trial's copy of the
-	 * memory.
-	 */
+	/* The trial is a fork of the prober, so the pointer is valid in the memory of the trial. */
 	const struct cgroup_trial *c = p->cgroup;
 
 	(void)arg;

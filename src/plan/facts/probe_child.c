@@ -269,7 +269,7 @@ int facts_enter_ns(const struct probe *p, int flags)
 	if (unshare(p->userns ? CLONE_NEWUSER | flags : flags) < 0)
 		return errno;
 	e = p->userns ? facts_write_maps(0, p->uid, 0, p->gid) : 0;
-	/* Later mounts stay in the new mount namespace. */
+	/* Make all mounts private, so that later mounts stay in the new mount namespace. */
 	if (e == 0 && flags & CLONE_NEWNS && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		e = errno;
 	return e;

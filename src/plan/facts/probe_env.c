@@ -22,8 +22,8 @@ static const char *const lsm_names[] = {
 };
 
 /*
- * Determines the active security modules. Reading the file needs a mounted securityfs; the system
- * call (Linux 6.8) does not.
+ * Determines the active security modules. The file needs a mounted securityfs; the system call
+ * lsm_list_modules() (Linux 6.8) does not.
  */
 static void set_lsm(struct host_facts *f)
 {
@@ -56,8 +56,8 @@ int try_io_uring(const struct probe *p, int arg, struct report *r)
 	if (syscall(NR_IO_URING_SETUP, 1, params) >= 0)
 		return 0;
 	/*
-	 * Only these errors mean that io_uring is disabled. After another error, such as ENOMEM,
-	 * io_uring may still work for an attacker.
+	 * Only ENOSYS, EPERM and EACCES mean that io_uring is disabled. After another error, such
+	 * as ENOMEM, io_uring may still work for an attacker.
 	 */
 	return errno == ENOSYS || errno == EPERM || errno == EACCES ? errno : 0;
 }

@@ -142,7 +142,7 @@ int try_openat2(const struct probe *p, int arg, struct report *r)
 	(void)p, (void)arg, (void)r;
 	if (root < 0 || syscall(SYS_openat2, root, ".", &how, sizeof(how)) < 0)
 		return errno;
-	/* A kernel that opens ".." here has ignored RESOLVE_BENEATH. */
+	/* If the kernel opens "..", it has ignored RESOLVE_BENEATH. */
 	if (syscall(SYS_openat2, root, "..", &how, sizeof(how)) >= 0 || errno != EXDEV)
 		return EPROTO;
 	return 0;

@@ -98,8 +98,8 @@ static bool has_sys_admin(void)
 }
 
 /*
- * Checks for supplementary groups. If the process has more groups than fit into the array, some of
- * them are extra.
+ * Checks for supplementary groups besides @primary. If the process has more groups than fit into
+ * the array, some of them are extra.
  */
 static bool has_extra_groups(gid_t primary)
 {
@@ -136,7 +136,10 @@ static bool has_filter(void)
 	return status_number(buf_view(&b), SV("Seccomp")) == 2;
 }
 
-/* Checks for an initial namespace. The kernel gives initial namespaces fixed inode numbers. */
+/*
+ * Checks whether the link @path names the initial namespace of its kind. The kernel gives initial
+ * namespaces fixed inode numbers.
+ */
 static bool first_ns(const char *path, const char *link)
 {
 	char text[64];
@@ -239,9 +242,8 @@ static uint64_t wsl(const char *release)
 
 /*
  * Determines whether this machine is a container. SECURITY: a marker file alone proves nothing,
- * since an image unpacked to a disk keeps the file. In the initial namespaces the machine is not a
- * container, whatever files exist: no container engine leaves the pid, uts and ipc namespaces all
- * unchanged.
+ * since an image unpacked to a disk keeps the file. So marker files are ignored in the initial pid,
+ * uts and ipc namespaces: no container engine leaves all three unchanged.
  */
 static void set_where(const char *release, struct host_facts *f)
 {

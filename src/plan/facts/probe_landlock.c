@@ -7,7 +7,10 @@
 
 #include "base/banned.h"
 
-/* Constants that older headers do not define; the numbers and the first member never change. */
+/*
+ * Constants that older headers do not define. The kernel never changes these numbers, or the first
+ * member of struct landlock_ruleset_attr.
+ */
 enum {
 	NR_CREATE_RULESET = 444,
 	NR_RESTRICT_SELF = 446,
@@ -25,8 +28,8 @@ static long ask(unsigned flag)
 
 /*
  * Stacks Landlock domains until the kernel refuses. The kernel limits the number of stacked
- * domains, so fewer domains than the limit mean that this process was in a domain before. There is
- * no other way to find out.
+ * domains, so fewer domains than the limit mean that this process was in a domain before. No system
+ * call reports that directly.
  */
 int try_landlock(const struct probe *p, int arg, struct report *r)
 {

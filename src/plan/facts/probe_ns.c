@@ -85,7 +85,7 @@ static int try_ns(const struct probe *p, int flags, struct report *r)
 	return e == 0 ? use_ns(flags) : e;
 }
 
-/* Tries the namespaces without a user namespace around them, as root can. */
+/* Tries the namespaces without a user namespace around them, which needs CAP_SYS_ADMIN. */
 static int try_ns_direct(const struct probe *p, int flags, struct report *r)
 {
 	const struct probe direct = { .uid = p->uid, .gid = p->gid };
@@ -121,10 +121,7 @@ int try_proc(const struct probe *p, int arg, struct report *r)
 	return e == 0 ? 0 : EPERM;
 }
 
-/*
- * Returns a directory that exists on every machine. The trial uses the directory as mount point in
- * its new mount namespace.
- */
+/* Returns an existing directory, which a trial uses as mount point in its new mount namespace. */
 static const char *mount_point(const struct probe *p)
 {
 	return p->dir[0] ? p->dir : "/proc";
@@ -166,7 +163,7 @@ int try_mount_api(const struct probe *p, int arg, struct report *r)
 	tree = (int)syscall(SYS_open_tree, AT_FDCWD, at, TREE_CLONE);
 	if (tree < 0)
 		return errno;
-	/* After another result the read-only attribute had no effect. */
+	/* Any other result means that the read-only attribute had no effect. */
 	return mkdirat(tree, "x", 0700) < 0 && errno == EROFS ? 0 : EPERM;
 }
 
@@ -256,8 +253,8 @@ int try_anyip(const struct probe *p, int arg, struct report *r)
 }
 
 /*
- * Detects a seccomp filter on unshare(). The kernel answers EINVAL to an unknown flag before any
- * other check, so another error comes from a filter.
+ * Detects a seccomp filter on unshare(); succeeds if there is none. The kernel answers EINVAL to an
+ * unknown flag before any other check, so another error comes from a filter.
  */
 static int try_filter_in_front(const struct probe *p, int arg, struct report *r)
 {

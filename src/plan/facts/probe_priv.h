@@ -3,7 +3,7 @@
  *
  * Reads:  nothing
  * Writes: nothing
- * Next:   the probe_*.c files only
+ * Next:   probe.c and the probe_*.c files; no file outside this module includes it
  *
  * A trial runs in a forked child and sends a report through a pipe. Only a complete report counts:
  * a child that was killed by a filter, hung or crashed has failed.
@@ -36,8 +36,8 @@ struct probe {
 	uid_t uid;	     /* effective ids of the prober, as seen outside of new namespaces */
 	gid_t gid;
 	/*
-	 * If set, trials enter a user namespace first; otherwise trials use the privileges of the
-	 * prober.
+	 * If set, trials that need namespaces enter a user namespace first; otherwise they use the
+	 * privileges of the prober.
 	 */
 	bool userns;
 	char dir[512]; /* path of the private temporary directory; "" if none could be made */
@@ -78,7 +78,7 @@ bool trial_ok(const struct probe *p, trial_fn fn, int arg);
  */
 pid_t facts_grandchild_fork(void);
 int facts_grandchild_wait(pid_t pid);
-/* Forks an idle process, which only counts towards limits, until facts_grandchild_end(). */
+/* Forks an idle process, which only counts towards limits; facts_grandchild_end() ends it. */
 pid_t facts_grandchild_idle(void);
 void facts_grandchild_end(pid_t pid);
 /* Kills the process @pid with its process group and reaps it. */
@@ -90,7 +90,10 @@ void facts_group_end(pid_t pid);
  * becomes private. Returns 0 or an errno.
  */
 int facts_enter_ns(const struct probe *p, int flags);
-/* Writes id maps with one uid and one gid. Returns 0 or an errno. */
+/*
+ * Writes the id maps of this process's user namespace: @in_uid stands for the outer @out_uid,
+ * @in_gid for @out_gid, and no other id is mapped. Returns 0 or an errno.
+ */
 int facts_write_maps(uid_t in_uid, uid_t out_uid, gid_t in_gid, gid_t out_gid);
 
 /* Reads at most @size - 1 bytes of @path, NUL-terminated and without a final newline; -1 on
@@ -121,13 +124,13 @@ void facts_take_landlock(const struct report *r, struct host_facts *f);
 void facts_take_notify(const struct report *r, struct host_facts *f);
 void facts_take_systemd(const struct report *r, struct host_facts *f);
 
-/* Tries each kind of namespace alone. Call it after try_all_ns() failed. */
+/* Tries each kind of namespace alone. Call this function after try_all_ns() failed. */
 void probe_each_ns(const struct probe *p, struct host_facts *f);
 /* Explains the failure *@r of try_user(): returns the word for userns_limit. */
 const char *facts_why_no_userns(const struct probe *p, const struct host_facts *f,
 				const struct report *r);
 
-/* Determines facts about the host. Must run first, before other trials change the process. */
+/* Determines the facts about the host that need no trial, and the ids in @p. Must run first. */
 void probe_host(struct probe *p, struct host_facts *f);
 void probe_sysctls(struct host_facts *f);
 bool probe_subids(const struct host_facts *f);
@@ -153,7 +156,7 @@ struct cgroup_trial {
 };
 void probe_cgroup_start(struct probe *p, struct host_facts *f, struct cgroup_trial *ret_c);
 void probe_cgroup_finish(const struct probe *p, struct cgroup_trial *c, struct host_facts *f);
-/* Removes cgroups that an interrupted trial left behind. */
+/* Removes the cgroups that an interrupted cgroup trial left behind. */
 void probe_cgroup_sweep(const struct probe *p);
 
 #endif

@@ -39,8 +39,8 @@ static bool file_contains(int dir, const char *file, const char *text)
 }
 
 /*
- * Starts a scope with limits. systemd silently omits limits that it cannot apply, so this function
- * reads the limits back from the cgroup.
+ * Moves @pid into a scope with limits. systemd silently omits limits that it cannot apply, so this
+ * function reads the limits back from the cgroup and returns the bits CAN_* of those that hold.
  */
 static uint64_t try_scope(const char *socket, pid_t pid)
 {

@@ -93,7 +93,7 @@ static bool answer(int listener, uint64_t id, long val)
 
 /*
  * Answers both calls of the target process: the first with ADDFD and SEND, the second with
- * ADDFD_FLAG_SEND.
+ * ADDFD_FLAG_SEND, or with an error if the kernel lacks that flag.
  */
 static bool serve(int listener)
 {

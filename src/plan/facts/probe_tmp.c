@@ -80,8 +80,8 @@ __attribute__((noreturn)) static void janitor_main(const struct probe *p, int fd
 		dir[0] = 0;
 	n = send(fd, dir, sizeof(dir), MSG_NOSIGNAL);
 	/*
-	 * Wait for a byte or end of file. Trials hold copies of the other end of the pipe, so end
-	 * of file means that the last trial is gone.
+	 * Wait for a byte or end of file. Trials hold copies of the other end of the socket pair,
+	 * so end of file means that the prober and the last trial are gone.
 	 */
 	if (n > 0)
 		(void)!read(fd, &c, 1);

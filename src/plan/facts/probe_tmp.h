@@ -1,8 +1,8 @@
 /*
- * probe_tmp.h - one private directory for trials, and its complete removal
+ * probe_tmp.h - the private temporary directory of the trials, and its removal
  *
  * Reads:  $TMPDIR
- * Writes: the directory it made, and nothing outside it
+ * Writes: the directory that it made; removes the cgroups of the trials
  * Next:   probe.c
  *
  * The janitor is a separate process that makes the directory and removes it, together with the

@@ -111,7 +111,7 @@ static bool find_tool(const char *path, const char *name, char ret_file[512])
 	return false;
 }
 
-/* Casts a string for execve(), which does not write to its arguments. */
+/* Casts a string constant for execve(), which does not write to its arguments. */
 static char *arg(const char *s)
 {
 	char *p;

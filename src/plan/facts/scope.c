@@ -20,7 +20,9 @@ enum {
 	SCOPE_SERIAL = 1, /* number of the one call that scope.c makes */
 	CALL_MAX = 4096,
 	LINE_MAX_BYTES = 256,
-	/* Maximum number of unrelated messages: systemd reports changes of all its units. */
+	/*
+	 * Maximum number of messages to read: systemd also reports changes of all its other units.
+	 */
 	MESSAGES_MAX = 1000,
 };
 
@@ -183,7 +185,7 @@ static void put_text(struct buf *b, const char *name, const char *text)
 	dbus_put_str(b, sv_from(text));
 }
 
-/* Appends the properties of the unit, a(sv). */
+/* Appends the properties of the unit, an array of the D-Bus type a(sv). */
 static void put_properties(struct buf *b, const struct scope_ask *ask)
 {
 	const size_t all = dbus_array_begin(b, 8);
@@ -261,8 +263,8 @@ static int refused(const struct dbus_message *m, struct writ_err *err)
 }
 
 /*
- * Returns 1 if @m reports the end of the job that makes the requested unit, 0 if @m is about
- * something else.
+ * Returns 1 if @m reports that the job has made the requested unit, 0 if @m is about something
+ * else, and an error if the job failed.
  */
 static int is_done(const struct dbus_message *m, const char *name, struct writ_err *err)
 {

@@ -5,7 +5,7 @@
  * Writes: one transient unit, which ends with its last process
  * Next:   probe_scope.c tries it, limit/ uses it where no cgroup was delegated
  *
- * A requested limit is not necessarily applied: a manager silently omits limits whose controller it
+ * A requested limit is not necessarily applied: systemd silently omits limits whose controller it
  * does not have. The caller must read the limits back from the cgroup.
  */
 #ifndef WRIT_FACTS_SCOPE_H
@@ -15,15 +15,15 @@
 
 #include "base/err.h"
 
-enum { SCOPE_PATH = 108 }; /* maximum length of a socket path */
+enum { SCOPE_PATH = 108 }; /* maximum size of a socket path in bytes, with its NUL */
 
 struct scope_ask {
 	const char *socket; /* path of the private socket of the user's systemd */
 	const char *name;   /* name of the scope: "writ-ID.scope" */
 	int pid;	    /* process to move, with all its future children */
-	uint64_t memory;    /* bytes, without swap; 0: no limit */
-	uint64_t cpu;	    /* thousandths of one processor; 0: no limit */
-	uint64_t pids;	    /* number of processes; 0: no limit */
+	uint64_t memory;    /* memory limit in bytes, without swap; 0: no limit */
+	uint64_t cpu;	    /* limit on CPU time in thousandths of one processor; 0: no limit */
+	uint64_t pids;	    /* limit on the number of processes; 0: no limit */
 	int timeout_ms;
 };
 

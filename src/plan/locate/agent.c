@@ -3,8 +3,8 @@
 #include "base/banned.h"
 
 /*
- * Agents that run without configuration. Toolchains also have profiles named after their programs,
- * but those profiles grant no workspace.
+ * Agents whose shipped profile applies without any policy of the user. Toolchains also have
+ * profiles named after their programs, but those profiles grant no workspace.
  */
 static const struct agent {
 	const char *name; /* name of the program and of the profile */

@@ -35,7 +35,10 @@ static struct sv passwd_home(struct arena *a)
 	return SV("");
 }
 
-/* Chooses the directory @given, or XDG/writ, or HOME/FALLBACK/writ. */
+/*
+ * Returns the directory @given, or else the subdirectory writ of @xdg, or else HOME/FALLBACK/writ;
+ * "" if none is known.
+ */
 static struct sv own_dir(struct arena *a, const char *given, struct sv xdg, struct sv home,
 			 const char *fallback)
 {
@@ -52,8 +55,8 @@ static struct sv own_dir(struct arena *a, const char *given, struct sv xdg, stru
 }
 
 /*
- * Resolves links in the existing part of @path, because a link could lead elsewhere inside the
- * sandbox.
+ * Resolves links in the part of @path that exists, because inside the sandbox a link could lead to
+ * another file.
  */
 static struct sv physical(struct arena *a, struct sv path)
 {
@@ -84,9 +87,9 @@ static bool realm_check(struct sv s)
 }
 
 /*
- * Creates the realm: 26 random characters, so that cloned machines do not share tokens. Several
- * processes may create the realm at once, for example in a pipeline; the first link() determines
- * the realm for all.
+ * Creates the realm, the name of this installation. The name is random and not the machine id,
+ * which machines cloned from one image share. Several processes may create the realm at once, for
+ * example in a pipeline; the first link() determines the realm for all.
  */
 static int new_realm(struct arena *a, const char *file, struct writ_err *err)
 {

@@ -13,9 +13,9 @@
 
 /*
  * Cache of facts. Probing takes longer than starting a sandbox, so writ stores the facts with a
- * fingerprint of everything they depend on: the boot, the identity, namespaces and privileges of
- * this process, the relevant sysctls, and this program. A stale record is not a risk: facts only
- * select a plan, and a jail that cannot be built as planned does not start.
+ * fingerprint of the state they depend on: the boot, the identity, namespaces, privileges and
+ * limits of this process, the relevant sysctls, and this program. A stale record is not a risk:
+ * facts only select a plan, and a jail that cannot be built as planned does not start.
  */
 static const char *const depends[] = {
 	"/proc/sys/kernel/random/boot_id",

@@ -145,7 +145,7 @@ int locate_policies(struct arena *a, struct find_input *in, struct writ_err *err
 	bool any = false;
 	int r = 0;
 
-	/* If the user gave any rule, apply exactly the given rules. */
+	/* If the user gave any policy file or rule that grants, apply exactly the given rules. */
 	if (in->files.n || grants(in))
 		return 0;
 	if (w->config.n)

@@ -3,17 +3,17 @@
  *
  * Theory of operation
  *
- * Both fronts, the command line and the library, need the same answers before they can plan: which
- * directories writ uses, what the workspace is, which policy applies if none is named, what the
- * paths in it refer to, and what the machine can do. This module answers these questions, so that
- * the fronts cannot differ.
+ * Both front ends, the command line and the library, need the same answers before they can plan:
+ * which directories writ uses, which directory is the workspace, which policy applies if the user
+ * names none, to which files the paths in the policy refer, and what the machine can enforce. This
+ * module answers these questions, so that the front ends cannot differ.
  *
- * Steps, in the order in which a front takes them:
+ * Steps, in the order in which a front end takes them:
  *   1. locate_where()      home, configuration and state directories, realm       (dirs.c)
  *   2. locate_workspace()  the directory that the agent may work in               (workspace.c)
  *   3. locate_policies()   texts of the policies that apply                       (input.c)
- *      locate_program(), locate_agent()   program to run, and its shipped profile (program.c,
- * agent.c)
+ *      locate_program()       the program to run                                     (program.c)
+ *      locate_agent()         the shipped profile of the program                     (agent.c)
  *   4. locate_policy()     the policy, with paths resolved on this machine        (policy_world.c)
  *   5. locate_facts()      facts about the machine, cached                        (facts.c)
  *
@@ -53,13 +53,13 @@ struct find_where {
 	struct sv home; /* home directory, physical; may be empty */
 	/* Home of this uid in /etc/passwd, whatever the variable HOME says; may be empty. */
 	struct sv real_home;
-	struct sv config, state;  /* directories of writ; may be empty */
+	struct sv config, state;  /* writ's configuration and state directories; may be empty */
 	struct sv realm;	  /* "l-unset" if no realm was ever created */
 	struct sv cwd, workspace; /* physical paths; the workspace may be empty */
 	const char *no_workspace; /* reason why a workspace that was found is refused; else NULL */
 };
 
-/* Finds everything except cwd and workspace. */
+/* Fills *@ret, except the members cwd and workspace. */
 must_check int locate_where(struct arena *a, const struct find_options *opt, struct find_where *ret,
 			    struct writ_err *err);
 
@@ -89,18 +89,19 @@ struct find_used {
 	struct source src;
 };
 
-/* Input that determines a policy, together with the state of the file system. */
+/* Input that, together with the state of the file system, determines a policy. */
 struct find_input {
 	struct find_where where;
 	VEC(struct source) files;
 	struct source narrow;
 	bool has_narrow, default_write, missing_ok;
-	bool elsewhere; /* the rules are for another machine: paths are not resolved on this one */
+	bool elsewhere; /* the rules are for another machine: do not resolve paths on this one */
 	VEC(struct policy_arg) args;
 	VEC(struct policy_var) vars;
 	VEC(struct find_used) used;
-	struct sv path;		/* directories to search for programs */
-	struct sv agent_socket; /* policy_env.agent_socket; empty unless a session will run */
+	struct sv path;		/* directories to search for programs, joined by colons */
+	/* Value of policy_env.agent_socket; empty unless a session will run. */
+	struct sv agent_socket;
 	struct sv agent;	/* name of the profile that locate_agent() chose; may be empty */
 	/* Physical path of the program, and its install tree: see locate_program(). */
 	struct sv program, tree;
@@ -118,8 +119,9 @@ must_check int locate_add_file(struct arena *a, struct find_input *in, const cha
 			       struct writ_err *err);
 /*
  * Adds the policies that apply if the user names none: the user's own policies and the workspace's
- * agent.writ, or `write .` if neither exists. Does nothing if @in has files already, or arguments
- * that grant.
+ * agent.writ. An agent.writ that no person has trusted only narrows. If no other policy exists,
+ * sets default_write, which stands for `write .`. Does nothing if @in has files already, or
+ * arguments that grant.
  */
 must_check int locate_policies(struct arena *a, struct find_input *in, struct writ_err *err);
 
@@ -127,8 +129,8 @@ must_check int locate_policies(struct arena *a, struct find_input *in, struct wr
 
 /*
  * Encodes an input as the parameters of the request session.open, and decodes it. The encoding
- * leaves out agent, elsewhere and no_workspace, which matter to a reader and not to the session.
- * NULL: out of memory.
+ * leaves out agent, elsewhere and no_workspace, which only the front end needs. NULL: out of
+ * memory.
  */
 json_t *locate_input_encode(const struct find_input *from);
 must_check bool locate_input_decode(struct arena *a, const json_t *from, struct find_input *ret);
@@ -136,15 +138,16 @@ must_check bool locate_input_decode(struct arena *a, const json_t *from, struct 
 /* --- program.c --- */
 
 /*
- * Finds the program that a shell would run for @name, as a physical path, and the directory tree in
- * which the program is installed, which a jail shows along with the program. Both stay empty if the
- * program is in a tree that every jail shows, or was not found.
+ * Sets in->program to the physical path of the program that a shell would run for @name, and
+ * in->tree to the directory tree in which the program is installed, which a jail shows along with
+ * the program. Both stay empty if the program was not found, or is in the workspace or in a tree
+ * that every jail shows.
  */
 must_check int locate_program(struct arena *a, const char *name, struct find_input *in,
 			      struct writ_err *err);
 /*
- * Searches for a program in the directories of @path; *@ret is the physical path of the program, or
- * empty.
+ * Searches for the program @name in the absolute directories of @path; *@ret is the physical path
+ * of the program, or empty. Returns false if out of memory.
  */
 must_check bool locate_in_path(struct arena *a, struct sv path, struct sv name, struct sv *ret);
 
@@ -158,8 +161,8 @@ must_check bool locate_in_path(struct arena *a, struct sv path, struct sv name, 
 must_check int locate_agent_text(struct arena *a, struct sv program, char *const *environ,
 				 struct sv *ret, struct writ_err *err);
 /*
- * Replaces `write .` by the agent's policy. Call this function after locate_policies(); it does
- * nothing if the user gave any rule.
+ * Replaces `write .` by the agent's policy. Call this function after locate_policies(). It does
+ * nothing if a policy applies or the user gave any rule that grants.
  */
 must_check int locate_agent(struct arena *a, const char *program, char *const *environ,
 			    struct find_input *in, struct writ_err *err);
@@ -169,7 +172,8 @@ must_check int locate_agent(struct arena *a, const char *program, char *const *e
 struct find_world {
 	struct find_input *in;
 	struct arena *a;
-	bool replay; /* take files of `use` lines from @in only, never from the file system */
+	/* Take the files that `use` lines name from @in only, never from the file system. */
+	bool replay;
 	struct policy_ops ops;
 	struct policy_env env;
 	struct sv own[2];

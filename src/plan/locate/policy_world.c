@@ -29,7 +29,10 @@ static enum path_kind kind_of(const char *path)
 	return stat(path, &st) < 0 ? PATH_MISSING : kind_of_mode(st.st_mode);
 }
 
-/* Checks that only symbolic links could make @path lead to an object with another physical path. */
+/*
+ * Checks that @path is absolute and has no empty, "." or ".." component. The path is then physical
+ * unless a component is a symbolic link.
+ */
 static bool is_straight(struct sv path)
 {
 	return path.n > 1 && path.p[0] == '/' && sv_is_straight(sv_skip(path, 1));
@@ -61,8 +64,10 @@ static bool lookup_without_links(struct sv path, char *name, enum path_kind *ret
 	return false;
 }
 
-/* Opens the directory that contains @path, which is straight. Returns false if a component is a
- * link. */
+/*
+ * Opens the directory that contains @path, for which is_straight() holds, and keeps it open in @w.
+ * Returns false if a component is a link.
+ */
 static bool open_parent(struct find_world *w, struct sv path, size_t slash)
 {
 	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,

@@ -51,8 +51,8 @@ bool locate_in_path(struct arena *a, struct sv path, struct sv name, struct sv *
 }
 
 /*
- * Checks whether a tree is too wide to show for one program: a home directory, a parent of a home
- * directory, or a directory directly in a home directory.
+ * Checks whether a tree is too wide to show for one program: it contains a home directory or writ's
+ * own files, or is directly in a home directory or in the root directory.
  */
 static bool too_wide(const struct find_where *w, struct sv tree)
 {
@@ -62,8 +62,8 @@ static bool too_wide(const struct find_where *w, struct sv tree)
 }
 
 /*
- * Returns the tree in which @file is installed: PREFIX of PREFIX/lib/node_modules/... or
- * PREFIX/bin/x, otherwise the directory of @file.
+ * Returns the tree in which @file is installed: PREFIX of PREFIX/lib/node_modules/..., PREFIX/bin/x
+ * or PREFIX/sbin/x, otherwise the directory of @file.
  */
 static struct sv install_tree(struct sv file)
 {

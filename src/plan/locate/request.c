@@ -3,7 +3,7 @@
 
 #include "base/banned.h"
 
-/* Members of a request that are one text each. */
+/* A member of a request that is one text, and the place of the text in struct find_input. */
 struct text_member {
 	const char *name;
 	struct sv *to;

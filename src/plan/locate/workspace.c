@@ -9,8 +9,9 @@
 #include "base/banned.h"
 
 /*
- * Directories that are never a workspace, because granting them would grant the machine: of
- * system_dirs only the directory itself, of system_trees also everything below.
+ * Directories that are never a workspace, because granting them would grant files of the system or
+ * of all users. Of system_dirs only the directory itself is refused, of system_trees also
+ * everything below.
  */
 static const char *const system_dirs[] = { "/",	       "/home",	   "/media",   "/mnt",	   "/nix",
 					   "/opt",     "/root",	   "/srv",     "/tmp",	   "/var",
@@ -22,7 +23,7 @@ static const char *const system_trees[] = { "/bin",	"/boot",      "/dev",	      
 					    "/usr",	"/nix/store", "/var/backups", "/var/cache",
 					    "/var/log", "/var/mail",  "/var/run",     "/var/spool",
 					    NULL };
-/* Source trees inside system_trees in which people do work. */
+/* Source trees inside system_trees: a directory below one of these can be a workspace. */
 static const char *const work_trees[] = { "/usr/src", "/usr/local/src", NULL };
 
 static bool in_list(struct sv path, const char *const *list, bool tree)
@@ -50,7 +51,7 @@ static bool is_system(struct sv path)
 /*
  * SECURITY: a .git that another user placed above the current directory must not widen the
  * workspace. The .git counts only if it and its directory belong to the user and it looks like a
- * repository.
+ * repository, a linked worktree or a submodule.
  */
 static bool is_our_repository(struct arena *a, struct sv dir)
 {

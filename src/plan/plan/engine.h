@@ -8,34 +8,39 @@
  * types only. It is part of `plan` because the planner is the lowest layer that needs them; launch
  * hands the planner a const array of engines, so `plan` never calls into src/engine by name.
  *
- * The planner asks one engine for its abilities:
+ * The planner asks one engine what it can enforce:
  *
  *	facts of the machine + capabilities of the policy --able()--> struct engine_able
  *
- * able() answers for every guarantee, every limit and every single capability how well the engine
- * holds it here, by what, and what would help. The planner adds nothing to that answer. It only
- * takes the weakest part of each line, compares with `accept` and `require`, and refuses.
+ * able() answers for every guarantee, every limit and every single capability: the level that the
+ * engine reaches on this machine, the mechanism, the price, and a remedy for a low level. The
+ * planner does not change these levels. It takes the weakest part of each line of the policy,
+ * compares it with `accept` and `require`, and refuses lines that do not hold.
  *
- * The session then runs the plan through a handle, struct engine_run. Its first members are for the
- * session to read; the rest belongs to the engine.
+ * The session then runs the plan through a handle, struct engine_run. The session reads the members
+ * of that struct; the engine keeps further members of its own behind them.
  *
- *	open      a handle; nothing runs yet
+ *	open      creates a handle; nothing runs yet
  *	prepare   starts the first process inside; possible before the policy is known
- *	furnish   builds the parts of the root that every session has, meanwhile
- *	limit     sets the resource limits of the session; the first process starts within them
- *	compile   plan + place -> the sealed program, and .view for the session
- *	start     sends the program: the boundary is being built. ENGINE_SEALED reports its end
- *	exec      a command inside; signal, end: to one command, to all
- *	attach    a live grant of a path, detach takes it back, listen adds a listening socket
- *	receive   one event from inside; receive_helper: one answer to attach, detach or listen
- *	mediate   answers trapped calls, in a process that the session forks for it
- *	readback  facts about the running boundary, as the kernel reports them: evidence
- *	hits      how often the limits were reached
- *	kill, leave, close   the end: hard; without waiting for it; both, and releases descriptors
- *	release   removes the limits, and ends every process that is left within them
+ *	furnish   builds the parts of the root that every session has, before the policy is known
+ *	limit     sets the resource limits of the session
+ *	compile   compiles plan and place into the sealed program, and fills .view for the session
+ *	start     sends the program; the event ENGINE_SEALED reports that the boundary is complete
+ *	exec      runs a command inside
+ *	signal    sends a signal to one command; end kills all processes inside
+ *	attach    grants a path to the running session; detach revokes it; listen adds a socket
+ *	receive   receives one event from inside; receive_helper receives one answer of the helper
+ *	          that carries out attach, detach and listen
+ *	mediate   answers trapped calls, in a process that the session forks for this purpose
+ *	readback  reads facts about the running boundary from the kernel, as evidence
+ *	hits      counts how often the limits were reached
+ *	kill      kills the processes inside and waits for the first process
+ *	leave     releases the descriptors without waiting for the processes
+ *	close     kills the first process, waits for it, and releases the descriptors
+ *	release   removes the limits, and kills every process that is left within them
  *
- * Events carry a type and fields (struct engine_event). Events from inside are reports of our own
- * first process, but everything in them about the agent is untrusted.
+ * Events carry a type and fields (struct engine_event). Events from inside are reports of the first
+ * process, which is part of writ, but each statement in them about the agent is untrusted.
  *
  * Invariants
  *   - able() is a pure function of its arguments: no clock, no file, no environment. A plan can be
@@ -73,10 +78,10 @@ struct hold {
 	const char *fix;  /* advice for a better level; NULL: none */
 };
 
-/* A weakness of this machine that no line of the plan shows. */
+/* A weakness of this machine that no line of the plan shows, its reason and a remedy. */
 struct engine_gap {
-	const char *what, *why, *fix; /* .fix may be NULL */
-	bool tier;		      /* the gap is why no stronger tier is used */
+	const char *what, *why, *fix; /* object, reason and remedy; .fix may be NULL */
+	bool tier;		      /* the gap is the reason why no stronger tier is used */
 };
 typedef VEC(struct engine_gap) engine_gaps;
 
@@ -93,7 +98,7 @@ typedef VEC(struct engine_step) engine_steps;
 struct engine_ask {
 	const struct host_facts *facts;
 	const struct cap_set *set;
-	enum plan_tier tier;   /* TIER_NONE: the engine chooses */
+	enum plan_tier tier;   /* tier to plan for; TIER_NONE: the engine chooses */
 	bool overlay_advisory; /* overlayfs has an open advisory on this kernel */
 	bool whole;	       /* plan as if this version of writ lacked no feature; for tests */
 };
@@ -106,7 +111,9 @@ struct engine_able {
 	const char *tier_why; /* reason for choosing a tier other than A; NULL for tier A */
 	struct hold guarantees[G_COUNT];
 	struct hold limits[LIMIT_COUNT];
-	/* Arrays with one entry per capability and one per denial of the set, in the set's order.
+	/*
+	 * Two arrays in the order of the set: @caps has an entry for each capability in set->caps,
+	 * @nots one for each denial in set->nots.
 	 */
 	struct hold *caps, *nots;
 	struct hold workspace, net_level;
@@ -133,9 +140,9 @@ enum engine_boundary {
 	ENGINE_BOUNDARIES
 };
 
-/* Objects outside the boundary that probes try to reach from inside. */
+/* Objects outside the boundary that probes try to reach from inside, and facts about them. */
 struct engine_bait {
-	struct sv record;  /* the session's record, which no process inside may see or open */
+	struct sv record;  /* path of the session's record, which no process inside may see */
 	struct sv person;  /* HOME of the user who runs the session; may be empty */
 	uint16_t port;	   /* TCP port of a listener on the host's loopback; 0: none */
 	uint64_t nonce[2]; /* bytes that a probe sends to this listener, to be recognised */
@@ -145,28 +152,34 @@ struct engine_bait {
 /* A probe of the jail program. The rows are in the order of the program. */
 struct engine_probe {
 	enum engine_boundary boundary;
-	const char *name; /* kind of the probe, never the name of an object of this machine */
+	const char *name; /* name of the kind of probe, never of an object of this machine */
 	/* True: a control attempt, which must succeed; false: the attempt must be refused. */
 	bool works;
 	bool identity; /* opening another file of the same name counts as a refusal */
 	/* The object must exist outside the boundary, or the attempt proves nothing. */
 	bool outside;
-	bool canary; /* the listener outside must not have received the bytes of the probe */
+	bool canary; /* the probe fails its check if the listener outside received its bytes */
 	/* Probe only at the start: the object may disappear legitimately during the session. */
 	bool once;
 	struct sv path;
 };
 
-/* Paths on the host that belong to the session. All of these paths exist. */
+/*
+ * The session's directories on the host, and other names that the engine needs. Each directory or
+ * file named here exists, unless its member is empty.
+ */
 struct engine_place {
 	struct sv home;	 /* private HOME of the agent, kept per workspace */
 	struct sv tmp;	 /* temporary directory of the session in tier B; empty in tier A */
 	struct sv shm;	 /* tier B: directory that the mediator substitutes for /dev/shm */
-	struct sv info;	 /* tier B: counterpart of tier A's /run/writ; empty in tier A */
-	struct sv rules; /* text for the agent that describes the policy in force */
-	/* Path of the socket for requests of agents; NUL-terminated; empty: none. */
+	struct sv info;	 /* tier B: directory of the files that tier A has in /run/writ */
+	struct sv rules; /* text (not a path) that describes the policy in force to the agent */
+	/*
+	 * Path of the socket on which `writ spawn` inside asks for a new agent; NUL-terminated;
+	 * empty: none.
+	 */
 	struct sv spawn;
-	struct sv state; /* directory that contains one directory per `state NAME` */
+	struct sv state; /* directory that contains one directory per `state NAME` line */
 	struct sv user;	 /* login name that programs inside see */
 	struct sv workspace, realm;
 	/* Directory with the files of the session's certificate authority; may be empty. */
@@ -176,8 +189,9 @@ struct engine_place {
 	struct sv own[2]; /* directories of writ's state and policies, never shown inside */
 	const struct engine_bait *bait; /* objects for probes; NULL: run no probes */
 	/*
-	 * For the engine itself: furnish() has built the parts that every root has; the directory
-	 * of a cgroup that enforces the session's limits, which may be empty.
+	 * Two members that the engine sets itself. @furnished: furnish() has built the parts that
+	 * every root has. @cgroup: the directory of a cgroup that enforces the session's limits;
+	 * may be empty.
 	 */
 	bool furnished;
 	struct sv cgroup;
@@ -188,18 +202,21 @@ typedef VEC(struct sv) engine_paths;
 /* Properties of the boundary that the rest of the session needs. */
 struct engine_view {
 	struct sv home, tmp, info, state; /* directories of the session, as paths inside */
-	engine_paths private_dirs; /* directories that the session may write without a rule */
+	/* Directories of the session, which it may write without a rule. */
+	engine_paths private_dirs;
 	/*
-	 * Private directories that contain a mount of the host further below. Landlock cannot
-	 * distinguish the directory from the mount, so the mediator performs writes in these
-	 * directories. host_roots are the paths of the host that rules name.
+	 * @shared_dirs: directories of the session that contain a mount of the host further below.
+	 * Landlock cannot distinguish the directory from the mount, so the mediator performs writes
+	 * in these directories. @host_roots: the paths of the host that rules, or single hops of a
+	 * token, grant.
 	 */
 	engine_paths shared_dirs, host_roots;
 	struct sv shm;	/* member of shared_dirs that replaces /dev/shm inside; empty: none */
 	size_t mounted; /* number of leading host_roots that are mounted inside */
 	engine_paths read_roots; /* trees in which the mediator decides every open */
 	/*
-	 * Landlock allows reading in read_roots, so the mediator lets no open for reading through.
+	 * Landlock allows reading in at least one of @read_roots. So the mediator must not let an
+	 * open for reading continue in the kernel.
 	 */
 	bool read_all;
 	engine_paths read_fixed; /* tier B: paths that the session may read without a rule */
@@ -210,7 +227,10 @@ struct engine_view {
 	bool git;	/* tier A: one more listener, for git, follows @listeners */
 	uint32_t traps; /* bits of enum filter_trap; 0: nothing is mediated */
 	VEC(struct engine_probe) probes;
-	/* Number of probes that writ knows per boundary, on any machine. */
+	/*
+	 * Number of attempts per boundary that writ knows, tried in this session or not; controls
+	 * excluded.
+	 */
 	uint32_t probes_known[ENGINE_BOUNDARIES];
 	VEC(struct engine_rlimit {
 		uint32_t resource;
@@ -251,7 +271,8 @@ enum engine_phase { ENGINE_PHASE_START = 0, ENGINE_PHASE_END };
 struct engine_probed {
 	uint32_t n;
 	bool landlock; /* the process that ran the probes had restricted itself with Landlock */
-	uint64_t spaces[ENGINE_SPACES]; /* inode numbers of its namespaces; 0: not known */
+	/* Inode numbers of the namespaces of that process; 0: unknown. */
+	uint64_t spaces[ENGINE_SPACES];
 	struct engine_probe_result {
 		uint64_t dev, ino; /* device and inode of the opened file */
 		int32_t error;	   /* errno of the attempt; 0: the attempt succeeded */
@@ -260,15 +281,17 @@ struct engine_probed {
 
 enum { ENGINE_READBACK_MAX = 48 };
 
-/* State of the running boundary. Wanted and found are texts as the record has them. */
+/*
+ * State of the running boundary. The wanted and found values are texts, as the record stores them.
+ */
 struct engine_readback {
 	size_t n;
 	struct engine_readback_row {
 		enum engine_boundary boundary;
-		bool said; /* the first process reported the value, because the kernel does not */
+		bool said; /* the probing process reported the value, because the kernel does not */
 		char name[24], want[24], found[44]; /* .found is "?" if it cannot be read */
 	} rows[ENGINE_READBACK_MAX];
-	char spaces[ENGINE_SPACES][32]; /* kind and inode of the namespaces; "": not own */
+	char spaces[ENGINE_SPACES][32]; /* kind and inode of each namespace, as text; "": tier B */
 	bool mounts_known;
 	struct digest mounts; /* digest of the mount list inside */
 };
@@ -280,12 +303,15 @@ struct engine_hits {
 
 enum engine_event_type {
 	ENGINE_UNKNOWN = 0,
-	/* The first process inside runs; .pid: its pid; .err: its limits do not hold. */
+	/*
+	 * The first process inside runs; .pid: its pid; .err: set if it could not be put within its
+	 * limits.
+	 */
 	ENGINE_HELLO,
 	ENGINE_SOCKETS,	 /* .fds: listeners, from number .id of engine_view.listeners */
 	ENGINE_SEALED,	 /* the boundary holds; .value: bits 1 << step; .fds: the feed of denials */
 	ENGINE_LISTENER, /* .fds: the seccomp listener of command .id */
-	ENGINE_STARTED,	 /* command .id was started; .fds: master of its terminal, if any */
+	ENGINE_STARTED,	 /* a new terminal for command .id was opened; .fds: its master */
 	ENGINE_FAILED,	 /* .stage, .step and .err describe a failure; .id: the command, or 0 */
 	ENGINE_EXITED,	 /* command .id exited with wait status .value */
 	ENGINE_STOPPED,	 /* command .id stopped itself; SIGCONT continues the command */
@@ -293,9 +319,10 @@ enum engine_event_type {
 	ENGINE_PROBED,
 	ENGINE_EMPTY, /* no process inside is left but the first process */
 	/* Events of receive_helper(). */
-	/* The engine has performed attach() or detach() number .id, or failed with .err. */
+	/* Answer to attach() or detach() number .id; .err: set if it failed. */
 	ENGINE_DONE,
-	ENGINE_BOUND, /* answer to listen() number .id; .fds: the listener, or none on failure */
+	/* Answer to listen() number .id; .fds: the socket; on failure none, and .err is set. */
+	ENGINE_BOUND,
 };
 
 /* Stage of the start at which a failure occurred. */
@@ -354,30 +381,34 @@ struct engine_listen {
 };
 
 /*
- * A handle of one boundary. The session reads these members; the engine keeps more members behind
- * them.
+ * A handle of one boundary. The session reads these members; the engine keeps more members after
+ * this struct.
  */
 struct engine_run {
 	bool started; /* the first process was started */
-	bool waits;   /* the first process inside waits until the limits of the session exist */
+	bool waits;   /* the engine starts the first process inside only after limit() */
 	bool limited; /* limits of the whole session exist, which release() removes */
-	bool scoped;  /* another program keeps these limits: reap the first process before */
+	bool scoped;  /* systemd enforces these limits: reap the first process before release() */
 	/* Pid of the first process in the supervisor's pid namespace; 0 until ENGINE_HELLO. */
 	pid_t init;
-	int fd; /* readable if receive() has an event; -1: closed */
-	/* Readable if receive_helper() has an event; -1: the engine cannot attach mounts. */
+	int fd; /* descriptor, readable if receive() has an event; -1: closed */
+	/*
+	 * Descriptor, readable if receive_helper() has an event; -1: the engine cannot attach
+	 * mounts.
+	 */
 	int helper_fd;
-	struct engine_view view; /* set by compile() */
+	struct engine_view view; /* properties of the boundary; compile() sets them */
 };
 
 struct engine_prepare {
-	bool own_namespaces; /* tier A */
+	bool own_namespaces; /* give the session its own namespaces (tier A) */
 	uint32_t fail_at;    /* step that must fail, for the fault suite; 0: none */
 };
 
 /*
- * A message of the session to the process in mediate(): a listener, which travels with the message,
- * or the capability of a live grant. The answers are encoded events (plan/event.h).
+ * A message of the session to the process in mediate(): a seccomp listener, whose descriptor comes
+ * with the message, or the capability of a live grant to add or to revoke. The process sends
+ * encoded events (plan/event.h) to the session.
  */
 struct engine_mediate_message {
 	enum { ENGINE_MEDIATE_LISTENER = 1, ENGINE_MEDIATE_GRANT, ENGINE_MEDIATE_REVOKE } type;
@@ -389,8 +420,10 @@ struct engine_mediate {
 	struct sv realm, workspace;
 	struct sv state, config; /* directories of writ's own files; @config may be empty */
 	int socket;		 /* socket to the session */
-	int route;		 /* socket to egress; 0: none */
-	void (*rest)(void);	 /* called once no call has come for a while */
+	/* Socket to egress, for connections that the mediator redirects; 0: none. */
+	int route;
+	/* Function that gives memory back; called when no trapped call has come for a while. */
+	void (*rest)(void);
 };
 
 struct engine {
@@ -403,7 +436,7 @@ struct engine {
 	must_check int (*able)(const struct engine *e, struct arena *a,
 			       const struct engine_ask *ask, struct engine_able *ret,
 			       struct writ_err *err);
-	/* Does the engine provide a file of its own at @path in every session? */
+	/* Can the engine provide a file of its own at @path, whatever the policy grants? */
 	bool (*provides)(struct sv path);
 
 	must_check int (*open)(struct arena *a, struct engine_run **ret, struct writ_err *err);
@@ -428,7 +461,7 @@ struct engine {
 	must_check int (*end)(struct engine_run *run, struct writ_err *err);
 	/*
 	 * Attaches the host's @path at the same path inside. The engine answers with the event
-	 * ENGINE_DONE and the same @id.
+	 * ENGINE_DONE and the same @id; so it does for detach().
 	 */
 	must_check int (*attach)(struct engine_run *run, uint32_t id, const char *path, bool write,
 				 struct writ_err *err);
@@ -442,26 +475,33 @@ struct engine {
 	must_check int (*receive_helper)(struct engine_run *run, struct engine_event *ret,
 					 struct writ_err *err);
 
-	/* Lets the first exec of a command through; as mediate_first() of the host engine. */
+	/*
+	 * Lets the exec that waits at @listener through: the first exec of a command. Returns 1
+	 * with *@ret set, 0 if the caller has died, or an error.
+	 */
 	must_check int (*mediate_first)(int listener, struct mediate_event *ret,
 					struct writ_err *err);
-	/* Answers calls until the session closes its socket. Returns an exit code. */
+	/*
+	 * Answers trapped calls until the session closes its end of how->socket. Returns an exit
+	 * code.
+	 */
 	int (*mediate)(const struct engine_run *run, struct arena *a,
 		       const struct engine_mediate *how);
 	/*
-	 * Adds to *@ret the state of the first process, once ENGINE_SEALED has arrived (@probed is
-	 * NULL), or of process @pid, which has sent @probed and is about to become a command.
+	 * Adds to *@ret the state of the first process if @probed is NULL; call it so once
+	 * ENGINE_SEALED has arrived. Otherwise adds the state of process @pid, which has sent
+	 * @probed and is about to become a command.
 	 */
 	void (*readback)(struct engine_run *run, pid_t pid, const struct engine_probed *probed,
 			 struct engine_readback *ret);
 	must_check int (*hits)(const struct engine_run *run, struct engine_hits *ret,
 			       struct writ_err *err);
-	/* Removes what sessions that were killed have left. */
+	/* Removes objects that killed sessions have left on the machine, such as cgroups. */
 	void (*sweep)(const struct host_facts *facts);
 
 	void (*kill)(struct engine_run *run);
 	void (*leave)(struct engine_run *run);
-	void (*close)(struct engine_run *run); /* does nothing for a closed handle */
+	void (*close)(struct engine_run *run); /* does nothing if the handle is closed */
 	void (*release)(struct engine_run *run);
 };
 

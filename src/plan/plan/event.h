@@ -1,5 +1,5 @@
 /*
- * event.h - an operation inside that an engine, egress or a helper refused or reports
+ * event.h - a report that an operation inside was refused, or that a program was started
  *
  * Reads:  cap/set.h
  * Writes: nothing
@@ -13,13 +13,13 @@
 
 enum mediate_op {
 	MEDIATE_NONE = 0,
-	MEDIATE_EXEC, /* a program was started; not a denial */
+	MEDIATE_EXEC, /* a program was started, or its start was denied */
 	MEDIATE_READ,
 	MEDIATE_WRITE,
 	MEDIATE_CONNECT,
 	MEDIATE_BIND,
 	MEDIATE_GIT, /* reported by the git helper: a repository and the operation */
-	MEDIATE_NET, /* reported by egress: a name or host; not a system call */
+	MEDIATE_NET, /* reported by egress: a connection or lookup of a name; not a system call */
 	MEDIATE_META,
 };
 
@@ -39,7 +39,7 @@ struct mediate_event {
 	uint32_t rule;		   /* index of the rule that decided, or RULE_NONE */
 	int32_t pid;		   /* pid of the caller, in the mediator's pid namespace */
 	char comm[16];		   /* name of the calling thread, for people */
-	char object[MEDIATE_TEXT]; /* physical path, or address as text */
+	char object[MEDIATE_TEXT]; /* physical path, or address or repository as text */
 	char extra[MEDIATE_TEXT];  /* exec: arguments, joined by blanks; else detail of @cause */
 };
 

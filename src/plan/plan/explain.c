@@ -20,8 +20,8 @@ static const char *plain(const struct explain_style *st)
 }
 
 /*
- * Appends text that came from outside of writ, made safe for a terminal. Returns the width of the
- * text.
+ * Appends text that came from outside of writ, with control characters replaced by '?', so that it
+ * is safe for a terminal. Returns the width of the text.
  */
 static size_t put_safe(struct buf *b, struct sv s)
 {
@@ -47,8 +47,8 @@ static void put_cell(struct buf *b, struct sv s, size_t width)
 }
 
 /*
- * Is the row shown? Lines of base are well known; lines of a profile are shown only where they add
- * information.
+ * Is the row shown? Lines of base are shown only with --all, as are lines of a shipped profile that
+ * are missing or about the environment. Refused lines are always shown.
  */
 static bool is_shown(const struct plan *p, const struct plan_rule *r,
 		     const struct explain_style *st)
@@ -113,8 +113,8 @@ static void put_rule(const struct plan *p, const struct plan_rule *r,
 }
 
 /*
- * Prints the guarantees that do not hold: if @unasked, those for which the policy sets no limit;
- * otherwise those that fail for another reason.
+ * Prints @head and the guarantees that do not hold: if @unasked, those for which the policy sets no
+ * limit; otherwise those that fail for another reason.
  */
 static void put_weak(const struct plan *p, const char *head, bool unasked, struct buf *b)
 {

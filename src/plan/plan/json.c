@@ -12,7 +12,7 @@ static void member(struct buf *b, const char *key, struct sv value, bool first)
 	json_put_str(b, value);
 }
 
-/* Appends @head, and the texts of the capabilities that @rule made. */
+/* Appends @head and, as JSON strings, the texts of the capabilities that come from @rule. */
 static void put_texts(struct buf *b, const char *head, const struct cap_entry *v, size_t n,
 		      uint32_t rule)
 {

@@ -53,8 +53,8 @@ static enum plan_feature feature_of(enum cap_action action)
 }
 
 /*
- * SECURITY: writ never grants a use that must be asked for or counted if it lacks asking or
- * counting.
+ * SECURITY: a rule that asks a person or counts uses is refused if this version of writ cannot ask
+ * or count for its action. Asking and counting work for net rules.
  */
 const char *plan_lacks_for(const struct cap *c)
 {

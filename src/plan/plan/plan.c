@@ -148,7 +148,10 @@ struct row {
 	bool lacking;
 };
 
-/* Returns the weaker of two holds; at equal levels @a if it has a price, else @b. */
+/*
+ * Returns the weaker of two holds. At equal levels returns @a if it has a price that @b does not
+ * have, else @b.
+ */
 static struct hold weaker(struct hold a, struct hold b)
 {
 	if (a.level != b.level)
@@ -157,8 +160,8 @@ static struct hold weaker(struct hold a, struct hold b)
 }
 
 /*
- * Adds a part to a row. Every guarantee that a rule touches keeps its own level; the row shows the
- * weakest part.
+ * Adds a part of a rule, which touches the guarantee @g, to the row of the rule. Every guarantee
+ * keeps its own level; the row shows the weakest part.
  */
 static void row_add(struct row *r, enum guarantee g, struct hold h)
 {
@@ -174,7 +177,7 @@ static void row_add(struct row *r, enum guarantee g, struct hold h)
 	r->touches |= 1u << g;
 }
 
-/* Adds a feature that this version of writ lacks on every machine to the row. */
+/* Records in a row that this version of writ lacks, on every machine, a feature for the rule. */
 static void row_lacks(struct row *r, enum guarantee g, const char *why)
 {
 	row_add(r, g, (struct hold){ LEVEL_NONE, why, "none", NULL });
@@ -221,8 +224,8 @@ static void rows_from_caps(const struct planning *g, struct row *rows)
 
 		row_add(r, ge, g->able.nots[i]);
 		/*
-		 * `deny read` denies writing too: show the part about reading unless it holds
-		 * better than the part about writing.
+		 * `deny read` denies writing too, so its row has two parts. Show the part about
+		 * reading unless it holds better than the part about writing.
 		 */
 		if (!first && r->hold.level == shown.level) {
 			r->hold = shown;
@@ -292,8 +295,8 @@ static void rows_from_settings(const struct planning *g, struct row *rows)
 }
 
 /*
- * Fills the rows of lines that grant nothing and still have a meaning; without an engine such lines
- * have no meaning.
+ * Fills the rows of lines that grant nothing but have an effect, such as `env` or `accept`. If the
+ * engine enforces nothing, these lines get the level of their guarantee, which is none.
  */
 static void rows_from_kinds(const struct planning *g, struct row *rows)
 {
@@ -338,7 +341,7 @@ static bool is_refused(const struct cap_set *set, const struct cap_rule *rule,
 		return false;
 	if (rule->missing)
 		return !rule->optional;
-	/* Accepting a lower level does not add a missing feature. */
+	/* `accept` permits a lower level, but does not replace a missing feature. */
 	if (row->lacking)
 		return true;
 	for (unsigned g = 0; g < G_COUNT; g++)
@@ -404,7 +407,7 @@ static void set_guarantees(const struct planning *g, struct plan *p)
 	}
 	/*
 	 * The guarantee of a limit that the policy sets is as good as the mechanism that enforces
-	 * the limit.
+	 * the limit. The limits on open files and on network use do not determine a guarantee.
 	 */
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
 		const enum guarantee e = limit_guarantee((enum cap_limit)i);
@@ -420,8 +423,8 @@ static void set_guarantees(const struct planning *g, struct plan *p)
 		if (!g->ask.set->rules.v[p->rules.v[i].rule].missing && !p->rules.v[i].lacking)
 			lower_guarantees(p, &p->rules.v[i]);
 	/*
-	 * A socket that delegates authority ends every boundary across which the peer of the socket
-	 * can act.
+	 * The peer of a socket that delegates authority acts outside the boundary for the agent, so
+	 * no guarantee holds.
 	 */
 	for (size_t i = 0; i < g->ask.set->caps.n; i++)
 		if (g->ask.set->caps.v[i].cap.danger)

@@ -41,7 +41,7 @@ enum plan_feature {
 	FEATURE_ASK,   /* asking a person before a use */
 	FEATURE_TALLY, /* counting uses, and their rates */
 	FEATURE_COW,
-	FEATURE_ENGINE, /* engines besides the host */
+	FEATURE_ENGINE, /* engines besides the host engine */
 	/* keep FEATURE_END last */
 	FEATURE_END
 };
@@ -55,12 +55,13 @@ const char *plan_lacks_for(const struct cap *c);
 
 struct plan_rule {
 	uint32_t rule; /* index of the rule in the set's rules */
-	/* Guarantee of the weakest part of the rule, which explain shows. */
+	/* Guarantee that the weakest part of the rule touches; explain shows it. */
 	enum guarantee guarantee;
 	struct hold hold;
 	uint32_t touches;	 /* bits of 1 << enum guarantee: guarantees that the rule touches */
-	uint8_t levels[G_COUNT]; /* enum level, for each guarantee in @touches */
-	bool refused;		 /* a person wrote the rule, and the rule does not hold here */
+	uint8_t levels[G_COUNT]; /* the rule's enum level for each guarantee in @touches */
+	/* The rule does not hold here, and the policy does not accept that. */
+	bool refused;
 	/* This version of writ lacks a feature for the rule; the rule lowers no guarantee. */
 	bool lacking;
 };
@@ -82,7 +83,10 @@ struct plan {
 	const char *tier_why; /* reason for choosing a tier other than A; NULL for tier A */
 	/* Reason why this version of writ cannot carry out the plan at all; NULL: none. */
 	const char *lacks;
-	VEC(struct plan_rule) rules; /* rows of the written rules, in the order of the rules */
+	/*
+	 * Rows of the rules that touch a guarantee or are missing here, in the order of the rules.
+	 */
+	VEC(struct plan_rule) rules;
 	struct plan_guarantee guarantees[G_COUNT];
 	engine_gaps gaps;
 	engine_steps steps;
@@ -122,7 +126,7 @@ struct explain_style {
 	bool all;     /* show the rules of base too */
 	bool verbose; /* show guarantees and steps too */
 };
-/* An agent that a policy names, with the plan of its own rules. */
+/* An agent that a policy names, with the plan of the agent's own rules. */
 struct plan_agent {
 	struct sv name;
 	struct plan *plan;
@@ -131,8 +135,8 @@ void plan_explain(const struct plan *p, const struct plan_agent *agents, size_t 
 		  const struct explain_style *style, struct buf *b);
 
 /*
- * Prints the effective guarantees as JSON: plan_json() those of a plan, plan_json_all() also those
- * of the agents that the policy names.
+ * Prints a plan as JSON: plan_json() the plan alone, plan_json_all() also the plans of the agents
+ * that the policy names.
  */
 void plan_json(const struct plan *p, struct buf *b);
 void plan_json_all(const struct plan *p, const struct plan_agent *agents, size_t agents_n,

@@ -6,11 +6,11 @@
 #include "base/banned.h"
 
 /*
- * SECURITY: attributes select filters, textconv programs and merge drivers by name. The commands
- * behind the names are in a git configuration that the agent cannot write, but the user's
- * configuration may define dangerous commands. An unknown name may also be a macro in the user's
- * own attributes. Therefore only listed attributes are accepted, and words after a space in a
- * quoted pattern are checked as if they were attributes.
+ * SECURITY: attributes select filters, textconv programs and merge drivers by name. The agent
+ * cannot write the configuration that maps a name to a command, but the user's configuration may
+ * define dangerous commands. An unknown name may also be a macro in the user's own attributes.
+ * Therefore only listed attributes are accepted, and words after a space in a quoted pattern are
+ * checked as if they were attributes.
  */
 
 enum { LINE_MAX_OF_GIT = 2000 };

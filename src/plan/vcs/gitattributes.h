@@ -13,9 +13,9 @@
 enum { GITATTRIBUTES_WHY = 96 };
 
 /*
- * Returns true if no line of @bytes can make git run a program that is configured elsewhere: git
- * handles all attributes itself, and no attribute can be a user-defined macro. Otherwise @why
- * describes the first attribute that is not accepted.
+ * Returns true if no line of @bytes can make git run a program that a git configuration names:
+ * every attribute is one that git handles itself, and none can be a user-defined macro. Otherwise
+ * returns false, and @why describes the first attribute that is not accepted.
  */
 bool gitattributes_check(struct sv bytes, char why[static GITATTRIBUTES_WHY]);
 

@@ -7,7 +7,7 @@
 
 enum { KEY_MAX = 1024 };
 
-/* A decoded variable; section and name are in lower case. */
+/* A decoded variable of a git configuration; section and name are in lower case. */
 struct entry {
 	char section[128], name[128];
 	char sub[KEY_MAX];
@@ -26,7 +26,8 @@ struct reader {
 
 enum value_kind {
 	VALUE_BAD = 0,
-	VALUE_TEXT,   /* displayed or compared, never executed or opened */
+	/* Text or number that git displays or compares, but never executes or opens. */
+	VALUE_TEXT,
 	VALUE_URL,    /* URL of a remote, with no transport that runs a program */
 	VALUE_REMOTE, /* name of a remote, or a URL */
 	VALUE_UPDATE, /* submodule.NAME.update without a command */
@@ -147,7 +148,7 @@ static bool url_is_safe(struct sv url)
 
 	if (url.n == 0 || url.p[0] == '-')
 		return false;
-	/* A path or host:path is safe; "name::rest" runs the program git-remote-name. */
+	/* A path or host:path is safe; for "name::rest" git runs the program git-remote-name. */
 	if (colon == SIZE_MAX || (slash != SIZE_MAX && slash < colon))
 		return true;
 	if (sv_starts(sv_skip(url, colon), SV("::")))
@@ -427,7 +428,10 @@ static bool note_worktree(const struct entry *e, struct gitconfig_answer *ret)
 	return true;
 }
 
-/* Finds the next entry that the agent must not change. */
+/*
+ * Finds the next entry that the agent must not change: an unsafe one, or a second core.worktree
+ * with another value. Returns like read_entry().
+ */
 static int next_fixed(struct reader *r, bool module, struct gitconfig_answer *note)
 {
 	for (;;) {

@@ -5,9 +5,11 @@
  * Writes: nothing
  * Next:   mediate/git_files.c installs the checked file
  *
- * SECURITY: a git configuration can name programs that git runs and paths that it uses. Git on the
- * host, outside of the sandbox, reads the configuration that an agent wrote. So only keys known to
- * do neither may change; all other entries must stay exactly as they were, in the same order.
+ * SECURITY: a git configuration can name programs that git runs and paths that git uses. Git on the
+ * host, outside of the sandbox, reads the configuration that an agent wrote. So only listed keys
+ * may change. Git neither runs the value of a listed key nor opens it as a file, with two
+ * exceptions that are checked: the URL of a remote, and core.worktree of a submodule. All other
+ * entries must stay exactly as they were, in the same order.
  */
 #ifndef WRIT_VCS_GITCONFIG_H
 #define WRIT_VCS_GITCONFIG_H
@@ -39,8 +41,8 @@ must_check bool gitconfig_get(struct sv text, const char *section, const char *n
 			      char ret_value[GITCONFIG_VALUE]);
 
 /*
- * Calls @fine for each path or URL of a remote in @text. Returns true if @fine accepts all of them
- * and the text is well formed.
+ * Calls @fine for each path, URL or name of a remote in @text. Returns true if @fine accepts all of
+ * them and the text is well formed.
  */
 must_check bool gitconfig_remotes(struct sv text, bool (*fine)(void *arg, struct sv place),
 				  void *arg);

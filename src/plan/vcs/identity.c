@@ -10,8 +10,8 @@
 #include "base/banned.h"
 
 /*
- * Checks that a value is one line of plain text, since git and writ put the value into commits,
- * terminals and environments.
+ * Checks that a value is one line of text without control characters, '<' and '>', since git and
+ * writ put the value into commits, terminals and environments.
  */
 static bool is_fit(const char *s)
 {

@@ -1,5 +1,5 @@
 /*
- * repo.h - git data outside of a workspace that is needed inside
+ * repo.h - git data from outside of the workspace that a session needs
  *
  * Theory of operation
  *
@@ -11,15 +11,16 @@
  *   gitattributes   whether an attributes file is safe
  *
  * The threat is git on the host, run later by the user in a directory where the agent worked.
- * Configuration and attributes can name programs to run, so an agent that writes them would leave
- * the sandbox. mediate/ lets such files take effect only after this module has checked them.
+ * Configuration and attributes can name programs to run, so an agent that writes them could run
+ * programs outside of the sandbox. mediate/ lets such files take effect only after this module has
+ * checked them.
  *
  * Invariants
- *   - A .git file is never trusted alone, since anyone who wrote the tree wrote it. Its target must
- *     belong to the same user and must point back to the workspace.
+ *   - A .git file is never trusted alone, since the agent may have written it. The directory that
+ *     the file names must belong to the same user and must name the workspace in turn.
  *   - Unknown keys and attributes are refused: a new version of git may give them a meaning.
- *   - The parsers accept less than git does, so that no text means one thing here and another
- * there.
+ *   - The parsers accept less than git does, so that no text has one meaning for writ and another
+ *     for git.
  *
  * Common mistakes
  *   - Adding a key to the safe list whose value git opens as a file or runs in some context.

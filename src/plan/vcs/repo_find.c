@@ -76,9 +76,9 @@ static bool is_inside(const char *path, struct sv dir)
  */
 
 /*
- * Checks that the worktree's metadata names the workspace's .git file, and that the commondir file
- * of the metadata names the repository. SECURITY: without this check, a .git file written by the
- * agent could claim any worktree of the user.
+ * Checks that the metadata @admin of a linked worktree names the workspace's .git file @pointer,
+ * and that its file commondir names the repository @common. SECURITY: without this check, a .git
+ * file written by the agent could claim any worktree of the user.
  */
 static bool worktree_points_back(const char *admin, const char *pointer, const char *common)
 {
@@ -92,8 +92,8 @@ static bool worktree_points_back(const char *admin, const char *pointer, const c
 }
 
 /*
- * Lists the other worktrees of the repository, which belong to other work. Returns false if there
- * are too many or memory runs out.
+ * Lists the other linked worktrees of the repository, which the session must not change. Returns
+ * false if there are too many or memory runs out.
  */
 static bool list_others(struct arena *a, const char *folder, const char *name,
 			struct policy_repository *r)
@@ -167,7 +167,10 @@ bool vcs_repo_find(struct arena *a, struct sv workspace, struct policy_repositor
 		    sizeof(pointer) ||
 	    !read_line(pointer, text) || !gitfile_parse(sv_from(text), &place))
 		return true;
-	/* Cut the name of the .git file off for a moment: its directory is the workspace. */
+	/*
+	 * Shorten @pointer to the workspace, against which a relative path in the .git file is
+	 * resolved.
+	 */
 	pointer[workspace.n] = 0;
 	if (!resolve(pointer, place.p, admin) || is_inside(admin, workspace))
 		return true;

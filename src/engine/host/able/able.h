@@ -4,12 +4,12 @@
  * Theory of operation
  *
  * able_host() derives a few booleans from the facts and the policy once (struct ground: the tier,
- * whether calls can be mediated, which namespaces are its own). Every level then follows from them:
- * guarantees.c for guarantees without any rule, rules.c for capabilities and denials, limits.c for
+ * whether calls can be mediated, which namespaces the session gets). Every level follows from them:
+ * guarantees.c for guarantees, rules.c for capabilities and denials, limits.c for
  * limits. The steps come from jail/steps.def, so a plan lists exactly what writ-init carries out.
  *
  * The module is pure: it opens no file and asks no kernel. `compile` turns the same policy into a
- * program and must enforce at least what is promised here; tests/host compares the two.
+ * program, which must enforce at least the levels promised here; tests/host compares the two.
  *
  * Reads:  plan/engine.h, plan/plan.h (features that this version lacks), jail/steps.def
  * Writes: nothing

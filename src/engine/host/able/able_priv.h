@@ -12,9 +12,9 @@ struct ground {
 	enum plan_tier tier;
 	/* The policy asks for a copy-on-write workspace, and this version has the feature. */
 	bool cow;
-	bool mediate; /* the host engine can use seccomp notification */
+	bool mediate; /* the mediator can work: seccomp notification, Landlock and no io_uring */
 	bool landlock_fs;
-	bool nested_userns, io_uring; /* kernel switches that the policy grants */
+	bool nested_userns, io_uring; /* the policy has `kernel nested-userns`, `kernel io_uring` */
 	bool own_proc, own_net, own_ipc;
 };
 
@@ -45,7 +45,10 @@ struct hold able_hold_net_level(const struct ground *g);
 struct hold able_hold_limit(const struct ground *g, enum cap_limit limit);
 bool able_by_scope(const struct ground *g, enum cap_limit limit);
 
-/* Functions of guarantees.c: levels of guarantees that do not depend on the rules of the policy. */
+/*
+ * Function of guarantees.c: the level of a guarantee before the planner lowers it to the level of a
+ * rule.
+ */
 struct hold able_hold_guarantee(const struct ground *g, enum guarantee guarantee);
 
 #endif

@@ -25,7 +25,7 @@ static bool is_written(const struct cap_set *set, enum cap_limit limit)
 
 /*
  * Does a scope of the user's systemd enforce @limit? Creating a scope costs a round trip to
- * systemd, so the default limit on the number of processes uses no scope.
+ * systemd, so a limit on the number of processes that no person wrote uses no scope.
  */
 bool able_by_scope(const struct ground *g, enum cap_limit limit)
 {

@@ -12,7 +12,7 @@ static bool has_star(const struct cap_seq *s)
 	return false;
 }
 
-/* Is all of @c's path inside the workspace? Copy-on-write applies to the workspace only. */
+/* Is all of @c's path inside a copy-on-write workspace? Only tier A has such workspaces. */
 static bool in_cow(const struct ground *g, const struct cap *c)
 {
 	const struct cap_seq *root = &g->set->root.path;
@@ -27,7 +27,8 @@ static bool in_cow(const struct ground *g, const struct cap *c)
 }
 
 /*
- * Does @c grant a directory of the host in which sockets that delegate authority live (/run, /tmp)?
+ * Does @c grant a whole tree in which sockets that delegate authority usually are: /, /run, /var,
+ * /var/run or /tmp?
  */
 static bool holds_sockets(const struct cap *c)
 {
@@ -41,8 +42,8 @@ static bool holds_sockets(const struct cap *c)
 }
 
 /*
- * A rule that asks a person or counts uses needs a place that sees each use. For files, only
- * mediation sees each open.
+ * A rule that asks a person or counts uses needs a control that sees each use. For files, only the
+ * mediator sees each open.
  */
 static struct hold hold_priced_file(const struct ground *g)
 {
@@ -129,7 +130,7 @@ static struct hold hold_put(const struct ground *g)
 
 /*
  * Rules about programs: either every readable program may run, or only the listed programs may run.
- * The dynamic loader can always bypass the list.
+ * The dynamic loader can run any other readable program, so the list holds only partly.
  */
 static struct hold hold_exec(const struct cap *c)
 {
@@ -300,7 +301,10 @@ struct hold able_hold_cap(const struct ground *g, const struct cap *c)
 	return HOLD(NONE, "unknown action");
 }
 
-/* Could any grant of the policy reach what the denial @d takes away? */
+/*
+ * Could any grant of the policy allow an access that the denial @d denies? @but_base: leave out the
+ * grants of base's system trees.
+ */
 static bool takes_from_a_grant(const struct ground *g, const struct cap *d, bool but_base)
 {
 	for (size_t i = 0; i < g->set->caps.n; i++) {
@@ -327,8 +331,8 @@ static bool takes_from_a_grant(const struct ground *g, const struct cap *d, bool
 }
 
 /*
- * Is everything that the denial @d takes away inside the workspace? A denial by name alone reaches
- * into every grant, so every grant that a person wrote must then be inside the workspace.
+ * Is everything that the denial @d denies inside a copy-on-write workspace? A denial by name alone
+ * applies to every grant, so every grant that a person wrote must then be inside the workspace.
  */
 static bool denial_in_cow(const struct ground *g, const struct cap *d)
 {
@@ -351,9 +355,9 @@ static struct hold hold_deny_file(const struct ground *g, const struct cap *d)
 	const bool but_base = cap_set_spares_base(g->set, d);
 
 	/*
-	 * A denial by name alone applies to the granted trees. A denial that begins with a
-	 * directory means that directory; base's system trees stay readable even so, and the denial
-	 * holds only partly.
+	 * A denial by name alone applies to the granted trees except base's system trees. A denial
+	 * that begins with a directory is meant for that directory; base's system trees stay
+	 * readable even there, so such a denial holds only partly.
 	 */
 	if (but_base && d->path.hole != 0)
 		return HOLD_FOR(PARTIAL, "base's system trees are left alone", "none",
@@ -422,8 +426,8 @@ struct hold able_hold_workspace(const struct ground *g)
 }
 
 /*
- * Returns how well this machine enforces `net` rules. Egress answers name lookups from the policy
- * in every case, so a rule for `hosts` reaches the same level as a rule for `hosts+dns`.
+ * Returns how well this machine enforces the policy's net level. Egress answers name lookups from
+ * the policy in every case, so the net level `hosts` holds as well as `hosts+dns`.
  */
 struct hold able_hold_net_level(const struct ground *g)
 {

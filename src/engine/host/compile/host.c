@@ -96,10 +96,10 @@ static uint32_t switches(const struct compile *c)
 }
 
 /*
- * The policy may let the session write a file in a directory that the session may only read. The
- * file may not exist yet, or a program may replace the file by a rename. So the mount of the
- * directory is writable. Only the mediator writes there, and the mediator refuses to change any
- * other file of the directory.
+ * The policy may let the session write a file in a directory that the session may only read. If the
+ * rule is optional, the file may not exist yet, or a program may replace the file by a rename. So
+ * the mount of the directory is writable. Only the mediator writes there, and the mediator refuses
+ * to change any other file of the directory.
  */
 static void open_around_files(struct compile *c)
 {
@@ -156,8 +156,8 @@ static int find_traps(struct compile *c)
 
 /*
  * Adds @path to the directories that belong to the session. SECURITY: a Landlock rule on a
- * directory also covers mounts below the directory. So a directory with a granted path below it
- * becomes a shared directory, where Landlock grants no writing.
+ * directory also covers mounts below the directory. So a directory with a granted path at or below
+ * it becomes a shared directory, where Landlock grants no writing.
  */
 static int add_private(struct compile *c, struct sv path)
 {
@@ -169,8 +169,8 @@ static int add_private(struct compile *c, struct sv path)
 }
 
 /*
- * Landlock grants nothing in a shared directory, because host files are mounted below it. So the
- * mediator also decides reading in shared directories.
+ * No Landlock rule grants access to a shared directory, because host files are mounted below it. So
+ * if the mediator decides any opens for reading, it also decides those in shared directories.
  */
 static int read_shared(struct compile *c)
 {
@@ -223,10 +223,7 @@ static int set_view(struct compile *c)
 	return r < 0 ? r : add_private(c, v->tmp);
 }
 
-/*
- * Adds one persistent directory for each `state NAME` line; only the session can write the
- * directory.
- */
+/* Adds one persistent directory, which the session may write, for each `state NAME` line. */
 static int put_states(struct compile *c)
 {
 	for (size_t i = 0; i < c->set->caps.n; i++) {
@@ -318,7 +315,8 @@ static bool put_mask(struct compile *c, struct sv path)
 }
 
 /*
- * Mounts an empty object over each denied path that exists, in addition to the mediator's denial.
+ * Mounts an empty file or directory over each fixed path that a rule denies reading and that
+ * exists, in addition to the mediator's denial.
  */
 static int put_masks(struct compile *c)
 {
@@ -348,8 +346,8 @@ static bool is_granted_socket(const struct compile *c, struct sv path)
 }
 
 /*
- * A readable directory also shows its sockets. Mask the sockets that give control over the machine,
- * unless a rule grants the socket.
+ * A readable directory also shows its sockets. Mask the known sockets that give control over the
+ * machine, unless a rule grants the socket.
  */
 static int mask_sockets(struct compile *c)
 {
@@ -377,7 +375,7 @@ static int mask_sockets(struct compile *c)
 	return 0;
 }
 
-/* Masks the directories where writ keeps its own files, even inside a granted tree. */
+/* Masks the directories where writ keeps its own files, if a granted tree would show them. */
 static int mask_ours(struct compile *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(c->place->own); i++)
@@ -388,8 +386,8 @@ static int mask_ours(struct compile *c)
 }
 
 /*
- * Mounts the existing .git/hooks directory read-only, so that not even the modes and times of hooks
- * can change.
+ * Mounts the existing .git/hooks directory read-only, unless the policy opens it, so that not even
+ * the modes and times of hooks can change.
  */
 static int pin_hooks(struct compile *c)
 {
@@ -408,8 +406,8 @@ static int pin_hooks(struct compile *c)
 }
 
 /*
- * Adds the listener for git after all other listeners. A program inside that speaks git's protocol
- * to this address reaches the git helper outside.
+ * Adds the listener for git after all other listeners, if the policy allows git. A program inside
+ * that speaks git's protocol to this address reaches the git helper outside.
  */
 static int put_git(struct compile *c)
 {
@@ -487,9 +485,9 @@ static int put_rlimits(struct compile *c)
 }
 
 /*
- * Lists paths of the host that one hop of a token grants and another hop drops, and the workspace.
- * The mediator must refuse a write to such a path visibly. The write must not land in a private
- * directory of the session that only has the same name.
+ * Lists the workspace and the host paths that the single hops of a token grant, because another hop
+ * may drop such a path. The mediator must refuse a write to a dropped path visibly: the write must
+ * not land in a private directory of the session that only has the same name.
  */
 static int list_dropped(struct compile *c)
 {
@@ -524,7 +522,7 @@ static int put_skeleton(struct compile *c)
 	return c->place->furnished ? skeleton_known(c) : skeleton_put(c);
 }
 
-/* The parts of a jail program. Each needs what the parts above it have found or mounted. */
+/* The parts of a jail program, in order: a part uses the results of the parts above it. */
 static const struct {
 	int (*put)(struct compile *c);
 	bool only_a;
@@ -598,9 +596,9 @@ int compile_program(struct arena *a, const struct plan *plan, const struct polic
 
 	r = put_all(&c);
 	/*
-	 * SECURITY: if the policy allows no program, the first program of the session still runs,
-	 * and the mediator refuses every later program. A Landlock list without programs would stop
-	 * the first program too, so Landlock gets no list here.
+	 * SECURITY: if the policy allows no program, the first program of the session still runs.
+	 * With mediation, the mediator refuses every later program. A Landlock list without
+	 * programs would stop the first program too, so Landlock gets no list in this case.
 	 */
 	c.exec_list =
 		compile_has_exec_list(c.set) && !(c.mediate && !cap_set_has(c.set, CAP_PROC_EXEC));

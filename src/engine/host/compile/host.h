@@ -15,10 +15,10 @@
  * The session gets the result as struct engine_view.
  *
  * Invariants
- *   - A rule that cannot be carried out is an error here, before anything starts. The plan has
- * found it before; this check does not rely on that.
- *   - Paths are looked up once, here. writ-init gets names only, and opens them without following
- * links.
+ *   - A rule that cannot be carried out is an error here, before any process is confined. The plan
+ *     has refused such a rule before; this check does not rely on the plan.
+ *   - Paths are looked up once, here. writ-init receives physical paths and opens them without
+ *     following links.
  *
  * Reads:  plan/plan.h, lang/policy.h, names in the host's file system
  * Writes: one sealed jail program
@@ -32,7 +32,7 @@
 #include "lang/policy.h"
 #include "reach/reach.h"
 
-/* Does every tier A jail have a file at @path that writ provides? */
+/* Can a tier A jail have a file or link of writ's own at @path, whatever the policy grants? */
 bool compile_makes(struct sv path);
 
 /*

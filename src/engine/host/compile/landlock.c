@@ -24,8 +24,8 @@ static int rule(struct compile *c, struct sv path, uint64_t access, bool optiona
 }
 
 /*
- * Grants running the programs on the exec list, and the dynamic loader, without which no listed
- * program starts.
+ * Grants reading and executing the programs that the policy lists, and the dynamic loader, without
+ * which no listed program starts.
  */
 static int rules_for_exec(struct compile *c)
 {
@@ -55,8 +55,10 @@ static int rules_for_exec(struct compile *c)
 
 /*
  * A jail with its own root shows only what writ-init mounted. So one rule grants reading in the
- * whole root, which also covers mounts that the keeper attaches later. Landlock grants writing in
- * the session's private directories; in all other directories the mediator performs writes.
+ * whole root, which also covers mounts that the keeper attaches later. If the mediator decides some
+ * opens for reading (read_traps), that rule is left out, and each root gets its own. These rules
+ * grant no writing to files except in /dev and /proc; landlock_put() adds the session's private
+ * directories.
  */
 static int rules_for_a(struct compile *c)
 {
@@ -215,8 +217,9 @@ int landlock_put(struct compile *c, struct jail_head *head)
 	head->landlock_abi = (uint32_t)abi;
 	head->landlock_fs = ll_known(abi);
 	/*
-	 * Handle TCP without any rule: the session has no TCP connection except those that the
-	 * mediator makes. A session with its own network namespace needs no Landlock rules for TCP.
+	 * Handle TCP without any rule: a session in the host's network has no TCP connection except
+	 * those that the mediator makes. A session with its own network namespace needs no Landlock
+	 * rules for TCP.
 	 */
 	head->landlock_net = abi >= 4 && !c->a_tier ? 3 : 0;
 	head->landlock_scope = abi >= 6 && !c->a_tier ? 3 : 0;
@@ -225,7 +228,7 @@ int landlock_put(struct compile *c, struct jail_head *head)
 	for (size_t i = 0; r == 0 && i < c->roots.n; i++) {
 		const uint64_t access = root_access(c, &c->roots.v[i]);
 
-		/* The rule that grants reading in the whole root covers this path. */
+		/* Skip a root that needs reading only: the rule for the whole root covers it. */
 		if (c->a_tier && !c->read_traps && (access & ~(uint64_t)L_READ) == 0)
 			continue;
 		if (access)

@@ -20,7 +20,8 @@
  * attempt as known and not tried.
  */
 
-enum { PIDS_INSIDE = 16 /* pids that processes of the session may have when the probes run */ };
+/* Highest pid that a process of the session may have when the probes run. */
+enum { PIDS_INSIDE = 16 };
 
 struct row {
 	enum engine_boundary boundary;
@@ -125,8 +126,8 @@ static bool is_there(const char *path)
 }
 
 /*
- * Finds the first existing path without a pattern that a rule denies reading; *@ret is empty if
- * there is none.
+ * Finds the first existing file or directory in a granted tree that a rule without a pattern denies
+ * reading; *@ret is empty if there is none.
  */
 static int denied_path(struct compile *c, struct sv *ret)
 {
@@ -153,9 +154,9 @@ static bool workspace_is(const struct compile *c, bool writable)
 }
 
 /*
- * Finds a file that the user can write and the agent can write only through the mediator; *@ret is
- * empty if there is none. Looks at the first names in the workspace only, because the workspace may
- * be large.
+ * Finds a file in the workspace that the user can write and the agent can write only through the
+ * mediator; *@ret is empty if there is none. Looks at the first names in the workspace only,
+ * because the workspace may be large.
  */
 static int writable_file(struct compile *c, struct sv *ret)
 {
@@ -203,8 +204,8 @@ static int put_files(struct compile *c, const struct jail_head *head)
 		{ ENGINE_FILESYSTEM, "neighbour.read", .outside = true, .identity = true,
 		  .here = above.n > 1 && is_shut(c, head, above), .path = above, .try = OPEN(O_RDONLY | O_DIRECTORY) },
 		/*
-		 * With mediation only the mediator writes. Landlock must refuse a write that does
-		 * not go through the mediator.
+		 * With mediation only the mediator writes to the workspace. Landlock must refuse a
+		 * write that does not go through the mediator.
 		 */
 		{ ENGINE_FILESYSTEM, "write.unmediated", .outside = true, .once = true, .here = locked && writable.n,
 		  .path = writable, .try = OPEN(O_WRONLY) },
@@ -224,7 +225,7 @@ static int put_files(struct compile *c, const struct jail_head *head)
 /* --- network --- */
 
 /*
- * Returns a port that no rule opens, of an address that stands for an allowed name; 0 if there is
+ * Returns a port that no rule opens, and an address that stands for an allowed name; 0 if there is
  * none.
  */
 static uint16_t next_port(const struct compile *c, uint32_t *ret_address)
@@ -373,7 +374,7 @@ static int put_resources(struct compile *c, const struct jail_head *head)
 
 /*
  * Probes the first existing file or directory in the user's HOME that holds credentials for other
- * systems.
+ * systems and that no rule grants.
  */
 static int put_persons(struct compile *c, const struct jail_head *head)
 {

@@ -14,7 +14,10 @@ bool compile_path_below(struct sv path, struct sv dir)
 	return sv_starts(path, dir) && (path.n == dir.n || (path.p && path.p[dir.n] == '/'));
 }
 
-/* Returns the part of a pattern before its first star, as a path. */
+/*
+ * Returns the part of a pattern before its first star, as a path; *@ret_star: the pattern has a
+ * star.
+ */
 static int literal_path(struct compile *c, const struct cap_seq *seq, struct sv *ret,
 			bool *ret_star)
 {
@@ -64,7 +67,7 @@ static int add_root(struct compile *c, const struct root *root)
 	return 0;
 }
 
-/* Is a file or directory that writ itself provides at @path or below @path? */
+/* Does writ itself provide a file or directory at @path or below @path? */
 static bool is_split(const struct compile *c, struct sv path)
 {
 	return skeleton_holds(c, path) || compile_trust_holds(c, path);
@@ -99,7 +102,8 @@ static int add_entries(struct compile *c, const struct root *root)
 		one.path = sv_from(name);
 		one.optional = true;
 		/*
-		 * The jail shows a link as a link; a rule must grant the target of the link itself.
+		 * Skip a link: the skeleton has the links that most machines have, and a rule must
+		 * grant the target of any other link itself.
 		 */
 		if (r == 0 && e->d_type != DT_LNK && !skeleton_is(c, one.path))
 			r = is_split(c, one.path) ? add_entries(c, &one) : add_root(c, &one);
@@ -175,8 +179,8 @@ static int by_path(const void *a, const void *b)
 }
 
 /*
- * Marks each root in which a rule denies reading: the mediator then decides reading in that root
- * too.
+ * Marks each root in which a rule denies reading: the mediator then decides every open in that
+ * root.
  */
 static int mark_denied(struct compile *c)
 {
@@ -195,7 +199,8 @@ static int mark_denied(struct compile *c)
 			struct root *root = &c->roots.v[k];
 
 			/*
-			 * A pattern applies to trees. A single file that base names stays readable.
+			 * A denial by pattern applies to granted trees. A single file that base
+			 * grants stays readable.
 			 */
 			if (star && root->of_base && !root->whole)
 				continue;
@@ -210,8 +215,8 @@ static int mark_denied(struct compile *c)
 }
 
 /*
- * SECURITY: without its own mounts a session's view of writ's own files cannot be masked. So the
- * mediator decides every open in a readable tree that contains writ's own files.
+ * SECURITY: in tier B no mount can mask writ's own files. So the mediator decides every open in a
+ * readable tree that contains writ's own files.
  */
 static void mark_ours(struct compile *c)
 {

@@ -6,7 +6,7 @@
 #include "base/banned.h"
 
 /*
- * Paths that the session has of its own, whatever the policy grants: @ours in both tiers,
+ * Paths at which the session has files of its own, whatever the policy grants: @ours in both tiers,
  * @ours_in_a only in tier A, where the session has its own root. In tier A some files of /etc come
  * from writ and the others from the host.
  */
@@ -84,7 +84,10 @@ static const struct { const char *path; unsigned mode; } dirs[] = {
 	{ "/var/agent/state", 0755 }, { "/var/agent/tmp", 0755 },
 };
 
-/* Names that are links on most machines. The jail shows each of these as the same link. */
+/*
+ * Names that are links on most machines. A name that is a link on this machine is the same link in
+ * the jail.
+ */
 static const char *const links[] = {
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/localtime", "/etc/os-release",
 	"/etc/mtab", "/etc/pki/tls/certs", "/etc/ssl/certs", "/var/run", NULL
@@ -100,9 +103,11 @@ static const struct { const char *target, *path; } dev_links[] = {
 };
 
 /*
- * Entries of /proc that act on the machine. A process of the real uid 0 passes the file modes of
- * these entries without any capability; /proc/sys/net belongs to the creator of the network
- * namespace. @root: the file modes keep everybody but root out.
+ * Entries of /proc through which a process can change or inspect the machine. A process of the real
+ * uid 0 passes the file modes of these entries without any capability; /proc/sys/net belongs to the
+ * creator of the network namespace. @root: only a session of root needs the row, because the file
+ * modes keep all others out. @mask: the jail hides the entry; otherwise it mounts the entry
+ * read-only.
  */
 static const struct { const char *path; bool root, mask; } procs[] = {
 	{ "/proc/sys", false, false },        { "/proc/keys", false, true },
@@ -216,8 +221,8 @@ static void put_setting(struct buf *b, const char *name, struct sv value)
 }
 
 /*
- * Writes the user's name and email for commits. Settings of the agent and of the repository
- * override these values.
+ * Writes the user's name and email for commits to /etc/gitconfig. Settings of the agent and of the
+ * repository override these values.
  */
 static int put_git(struct compile *c)
 {

@@ -8,9 +8,9 @@
 #include "base/banned.h"
 
 /*
- * A session whose HTTPS requests egress reads has a certificate authority of its own. The files of
- * this authority are in /run/writ. compile_trust_put() also mounts these files over the files that
- * programs read by default. All of these mounts are read-only.
+ * A session whose HTTPS requests egress reads has a certificate authority of its own.
+ * compile_trust_put() mounts the files of this authority in /run/writ, and also over the files in
+ * which programs look for authorities by default. All of these mounts are read-only.
  */
 
 enum { JDKS_MAX = 64 };
@@ -75,7 +75,8 @@ static bool put_own(struct compile *c, enum trust_file file, const char *to, uns
 
 /*
  * Mounts the trust file @file over @path if @path is a regular file that the jail shows. Does
- * nothing if a component of @path is a link: a link is no mount target.
+ * nothing if a component of @path is a link: a link is no mount target. False only if out of
+ * memory.
  */
 static bool cover(struct compile *c, enum trust_file file, const char *path)
 {
@@ -105,7 +106,10 @@ static bool cover_jdks(struct compile *c, const char *dir)
 	const struct dirent *e;
 	bool ok = true;
 
-	/* Skip links: the loop finds the target of a link under the target's own name. */
+	/*
+	 * Skip links: a link is no mount target, and a JDK in this directory is found under its own
+	 * name.
+	 */
 	for (int n = 0; d && ok && n < JDKS_MAX && (e = readdir(d));) {
 		const char *home;
 
@@ -119,8 +123,8 @@ static bool cover_jdks(struct compile *c, const char *dir)
 }
 
 /*
- * Links to /run/writ/browser.json are enough, because writ creates these directories of /etc
- * itself.
+ * Creates a link to /run/writ/browser.json in each policy directory of browsers. A link is enough,
+ * because writ creates these directories of /etc itself.
  */
 static int put_browsers(struct compile *c)
 {

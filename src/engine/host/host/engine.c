@@ -17,7 +17,7 @@ _Static_assert((int)ENGINE_COMMAND_MAX == (int)JAIL_MAX && (int)ENGINE_PATH == (
 		       (int)ENGINE_KILL_LED == (int)JAIL_KILL_LED,
 	       "the interface has the limits of the protocol");
 
-/* Copies the members of struct jail that the session may read into the handle. */
+/* Updates the members of the handle that the session reads, from the jail and the cgroup. */
 static void publish(struct host_run *h)
 {
 	h->run.started = h->jail.pid > 0;
@@ -73,14 +73,17 @@ static int host_furnish(struct engine_run *run, struct arena *a, const struct ho
 
 	if (h->jail.waits) {
 		cgroup_begin(facts, id, &h->cgroup);
-		/* The cgroup has no directory yet if systemd is to make it. */
+		/*
+		 * The cgroup has no directory yet if systemd is to make it; then host_limit() calls
+		 * join().
+		 */
 		if (h->cgroup.n)
 			join(h);
 		publish(h);
 	}
 	r = compile_early(a, facts, user, &program, err);
 	/*
-	 * Ignore an error here: if writ-init has failed, writ-init reports the reason when the
+	 * Ignore a failure to send: if writ-init has failed, writ-init reports the reason when the
 	 * session starts.
 	 */
 	if (r == 0 && jail_send(h->jail.session, &m, &program, 1, SV(""), err) == 0)

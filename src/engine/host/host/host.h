@@ -4,13 +4,13 @@
  * Theory of operation
  *
  * host_engine implements plan/engine.h, which has the contract. able() is the pure module `able`;
- * compile() has module `compile` write a sealed jail program; the rest sends and receives the
- * messages of jail/program.h, so no other module of the session knows them. A handle (struct
- * host_run) is one jail and the cgroup with its limits.
+ * compile() lets the module `compile` write a sealed jail program; the other functions send and
+ * receive the messages of jail/program.h, so no other part of the session knows these messages. A
+ * handle (struct host_run) is one jail and the cgroup that limits it.
  *
  * Reads:  plan/engine.h, messages of writ-init and the keeper, /proc of the jail's processes
- * Writes: messages to them, the cgroup
- * Next:   engines/engines.h hands it to the planner
+ * Writes: messages to writ-init and the keeper, the cgroup
+ * Next:   engines/engines.h lists host_engine for the planner
  */
 #ifndef WRIT_HOST_HOST_H
 #define WRIT_HOST_HOST_H

@@ -22,7 +22,8 @@ static bool send_event(int socket, const struct mediate_event *e)
 }
 
 /*
- * Handles a message of the supervisor. False: the supervisor is gone, or the message is malformed.
+ * Handles a message of the supervisor. False: the supervisor is gone, the message is malformed, or
+ * it could not be carried out.
  */
 static bool obey(struct mediator *m, struct arena *a, int socket)
 {
@@ -71,8 +72,8 @@ static int serve(struct mediator *m, struct arena *a, const struct engine_mediat
 		if (r < 0)
 			return 1;
 		/*
-		 * Give memory back once no call has come for a while; a message of the supervisor
-		 * is no reason.
+		 * Give memory back once no trapped call has come for REST_MS. mediate_wait() also
+		 * returns 0 for a message of the supervisor, which does not count as a rest.
 		 */
 		if (r == 0 && !rested && poll(&p, 1, 0) == 0) {
 			how->rest();

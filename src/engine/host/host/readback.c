@@ -99,7 +99,10 @@ static void read_status(const struct host_run *h, pid_t pid, struct buf *b,
 	row(r, ENGINE_PROCESS, "seccomp", "2", status_of(text, "Seccomp"));
 	row(r, ENGINE_NETWORK, "seccomp", "2", status_of(text, "Seccomp"));
 	if (h->run.view.traps && !h->plan->facts->sandboxed) {
-		/* Two filters: the list of allowed calls, and the calls that go to the mediator. */
+		/*
+		 * Two filters: the base filter (allowed calls) and the trap filter (mediated
+		 * calls).
+		 */
 		row(r, ENGINE_PROCESS, "seccomp-filters", "2", status_of(text, "Seccomp_filters"));
 		row(r, ENGINE_FILESYSTEM, "seccomp-filters", "2",
 		    status_of(text, "Seccomp_filters"));
@@ -116,8 +119,8 @@ static void read_status(const struct host_run *h, pid_t pid, struct buf *b,
 }
 
 /*
- * Checks the id map: one id in the jail maps to the id of the supervisor, and no other id is
- * mapped.
+ * Reads the uid map. Expected: one id in the jail maps to the uid of the supervisor, and no other
+ * id is mapped.
  */
 static void read_ids(const struct host_run *h, pid_t pid, struct buf *b, struct engine_readback *r)
 {
@@ -230,7 +233,7 @@ static void read_rlimits(const struct host_run *h, pid_t pid, struct engine_read
 	}
 }
 
-/* --- namespaces, as the probing process saw them --- */
+/* --- namespaces, as the process that ran the probes reported them --- */
 
 static const char *const space_names[ENGINE_SPACES] = {
 	[ENGINE_SPACE_MNT] = "mnt",
@@ -290,7 +293,11 @@ void host_readback(struct engine_run *run, pid_t pid, const struct engine_probed
 		if (run->view.landlock) {
 			row(ret, ENGINE_FILESYSTEM, "landlock", "restricted",
 			    probed->landlock ? SV("restricted") : SV("no"));
-			/* The kernel does not tell; ENGINE_READBACK_MAX is never reached here. */
+			/*
+			 * The kernel does not report Landlock, so the process reported this value.
+			 * row() has just added the row: fewer than ENGINE_READBACK_MAX rows exist
+			 * in total.
+			 */
 			ret->rows[ret->n - 1].said = true;
 		}
 		read_status(h, pid, &b, ret);

@@ -10,9 +10,9 @@
  *
  * Processes. In tier A writ-init enters an outer user namespace and clones pid 1 into new mount,
  * pid, ipc, uts and cgroup namespaces. The parent becomes the keeper (keeper.c), which attaches
- * mounts and listeners later. pid 1 builds the root (root.c), joins the network (net.c), enters
- * the inner user namespace, and gives up its rights (lock.c). In tier B there are no namespaces and
- * no keeper; pid 1 is a child subreaper instead.
+ * mounts and binds listeners later. pid 1 builds the root (root.c), joins the network (net.c),
+ * enters the inner user namespace, and gives up its rights (lock.c). In tier B there are no
+ * namespaces and no keeper; pid 1 is a child subreaper instead.
  *
  * States of pid 1:  hello -> (prepared) -> sealed -> serving -> ending
  *   hello     waits for the program; end of file means that the supervisor gave up
@@ -31,14 +31,17 @@
  *   - No command runs before the jail is sealed. Each restricts itself with Landlock and the trap
  *     filter before its exec, and holds no listener afterwards.
  *   - A step that fails ends the session. There is no partial jail.
- *   - Nothing of the session survives pid 1.
+ *   - Nothing of the session survives pid 1. In tier A the kernel ends the pid namespace with pid
+ *     1. In tier B pid 1 kills all processes before it exits; if pid 1 itself is killed, its
+ *     processes become children of the supervisor, which kills them.
  *
  * Common mistakes
- *   - pid 1 must not enter the Landlock domain of commands: they could signal it.
- *   - Zombies hold a fork bomb back; do not reap them early while ending in tier B.
+ *   - Putting pid 1 into the Landlock domain of commands: the commands could then signal pid 1.
+ *   - Reaping zombies early while ending in tier B. Zombies count towards the limit of processes,
+ *     so they keep a fork bomb from creating more processes.
  *   - Detaching a mount and moving a process between cgroups make the kernel wait for all
  *     processors. Do it once, or not at all, on the way to the first command.
- *   - PR_SET_PDEATHSIG is cleared by a change of ids. Set it again afterwards.
+ *   - Relying on PR_SET_PDEATHSIG after a change of ids, which clears it. Set it again afterwards.
  *
  * Reads:  jail/program.h
  * Writes: nothing
@@ -71,12 +74,18 @@ struct init {
 	int network; /* socket on which the keeper sends the network namespace; else -1 */
 	int parent;  /* O_PATH descriptor of the directory of the last mount target; else -1 */
 	char parent_path[JAIL_PATH];
-	/* Descriptor of the feed, a file to which the supervisor appends; -1 after it was sent. */
+	/*
+	 * Descriptor of the feed, the file of denials to which only the supervisor can append; -1
+	 * before pid 1 has created the feed and after pid 1 has sent the descriptor.
+	 */
 	int feed;
-	/* mount through which pid 1 opened @feed, until the root is closed; else -1 */
+	/*
+	 * Mount through which pid 1 opened @feed; -1 before, and after the host's root was
+	 * detached.
+	 */
 	int feed_tree;
-	int ruleset;		     /* Landlock ruleset, or -1 */
-	/* Further Landlock rulesets; the first p->layers entries are valid. */
+	int ruleset;		     /* the jail's own Landlock ruleset; -1: none */
+	/* Landlock rulesets besides @ruleset; the first p->layers entries are valid. */
 	int layers[JAIL_LAYERS_MAX];
 	int children; /* signalfd for SIGCHLD */
 	bool ending;
@@ -89,7 +98,9 @@ struct init {
 	} commands[COMMANDS_MAX];
 };
 
-/* Fills @err and returns a negative errno. */
+/*
+ * Fills @err with the failed action @what, its @object and the error @r. Returns a negative errno.
+ */
 int init_fail(struct writ_err *err, long r, const char *what, const char *object);
 
 /* Functions of steps.c. */
@@ -100,7 +111,7 @@ int init_steps_run(struct init *in, struct writ_err *err, uint32_t *ret_step);
 void init_put_number(char *to, size_t *at, uint64_t n);
 int init_write_text(int dir, const char *path, const char *text);
 
-/* Functions of program.c: they check every offset of a program before pid 1 uses the program. */
+/* Functions of program.c: map a sealed program or command, and check every offset in it. */
 int init_program_map(int fd, uint32_t least, const void **ret, uint32_t *ret_size);
 int init_program_check(const struct jail_head *p, uint32_t size);
 int init_command_check(const struct jail_command *c, uint32_t size);
@@ -128,9 +139,10 @@ int init_root_build(struct init *in, struct writ_err *err);
 
 /* Functions of net.c. */
 int init_net_build(struct init *in, struct writ_err *err);
-/* Sets the interface lo up; the keeper calls this function. */
+/* Brings up the interface lo of the network namespace of this process, which is the keeper. */
 int init_net_bring_up(struct writ_err *err);
-long init_net_listen(const struct jail_listen *l); /* returns a descriptor, or a negative errno */
+/* Opens the socket that @l describes. Returns its descriptor, or a negative errno. */
+long init_net_listen(const struct jail_listen *l);
 
 /* Functions of lock.c. */
 int lock_limits(struct init *in, struct writ_err *err);
@@ -141,7 +153,10 @@ int lock_ruleset(struct init *in, struct writ_err *err);
 int lock_seccomp(struct init *in, struct writ_err *err);
 int lock_verify(struct init *in, struct writ_err *err);
 
-/* spawn.c: starts a command; returns the pid of the command or a negative errno. */
+/*
+ * spawn.c: starts a command. Returns the pid of the new child of pid 1, which is the command or,
+ * with a new terminal, the process that leads the terminal; or a negative errno.
+ */
 int init_spawn(struct init *in, uint32_t id, int command, const int *fds, uint32_t fds_n);
 
 /* probe.c: runs the probes of the program @p and sends the results to the supervisor. */
@@ -155,10 +170,10 @@ long init_message_receive(int socket, struct jail_message *ret, char *ret_text, 
 			  int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
 
 /* Functions of keeper.c. */
-/* Creates the network namespace, sends it through @socket and closes @socket. */
+/* Creates the network namespace, sends it or the error through @socket, and closes @socket. */
 void keeper_network(int socket);
 /*
- * Runs the keeper. @network: the socket for keeper_network(); -1: the caller has called
+ * Runs the keeper. @network: the socket to pass to keeper_network(); -1: the caller has called
  * keeper_network() already.
  */
 _Noreturn void keeper_main(int pid1, int network);

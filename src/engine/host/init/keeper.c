@@ -10,8 +10,8 @@
 
 /*
  * The keeper is a process in the outer user namespace, outside the pid namespace of the agent. It
- * owns the jail's mounts and network. The supervisor asks it for three things: attach a mount,
- * detach a mount, and bind another listening socket.
+ * has the rights over the jail's mounts and network. The supervisor asks it for three things:
+ * attach a mount, detach a mount, and open another socket in the jail's network.
  */
 
 enum { DETACH = 2, NO_FOLLOW = 8, PRIVATE = 1 << 18 }; /* MNT_DETACH, UMOUNT_NOFOLLOW, MS_PRIVATE */
@@ -43,7 +43,10 @@ static long make_rest(int root, char *path, bool dir)
 	return r == -EEXIST || r > 0 ? 0 : r;
 }
 
-/* True if @fd is on a file system that writ-init created for this jail. */
+/*
+ * True if @fd is on a file system that writ-init created for this jail: the root, or the tmpfs at
+ * /var/agent/tmp.
+ */
 static bool is_own(int fd)
 {
 	struct stat here, st;
@@ -55,8 +58,8 @@ static bool is_own(int fd)
 }
 
 /*
- * Opens the deepest directory of @path that exists; *@ret_rest is the part of @path after this
- * directory.
+ * Opens the deepest parent directory of @path that exists; *@ret_rest is the part of @path after
+ * this directory.
  */
 static long open_ancestor(char *path, char **ret_rest)
 {
@@ -110,8 +113,8 @@ static long make_target(char *path, bool dir)
 
 /*
  * Attaches @path of the host at the same path in the jail. Runs in a child process, because it
- * changes namespaces and cannot return. The first unshare() gives the child a private copy of the
- * host's mounts, from which the child clones the tree at @path.
+ * changes namespaces and cannot return. The unshare() gives the child a private copy of the host's
+ * mounts, from which the child clones the tree at @path.
  */
 static long attach(int jail, char *path, uint64_t attr)
 {
@@ -159,8 +162,8 @@ static long detach(int jail, const char *path)
 }
 
 /*
- * Binds another listening socket for the supervisor. The keeper is in the network namespace of the
- * jail already.
+ * Opens another socket (struct jail_listen) for the supervisor. The keeper is in the network
+ * namespace of the jail already.
  */
 static void serve_listen(const struct jail_message *ask, const struct jail_listen *l)
 {
@@ -195,8 +198,8 @@ static void serve_mount(int jail, const struct jail_message *ask, char *path)
 		return;
 	}
 	/*
-	 * SECURITY: a child that failed may have attached only a part of the tree. Exit: the
-	 * supervisor ends a session whose keeper is gone.
+	 * SECURITY: the child died, or could not send its answer, so the mount may be attached or
+	 * not. Exit: the supervisor ends a session whose keeper is gone.
 	 */
 	if (sys(wait4, pid, &status, 0, 0) < 0 || status != 0)
 		sys_exit(1);
@@ -229,8 +232,9 @@ static void restrict_keeper(void)
 }
 
 /*
- * Creates the network namespace and sends it, or the error, to pid 1. If the keeper dies, pid 1
- * reads an end of file. In both cases pid 1 reports the failure and the session does not start.
+ * Creates the network namespace and sends it, or the error, to pid 1. If the keeper dies first, pid
+ * 1 reads an end of file. Without the namespace pid 1 reports a failure and the session does not
+ * start.
  */
 void keeper_network(int socket)
 {
@@ -274,8 +278,8 @@ _Noreturn void keeper_main(int pid1, int network)
 		sys_exit(1);
 	if (network >= 0) {
 		/*
-		 * Creating the network namespace takes long, and pid 1 needs the network last. On a
-		 * machine with few processors, let pid 1 run first.
+		 * Creating the network namespace takes long, and pid 1 needs it only after building
+		 * the root. On a machine with few processors, let pid 1 run first.
 		 */
 		(void)sys(sched_yield);
 		keeper_network(network);

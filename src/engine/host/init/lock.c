@@ -9,8 +9,8 @@
 #include "base/banned.h"
 
 /*
- * Landlock refuses a rule on a file that grants rights about directories. Removes such rights if
- * @fd is a file.
+ * Landlock refuses a rule on a file that grants rights about directories. Returns @access, without
+ * such rights if @fd is a file.
  */
 static uint64_t rights_for(int fd, uint64_t access)
 {
@@ -36,8 +36,8 @@ int lock_limits(struct init *in, struct writ_err *err)
 }
 
 /*
- * Closes every descriptor except standard descriptors 0 to 2 (now /dev/null), the session's socket
- * and the feed.
+ * Replaces the standard descriptors 0 to 2 by /dev/null and closes every other descriptor except
+ * the session's socket and the feed.
  */
 int lock_fds(struct init *in, struct writ_err *err)
 {
@@ -59,8 +59,8 @@ int lock_fds(struct init *in, struct writ_err *err)
 }
 
 /*
- * Drops all capabilities and locks the securebits, so that neither a change of uid nor an exec can
- * restore a capability.
+ * Drops all capabilities and, where the process may, empties the bounding set and locks the
+ * securebits, so that neither a change of uid nor an exec can restore a capability.
  */
 int lock_caps(struct init *in, struct writ_err *err)
 {
@@ -72,8 +72,8 @@ int lock_caps(struct init *in, struct writ_err *err)
 	long r = 0;
 
 	/*
-	 * Setting the securebits fails for an ordinary user in tier B. Such a process has no
-	 * capabilities to drop either.
+	 * An ordinary user in tier B has no capabilities. So the kernel refuses to set the
+	 * securebits, and would refuse to shrink the bounding set.
 	 */
 	if (sys(prctl, PR_SET_SECUREBITS, bits, 0, 0, 0) == 0)
 		for (long cap = 0; r == 0 && cap < 64; cap++)
@@ -97,9 +97,9 @@ int lock_privs(struct init *in, struct writ_err *err)
 }
 
 /*
- * Creates a Landlock ruleset. Each command restricts itself with this ruleset before its exec. pid
- * 1 does not restrict itself: processes of the same Landlock domain may signal each other, so
- * commands could then kill pid 1.
+ * Creates the Landlock ruleset number @layer; 0 is the jail's own. Each command restricts itself
+ * with every ruleset before its exec. pid 1 does not restrict itself: processes of the same
+ * Landlock domain may signal each other, so commands could then kill pid 1.
  */
 static int make_ruleset(const struct init *in, uint32_t layer, int *ret, struct writ_err *err)
 {
@@ -152,7 +152,7 @@ int lock_seccomp(struct init *in, struct writ_err *err)
 	return r < 0 ? init_fail(err, r, "seccomp filter", NULL) : 0;
 }
 
-/* Returns the text after "@key:\t" in /proc/self/status, or NULL. */
+/* Returns the part of @text, which is from /proc/self/status, after "@key:\t"; or NULL. */
 static const char *status_find(const char *text, const char *key)
 {
 	const size_t n = strlen(key);

@@ -94,7 +94,7 @@ _Noreturn static void fail_namespaces(long r)
 
 /*
  * Receives a jail program and returns its checked mapping. The descriptor of the program stays open
- * until lock_fds() closes all descriptors.
+ * until lock_fds() closes it.
  */
 static const struct jail_head *next_program(uint32_t *ret_type)
 {
@@ -119,8 +119,9 @@ static const struct jail_head *next_program(uint32_t *ret_type)
 }
 
 /*
- * Receives the jail program. With JAIL_PREPARE a first part of the program arrives earlier: pid 1
- * makes the mounts of this part while the supervisor still computes the rest.
+ * Receives the jail program. In tier A the message JAIL_PREPARE may bring a first part of the
+ * program earlier: pid 1 makes the mounts of this part while the supervisor still computes the
+ * rest.
  */
 static void receive_program(struct init *in)
 {
@@ -177,7 +178,7 @@ static void report_exit(struct init *in, int pid, int status)
 	}
 }
 
-/* Reaps dead children of pid 1. True if no child is left. */
+/* Reaps up to REAP_MAX dead children of pid 1. True if pid 1 has no child left. */
 static bool reap(struct init *in)
 {
 	const long self = sys(getpid);
@@ -200,7 +201,7 @@ static bool reap(struct init *in)
 	return false;
 }
 
-/* Kills a child of pid 1. False if the child was dead already and waits to be reaped. */
+/* Sends SIGKILL to a child of pid 1. False if the child is dead already and waits to be reaped. */
 static bool kill_child(int pid)
 {
 	int info[32] = { 0 };
@@ -211,8 +212,8 @@ static bool kill_child(int pid)
 }
 
 /*
- * Reads the children of pid 1 from /proc, the newest last. Drops the last number of the list if the
- * end of the buffer cut the number.
+ * Reads the pids of the children of pid 1 from /proc, the newest last. Drops the last number of the
+ * list if the end of the buffer cut the number.
  */
 static long list_children(char *list, size_t size)
 {
@@ -236,7 +237,8 @@ static long list_children(char *list, size_t size)
 /*
  * Kills all children of pid 1 in tier B, where no pid namespace exists; orphans have become
  * children of pid 1. Starts with the newest child, which may be about to fork again. Returns true
- * while some child lives, unless zombies have filled the list.
+ * if a child still lives. Returns false if the list is full, so that the caller reaps the zombies
+ * that fill it and the remaining children fit next time.
  */
 static bool kill_children(void)
 {
@@ -280,8 +282,9 @@ static bool supervisor_alive(void)
 /*
  * Kills all processes of a jail without a pid namespace. SECURITY: zombies count towards the limit
  * of processes until they are reaped. So pid 1 reaps no zombie while any process lives: a process
- * that forks faster than pid 1 can list children soon cannot fork any more. After a timeout the
- * supervisor kills what is left; if the supervisor has died, pid 1 continues.
+ * that forks faster than pid 1 can list children soon cannot fork any more. After ENDING_S seconds
+ * pid 1 gives up and the supervisor kills the remaining processes; if the supervisor has died, pid
+ * 1 continues.
  */
 static bool kill_descendants(struct init *in)
 {
@@ -302,8 +305,8 @@ static bool kill_descendants(struct init *in)
 }
 
 /*
- * Kills all processes of a jail with a pid namespace: kill(-1) reaches every process in the
- * namespace.
+ * Kills all processes of a jail with a pid namespace except pid 1: kill(-1) reaches every other
+ * process in the namespace.
  */
 static bool kill_namespace(struct init *in)
 {
@@ -322,9 +325,9 @@ static bool kill_namespace(struct init *in)
 }
 
 /*
- * Runs the probes again in pid 1 at the end of the session. The agent could never reach pid 1, and
- * no process of the agent is alive, so a restriction that holds now held for the agent too. pid 1
- * first restricts itself like a command.
+ * Runs the probes again in pid 1 at the end of the session. No process of the agent is alive, and
+ * none could ever change pid 1, so a restriction that holds now held for the agent too. pid 1 first
+ * restricts itself with the Landlock rulesets of commands.
  */
 static void probe_end(const struct init *in)
 {
@@ -337,8 +340,8 @@ static void probe_end(const struct init *in)
 }
 
 /*
- * Ends the session: kills all other processes of the jail, then sends @last (unless NULL) and
- * JAIL_EMPTY.
+ * Ends the session: kills all other processes of the jail, sends @last (unless NULL), sends
+ * JAIL_EMPTY if no process is left, and exits.
  */
 _Noreturn static void end_session(struct init *in, const struct jail_message *last)
 {
@@ -389,7 +392,10 @@ static void signal_command(const struct init *in, const struct jail_message *m)
 
 		if (in->commands[i].id != m->id)
 			continue;
-		/* A command that was just cloned may not lead its process group yet. */
+		/*
+		 * A command that was just cloned may not lead its process group yet: then signal
+		 * the process.
+		 */
 		if (sys(kill, -pid, m->value) == -ESRCH)
 			(void)sys(kill, pid, m->value);
 	}
@@ -417,8 +423,8 @@ static void serve_supervisor(struct init *in)
 }
 
 /*
- * Restores signals that the supervisor's parent ignored. Only SIGPIPE stays ignored until a command
- * runs, because the supervisor may close its socket at any time.
+ * Restores the default action of signals that the supervisor inherited as ignored. Only SIGPIPE
+ * stays ignored until a command runs, because the supervisor may close its socket at any time.
  */
 static void reset_signals(void)
 {
@@ -433,8 +439,7 @@ static void reset_signals(void)
 /* --- Start: create pid 1 and the keeper --- */
 
 /*
- * Open directories of cgroups; the first @unified (0 or 1) directories belong to the unified
- * hierarchy.
+ * Descriptors of cgroup directories; the first @unified (0 or 1) belong to the unified hierarchy.
  */
 struct cgroup_dirs {
 	int fds[GIVEN_MAX];
@@ -453,16 +458,16 @@ static void recv_cgroup_dirs(struct cgroup_dirs *ret)
 	const long r =
 		init_message_receive(JAIL_FD_KEEPER, &m, NULL, 0, ret->fds, GIVEN_MAX, &ret->n);
 
-	/* End of file: the supervisor gave up. */
+	/* End of file: the supervisor gave up. Exit without an error. */
 	if (r <= 0 || m.type != JAIL_JOIN)
 		sys_exit(r != 0);
 	ret->unified = m.value == 1 && ret->n;
 }
 
 /*
- * Creates a process directly in its cgroup. Moving a running process would make the kernel wait for
- * all processors. If the kernel refuses, clones the process without the cgroup: the supervisor
- * checks the cgroup and moves the process.
+ * Creates pid 1 directly in its cgroup of the unified hierarchy, if there is one. Moving a running
+ * process would make the kernel wait for all processors. If the kernel refuses, clones the process
+ * without the cgroup: the supervisor checks the cgroup later and moves the process.
  */
 static long clone_into(const struct cgroup_dirs *d, uint64_t spaces)
 {
@@ -477,7 +482,7 @@ static long clone_into(const struct cgroup_dirs *d, uint64_t spaces)
 }
 
 /*
- * Joins the cgroups of version 1. A thread that moves only itself does not wait for other
+ * Joins the cgroups of version 1. A thread that moves only itself does not have to wait for other
  * processors.
  */
 static void join_v1_cgroups(const struct cgroup_dirs *d)
@@ -508,7 +513,7 @@ _Noreturn static void pid1_main(struct init *in)
 	receive_program(in);
 	if (init_steps_run(in, &err, &step) < 0)
 		fail_start(step, &err);
-	/* The change of ids cleared PR_SET_PDEATHSIG. */
+	/* The change of ids in the steps above cleared PR_SET_PDEATHSIG: set it again. */
 	if (in->own_namespaces)
 		(void)sys(prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	in->children = (int)sys(signalfd4, -1, &child, 8, O_CLOEXEC | O_NONBLOCK);
@@ -558,9 +563,9 @@ _Noreturn static void start_own_namespaces(struct init *in, bool join)
 	if (r < 0)
 		fail_namespaces(r);
 	/*
-	 * A new network namespace takes longest to create. A keeper that has to wait for JAIL_JOIN
-	 * anyway creates the namespace now, and pid 1 starts inside. Otherwise the keeper creates
-	 * the namespace while pid 1 builds the root.
+	 * A network namespace takes longest to create of all namespaces. A keeper that has to wait
+	 * for JAIL_JOIN anyway creates it now, and pid 1 is cloned into it. Otherwise the keeper
+	 * creates it while pid 1 builds the root.
 	 */
 	if (join && !PLANTED(in->fail_at, STEP_NETWORK)) {
 		keeper_network(link[1]);

@@ -60,7 +60,10 @@ int init_message_send(int socket, const struct jail_message *m, int fd)
 	return r == (long)sizeof(*m) ? 0 : r < 0 ? (int)r : -EIO;
 }
 
-/* Takes the received descriptors from the control data and closes descriptors beyond @room. */
+/*
+ * Copies the received descriptors from the control data to @ret_fds, closes those beyond @room, and
+ * returns the number of descriptors copied.
+ */
 static uint32_t take_fds(const char *control, size_t n, int *ret_fds, uint32_t room)
 {
 	uint32_t found = 0;

@@ -49,7 +49,10 @@ static void put_attr(struct netlink_request *a, uint16_t type, const void *v, ui
 	a->head.nlmsg_len += (uint32_t)(sizeof(attr) + n + 3) & ~3u;
 }
 
-/* Sends @a and waits for the kernel's acknowledgement. */
+/*
+ * Sends @a and waits for the kernel's acknowledgement. Returns 0, also if the address or route
+ * exists already, or a negative errno.
+ */
 static long netlink_call(int s, struct netlink_request *a)
 {
 	struct {
@@ -104,7 +107,8 @@ static long add_route(int s, const uint8_t *addr, bool v6, uint8_t len)
 }
 
 /*
- * True if lo has the address of @l already: the address is in the pool, or is a loopback address.
+ * True if lo already accepts the IPv4 address of @l: the address is in the pool of addresses for
+ * names, or is a loopback address.
  */
 static bool is_routed(const struct jail_listen *l)
 {

@@ -9,8 +9,8 @@
 /*
  * Probes try to break the jail from inside. The sealed program lists the probes; this file performs
  * each probe and reports the kernel's answer. The supervisor decides whether the answer is right. A
- * probe leaves nothing behind even if it succeeds: probes open files, but never create or write
- * files.
+ * probe leaves nothing behind in the file system even if it succeeds: probes open files, but write
+ * no file and create no name.
  */
 
 enum { FDS_PROBED = 66, FAMILY_INET = 2, NO_SIGNAL = 0x4000, CLOSE_ON_EXEC = 1 };
@@ -40,7 +40,10 @@ static long probe_socket(const struct jail_probe *t)
 	return fd;
 }
 
-/* Connects, and sends two numbers by which a listener outside the jail recognises this probe. */
+/*
+ * Connects and sends two numbers, if @t has them, by which a listener outside the jail recognises
+ * this probe.
+ */
 static long probe_connect(const struct jail_probe *t)
 {
 	const uint32_t at = (uint32_t)t->arg[0];
@@ -59,7 +62,7 @@ static long probe_connect(const struct jail_probe *t)
 	return r;
 }
 
-/* Tries to raise a resource limit by one. */
+/* Tries to set a resource limit to one more than the limit in @t. */
 static long probe_rlimit(const struct jail_probe *t)
 {
 	const uint64_t more[2] = { t->arg[1] + 1, t->arg[1] + 1 };
@@ -68,8 +71,8 @@ static long probe_rlimit(const struct jail_probe *t)
 }
 
 /*
- * Succeeds if a command would inherit a descriptor, that is, if a descriptor without the
- * close-on-exec flag is open.
+ * Succeeds if a command would inherit a descriptor, that is, if a descriptor from 3 to FDS_PROBED -
+ * 1 without the close-on-exec flag is open.
  */
 static long probe_inherited(void)
 {

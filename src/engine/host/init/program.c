@@ -7,8 +7,9 @@
 #include "base/banned.h"
 
 /*
- * Maps a program. The mapping stays until exit; the caller closes the descriptor. SECURITY: accepts
- * only a sealed memfd, so that no process can change the program between the check and its use.
+ * Maps a program or a command of at least @least bytes. The caller owns the mapping and still owns
+ * the descriptor. SECURITY: accepts only a sealed memfd, so that no process can change the program
+ * between the check and its use.
  */
 int init_program_map(int fd, uint32_t least, const void **ret, uint32_t *ret_size)
 {

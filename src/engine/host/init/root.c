@@ -17,8 +17,8 @@ enum {
 enum { CLOSED = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
 enum { S_IFMT_ = 0170000, S_IFDIR_ = 0040000 };
 /*
- * Directories that exist on every host. One of these directories of the old root serves as mount
- * point for the feed's mount until pid 1 detaches the old root.
+ * Directories of which every host has at least one. pid 1 mounts the new root on one of them, and
+ * later moves the feed's mount onto one of them in the old root, until the old root is detached.
  */
 static const char *const mount_points[] = { "/tmp", "/proc", "/usr", NULL };
 static const char masks[] = "/.mask", empty_dir[] = "/.mask/dir", empty_file[] = "/.mask/file";
@@ -109,7 +109,10 @@ static int open_parent(struct init *in, const char *dst, size_t n)
 	return (int)r;
 }
 
-/* Creates a mount target in init.parent; *@ret_name is the name of the target in that directory. */
+/*
+ * Creates the mount target @dst: a directory if @dir, else a file. Opens its directory as
+ * init.parent; *@ret_name is the name of the target in that directory.
+ */
 static int make_target(struct init *in, const char *dst, bool dir, const char **ret_name)
 {
 	size_t slash = 0;
@@ -153,7 +156,8 @@ static int attach(struct init *in, int tree, const char *dst, uint32_t flags)
 }
 
 /*
- * Bind-mounts @src at @dst. @src is relative to @from: the old root, or AT_FDCWD for the new root.
+ * Bind-mounts @src, with all mounts below it, at @dst. @src is relative to @from: the old root, or
+ * AT_FDCWD for the new root.
  */
 static int bind(struct init *in, int from, const char *src, const char *dst, uint64_t attr,
 		uint32_t flags)
@@ -247,9 +251,9 @@ static int make_file(const char *dst, const void *bytes, uint32_t n, uint32_t mo
 }
 
 /*
- * Creates the feed, the file to which the supervisor appends later. pid 1 makes the root read-only
- * later, which fails while a file in the root is open for writing. So pid 1 opens the feed through
- * a separate mount that is attached nowhere.
+ * Creates the feed, the file of denials to which the supervisor appends later. pid 1 makes the root
+ * read-only later, which fails while a file is open for writing through the root's mount. So pid 1
+ * opens the feed through a separate mount that is attached nowhere.
  */
 static int make_feed(struct init *in, const char *dst)
 {
@@ -282,7 +286,10 @@ static int drop_old_root(struct init *in)
 		if (sys(move_mount, in->feed_tree, "", in->old_root, mount_points[i] + 1,
 			MOVE_MOUNT_F_EMPTY_PATH) == 0)
 			break;
-	/* Close the mount of the feed if it could not be moved. */
+	/*
+	 * Close the descriptor of the feed's mount. If the move failed, the mount goes with its
+	 * last descriptor.
+	 */
 	if (in->feed_tree >= 0)
 		(void)sys(close, in->feed_tree);
 	in->feed_tree = -1;
@@ -335,8 +342,8 @@ static int run_mount_op(struct init *in, const struct jail_head *p, const struct
 }
 
 /*
- * Creates an empty directory and an empty file, read-only and without access rights. pid 1
- * bind-mounts these over objects that the jail must hide.
+ * Creates an empty directory and an empty file without access rights, on a read-only mount. pid 1
+ * bind-mounts one of the two over each object that the jail must hide.
  */
 static int make_masks(void)
 {
@@ -385,7 +392,8 @@ static int pivot(struct init *in, struct writ_err *err)
 }
 
 /*
- * Performs the mounts of @p, which may be only the first part of the jail program (JAIL_PREPARE).
+ * Creates the new root, unless an earlier call has, and performs the mounts of @p, which may be
+ * only the first part of the jail program (JAIL_PREPARE).
  */
 int init_root_begin(struct init *in, const struct jail_head *p, struct writ_err *err)
 {

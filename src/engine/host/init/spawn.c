@@ -62,8 +62,8 @@ static uint32_t rulesets(const struct init *in)
 }
 
 /*
- * Returns the number of the descriptor on which the first command waits until the supervisor lets
- * it run.
+ * Returns the number of the gate: the descriptor on which a command with JAIL_COMMAND_GATE waits
+ * until the supervisor lets it run.
  */
 static uint32_t gate_fd(const struct init *in)
 {
@@ -71,8 +71,9 @@ static uint32_t gate_fd(const struct init *in)
 }
 
 /*
- * Sets up the standard descriptors of the command and closes all others. Received descriptors may
- * have any number, also 0 to 2, so each is moved before another descriptor overwrites its number.
+ * Sets up the standard descriptors of the command and closes all others except the session's
+ * socket, the rulesets and the gate. A received descriptor never has a number from 0 to 2, because
+ * pid 1 keeps /dev/null open there, so no dup3() overwrites a descriptor that is still needed.
  */
 static void set_descriptors(const struct spawn *s)
 {
@@ -88,7 +89,7 @@ static void set_descriptors(const struct spawn *s)
 		else if (s->c->given & 1u << i && next < s->given_n)
 			from[i] = s->given[next++];
 		else
-			from[i] = (int)i; /* keep pid 1's /dev/null for this standard descriptor */
+			from[i] = (int)i; /* keep pid 1's /dev/null as this standard descriptor */
 	}
 	/* Move the gate descriptor above the numbers that the rulesets need. */
 	if (s->c->flags & JAIL_COMMAND_GATE && next < s->given_n) {
@@ -104,9 +105,9 @@ static void set_descriptors(const struct spawn *s)
 	if (r < 0)
 		give_up(s->id, r, "standard descriptors", NULL);
 	/*
-	 * Besides the session's socket the command still needs the rulesets and the gate, all of
-	 * which are close-on-exec. pid 1 opened the rulesets in this order, so dup3() never
-	 * overwrites a ruleset that the loop handles later.
+	 * Move the rulesets and the gate, all of which are close-on-exec, to the numbers after the
+	 * session's socket: the command still needs them before its exec. pid 1 opened the rulesets
+	 * in this order, so dup3() never overwrites a ruleset that the loop handles later.
 	 */
 	for (uint32_t i = 0; r >= 0 && i < rulesets(s->in); i++) {
 		const int set = i ? s->in->layers[i - 1] : s->in->ruleset;
@@ -123,8 +124,8 @@ static void set_descriptors(const struct spawn *s)
 }
 
 /*
- * Restores SIGPIPE and the signal mask of the command. pid 1 has restored the other signals
- * already.
+ * Restores the default action of SIGPIPE and unblocks all signals for the command. pid 1 has
+ * restored the other signals already.
  */
 static void restore_signals(void)
 {
@@ -150,7 +151,10 @@ _Noreturn static void send_listener(uint32_t id, int from)
 	sys_exit(init_message_send(JAIL_FD_SESSION, &m, fd) < 0);
 }
 
-/* Runs the probes under the restrictions of the command, before the command's program starts. */
+/*
+ * Runs the probes under the Landlock rulesets and the base filter of the command, before the trap
+ * filter is installed and before the program starts.
+ */
 static void probe(const struct spawn *s)
 {
 	const int r = init_probe_run(s->in->p, JAIL_PHASE_START, s->id, s->in->ruleset >= 0);
@@ -212,7 +216,8 @@ static void traps_by_helper(const struct spawn *s)
 	if (fd < 0 || r != helper || status != 0)
 		give_up(s->id, fd < 0 ? fd : -EPIPE, "seccomp listener", NULL);
 	/*
-	 * SECURITY: a process that holds the listener could answer calls instead of the mediator.
+	 * SECURITY: close the listener before the program runs: a process that holds the listener
+	 * could answer trapped calls instead of the mediator.
 	 */
 	(void)sys(close, fd);
 	(void)sys(close, pipe[0]);
@@ -233,7 +238,8 @@ static void install_traps(const struct spawn *s)
 		give_up(s->id, fd, "seccomp listener", NULL);
 	r = init_message_send(JAIL_FD_SESSION, &m, (int)fd);
 	/*
-	 * SECURITY: a process that holds the listener could answer calls instead of the mediator.
+	 * SECURITY: close the listener before the program runs: a process that holds the listener
+	 * could answer trapped calls instead of the mediator.
 	 */
 	(void)sys(close, fd);
 	if (r < 0)
@@ -248,8 +254,9 @@ static bool is_script(int fd)
 }
 
 /*
- * Executes @path through a descriptor, so that the file that was opened is the file that runs. A
- * script is executed by its path, because the interpreter opens the script again.
+ * Executes @path through a descriptor, so that the file that was opened is the file that runs. Uses
+ * the path instead for a script, because the interpreter opens the script again; for a program that
+ * may not be read; and with JAIL_EXEC_BY_PATH.
  */
 static long exec_path(const struct spawn *s, const char *path)
 {
@@ -311,7 +318,7 @@ _Noreturn static void find_and_run(const struct spawn *s)
 	give_up(s->id, worst, "run", name);
 }
 
-/* Exits with the same status, or dies by the same signal, as the command. */
+/* Exits with the same status as the command, or dies by the same signal. */
 _Noreturn static void exit_like(int status)
 {
 	const int sig = status & 0x7f;
@@ -327,7 +334,7 @@ _Noreturn static void exit_like(int status)
 /*
  * Runs as the parent of the command and leads the session of a terminal. Without a parent in the
  * same session the kernel considers the command's process group orphaned and ignores Ctrl-Z.
- * Forwards signals to the command and reports when the command stops.
+ * Forwards signals to the command, reports when the command stops, and exits like the command.
  */
 _Noreturn static void lead_terminal(uint32_t id, int child)
 {
@@ -409,7 +416,7 @@ _Noreturn static void child_main(const struct spawn *s)
 	find_and_run(s);
 }
 
-/* Builds argv and envp in a new mapping; returns the size of the mapping. */
+/* Builds argv and envp in a new mapping. Returns the size of the mapping, or a negative errno. */
 static long make_pointers(const struct jail_command *c, struct spawn *s)
 {
 	const struct jail_span *args = span_at(c, c->args), *env = span_at(c, c->env);

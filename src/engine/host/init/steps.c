@@ -82,9 +82,9 @@ int init_step_enter(struct init *in, struct writ_err *err)
 }
 
 /*
- * Enters the inner user namespace, in which the agent runs. SECURITY: pid 1 writes the id map
- * before it drops the capabilities of the outer namespace. Afterwards no process in the jail can
- * change the map.
+ * Sets the host name, then enters the inner user namespace, in which the agent runs. SECURITY: pid
+ * 1 writes the id map at once. The kernel accepts only one map per namespace, so no process in the
+ * jail can change it afterwards.
  */
 static int init_inner_userns(struct init *in, struct writ_err *err)
 {

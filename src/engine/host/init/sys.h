@@ -5,8 +5,8 @@
  * Writes: nothing
  * Next:   the other files of writ-init
  *
- * writ-init is not linked with a C library. Each call returns the kernel's value; a negative one is
- * an errno.
+ * writ-init is not linked with a C library. Each call returns the kernel's value: on failure a
+ * negated errno.
  */
 #ifndef WRIT_INIT_SYS_H
 #define WRIT_INIT_SYS_H
@@ -76,7 +76,7 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 	sys6(n, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), 0)
 #define SYS7(n, a, b, c, d, e, f)                                                                  \
 	sys6(n, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), SYS_ARG(f))
-/* sys(openat, dir, path, flags, mode): makes the system call with its number and arguments. */
+/* sys(NAME, arguments...) makes the system call __NR_NAME: sys(openat, dir, path, flags, mode). */
 #define sys(name, ...) sys_any(__NR_##name, ##__VA_ARGS__)
 #define sys_any(...) SYS_N(__VA_ARGS__, SYS7, SYS6, SYS5, SYS4, SYS3, SYS2, SYS1)(__VA_ARGS__)
 
@@ -86,14 +86,14 @@ _Noreturn static inline void sys_exit(int code)
 		(void)sys(exit_group, code);
 }
 
-/* The compiler generates calls to these functions. */
+/* The compiler generates calls to memcpy() and its kin by itself, so writ-init defines them. */
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 void *memmove(void *to, const void *from, size_t n);
 size_t strlen(const char *s);
 
-/* System calls and flags that the oldest supported kernel headers do not define. */
+/* Numbers of system calls that the oldest supported kernel headers do not define. */
 #ifndef __NR_mount_setattr
 #define __NR_mount_setattr 442
 #endif

@@ -34,8 +34,8 @@ const char *jail_step_name(enum jail_step step)
 }
 
 /*
- * Opens the writ-init that is installed next to this binary. An AppArmor profile allows user
- * namespaces for that path, so the installed file is preferred over the embedded bytes.
+ * Opens the writ-init that is installed next to this binary. The installed file is preferred over
+ * the embedded bytes, because an AppArmor profile can allow user namespaces for its path.
  */
 static int open_installed(void)
 {
@@ -50,8 +50,8 @@ static int open_installed(void)
 	path[n] = 0;
 	slash = strrchr(path, '/');
 	/*
-	 * Try the path relative to the bin directory, then the directory of this binary itself
-	 * (libexec).
+	 * The running program may be in the bin directory, or in the directory of writ-init
+	 * (libexec): try both.
 	 */
 	for (size_t i = 0; slash && fd < 0 && i < ARRAY_LEN(tails); i++) {
 		memcpy(slash, tails[i], strlen(tails[i]) + 1);
@@ -102,8 +102,8 @@ static int open_init(int *ret_fd, struct writ_err *err)
 }
 
 /*
- * A test build can be told to leave descriptors open, to prove that the probes notice. An installed
- * writ always closes them.
+ * A test build can be told to leave descriptors open across the exec of writ-init, to prove that
+ * the probes notice. An installed writ always marks them close-on-exec.
  */
 #ifdef WRIT_PLANT
 #define LEAKY(fail_at) ((fail_at) == (0x100 | STEP_CLOSE_FDS))
@@ -122,9 +122,9 @@ struct launch {
 };
 
 /*
- * Runs in the memory of the parent (CLONE_VFORK) and makes only a few system calls before exec.
- * Moves the session's and the keeper's socket to their fixed numbers and marks all other
- * descriptors close-on-exec.
+ * Runs in the memory of the parent (CLONE_VM | CLONE_VFORK) and makes only a few system calls
+ * before exec. Moves the session's and the keeper's socket to their fixed numbers and marks all
+ * higher descriptors close-on-exec.
  */
 __attribute__((no_sanitize("address"))) static int launch_child(void *arg)
 {
@@ -219,7 +219,7 @@ void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified)
 	j->waits = false;
 	/*
 	 * A writ-init that waits must never wait forever. If the message cannot be sent, end of
-	 * file makes writ-init exit and report a reason, if any.
+	 * file makes writ-init exit.
 	 */
 	if (jail_send(j->keeper, &m, dirs, n, SV(""), &none) < 0)
 		(void)shutdown(j->keeper, SHUT_WR);
@@ -314,7 +314,7 @@ int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t
 		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
 		/*
 		 * ECONNRESET: the peer exited without reading all messages from the supervisor.
-		 * Earlier messages of the peer are still queued.
+		 * Messages that the peer sent earlier are still queued, so retry once.
 		 */
 		reset += n < 0 && errno == ECONNRESET;
 	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && reset == 1)));
@@ -333,7 +333,7 @@ int jail_receive_many(int socket, struct jail_message *ret, int *ret_fds, size_t
 	}
 	if (n == 0)
 		return 0;
-	/* SECURITY: writ-init may have sent text without a NUL. Terminate the text. */
+	/* SECURITY: the sender may have sent text without a NUL. Terminate the text. */
 	m.err.what[sizeof(m.err.what) - 1] = 0;
 	*ret = m;
 	if (want > sizeof(m))

@@ -3,16 +3,15 @@
  *
  * Theory of operation
  *
- * A jail is one writ-init process and everything below it. jail_start() clones it with two sockets:
- * one to pid 1 of the jail, one (tier A) to the keeper, a process that stays in the outer
- * namespaces and can still change mounts. Messages (program.h) are packets with descriptors; a
- * program or a command travels as a sealed memfd without pointers, which struct jail_writer puts
- * together.
+ * A jail is one writ-init process and all its descendants. jail_start() starts writ-init with two
+ * sockets: one to pid 1 of the jail, one (tier A) to the keeper, a process that stays in the outer
+ * namespaces and can still change mounts. Messages (program.h) are packets with descriptors. A
+ * program or a command is sent as a sealed memfd without pointers, which struct jail_writer builds.
  *
  * Invariants
- *   - writ-init that is run is byte for byte the one inside this binary.
- *   - The sender's pid of a message comes from the kernel (SCM_CREDENTIALS), not from its text.
- *   - Closing the sockets ends the jail: pid 1 kills all its processes at the end of file.
+ *   - The writ-init that runs is byte for byte the one embedded in this binary.
+ *   - The kernel reports the pid of the sender of a message (SCM_CREDENTIALS), not the sender.
+ *   - Closing the sockets ends the jail: pid 1 kills all processes of the jail at the end of file.
  *
  * Reads:  messages of writ-init and of the keeper
  * Writes: jail programs and commands, as sealed memfds
@@ -33,7 +32,7 @@ struct jail {
 	pid_t init;  /* pid 1 of the jail in the supervisor's pid namespace; 0 until JAIL_HELLO */
 	int session; /* socket to pid 1 of the jail */
 	int keeper;  /* socket to the keeper; -1 in tier B */
-	bool prepared; /* writ-init has received the program of compile_early() */
+	bool prepared; /* the supervisor has sent the program of compile_early() */
 	bool waits;    /* writ-init creates pid 1 only after jail_join() */
 };
 #define JAIL_INIT                                                                                  \
@@ -42,10 +41,10 @@ struct jail {
 	}
 
 /*
- * Starts writ-init, which creates its namespaces at once and then waits for a program. So the
- * supervisor may call this function before reading the policy. @fail_at is the step that must fail,
- * for the fault suite. If the supervisor is root, writ-init can start pid 1 inside a cgroup and
- * waits for jail_join() first.
+ * Starts writ-init, which in tier A creates its namespaces at once and then waits for a program. So
+ * the supervisor may call this function before reading the policy. @fail_at is the step that must
+ * fail, for the fault suite. If the supervisor is root, a writ-init of tier A waits for jail_join()
+ * first, so that it can start pid 1 inside a cgroup.
  */
 must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *ret,
 			  struct writ_err *err);
@@ -58,9 +57,9 @@ must_check int jail_start(bool own_namespaces, unsigned fail_at, struct jail *re
  */
 void jail_join(struct jail *j, const int *dirs, size_t n, size_t unified);
 /*
- * Kills the child with SIGKILL and reaps it. In tier A no process of the jail survives. In tier B
- * the remaining processes become children of the supervisor, if the supervisor is a subreaper. Does
- * nothing for a closed jail.
+ * Kills writ-init, the child of the supervisor, with SIGKILL and reaps it. In tier A no process of
+ * the jail survives. In tier B the remaining processes become children of the supervisor, if the
+ * supervisor is a subreaper. Does nothing for a closed jail.
  */
 void jail_kill(struct jail *j);
 /* Kills the jail like jail_kill() and closes its sockets. */
@@ -74,8 +73,9 @@ void jail_leave(struct jail *j);
 must_check int jail_send(int socket, const struct jail_message *m, const int *fds, size_t fds_n,
 			 struct sv text, struct writ_err *err);
 /*
- * Receives a message. Returns 1, 0 at the end of file, or an error. *@ret_fd is -1 or a descriptor
- * that the caller owns; *@ret_pid is the sender in the supervisor's pid namespace, or 0.
+ * Receives a message. Returns 1, 0 at the end of file, or an error. *@ret_fd is -1 or the first
+ * descriptor of the message, which the caller owns; *@ret_pid is the sender in the supervisor's pid
+ * namespace, or 0.
  */
 must_check int jail_receive(int socket, struct jail_message *ret, int *ret_fd, pid_t *ret_pid,
 			    struct writ_err *err);

@@ -2,13 +2,13 @@
  * program.h - the jail program: what writ-init builds, as bytes without pointers
  *
  * Reads:  nothing
- * Writes: nothing; both sides share only these layouts
+ * Writes: nothing; the supervisor and writ-init share only these layouts
  * Next:   compile/ fills one from a plan; init/ carries it out
  *
- * A program is one sealed memfd: struct jail_head, then tables and strings that
- * the head names by offset. A command (struct jail_command) is another one, so
- * that a session can run more than one. writ-init checks every offset before it
- * does anything. All numbers are native; both ends are the same machine.
+ * A program is one sealed memfd: struct jail_head, then tables and strings that the head names by
+ * offset. Each command (struct jail_command) is a sealed memfd of its own, so that a session can
+ * run several commands. writ-init checks every offset before it uses the bytes. All numbers have
+ * the byte order of the machine, because sender and receiver run on the same machine.
  */
 #ifndef WRIT_JAIL_PROGRAM_H
 #define WRIT_JAIL_PROGRAM_H
@@ -25,21 +25,21 @@ enum {
 };
 
 /*
- * Number of Landlock rulesets besides the jail's own. The kernel stacks 16 rulesets at most: these,
- * the jail's own, and one of a sandbox that may surround writ.
+ * Maximum number of Landlock rulesets besides the jail's own. The kernel stacks 16 rulesets at
+ * most: these, the jail's own, and one of a sandbox that may surround writ.
  */
 enum { JAIL_LAYERS_MAX = 14 };
 
 /*
- * Numbers of the two sockets that writ-init starts with; the supervisor closes all other
- * descriptors.
+ * Numbers of the two sockets that writ-init starts with. Besides them it inherits only /dev/null,
+ * as descriptors 0 to 2.
  */
 enum { JAIL_FD_SESSION = 3, JAIL_FD_KEEPER = 4 };
 
 /* --- the program --- */
 
 struct jail_span {
-	uint32_t at; /* offset in bytes */
+	uint32_t at; /* offset of the first element in the program or command, in bytes */
 	uint32_t n;  /* number of elements; of a string: bytes without the NUL that follows */
 };
 
@@ -53,7 +53,11 @@ enum jail_op {
 	JAIL_OP_TMPFS, /* mount a tmpfs at @dst with options @src ("size=...,mode=...") */
 	JAIL_OP_PROC,
 	JAIL_OP_DEVPTS,
-	JAIL_OP_MASK, /* cover the file or directory @dst by an empty one without access rights */
+	/*
+	 * Cover the directory @dst by an empty one, or the file @dst by an empty file without
+	 * access rights.
+	 */
+	JAIL_OP_MASK,
 	/* Create an empty file @dst to which only the supervisor can append, see JAIL_SEALED. */
 	JAIL_OP_FEED,
 	/* keep JAIL_OP_COUNT last */
@@ -61,7 +65,7 @@ enum jail_op {
 };
 
 enum jail_bind_flag {
-	/* Skip the mount if @src (BIND) or @dst (MASK, SELF) does not exist. */
+	/* Skip the mount if @src (BIND, SELF) or @dst (MASK) does not exist. */
 	JAIL_OPTIONAL = 1u << 0,
 	JAIL_TARGET = 1u << 2, /* create the mount target, a file or a directory like the source */
 	/* MASK, SELF: @dst is a name in procfs, where no user can create a link. */
@@ -80,7 +84,7 @@ struct jail_mount {
 struct jail_rule {
 	struct jail_span path;
 	uint64_t access;
-	uint32_t flags; /* JAIL_OPTIONAL */
+	uint32_t flags; /* JAIL_OPTIONAL: skip the rule if @path does not exist; or 0 */
 	/* Number of the ruleset; 0: the jail's own, 1 to jail_head.layers: a further one. */
 	uint32_t layer;
 };
@@ -91,7 +95,7 @@ struct jail_rlimit {
 };
 
 /*
- * A listening socket that writ-init binds in the jail and sends to the supervisor. An IPv4 address
+ * A socket that writ-init opens in the jail's network and sends to the supervisor. An IPv4 address
  * is in the first four bytes of addr.
  */
 struct jail_listen {
@@ -107,8 +111,8 @@ enum jail_socket {
 };
 
 /*
- * Range of addresses that stand for allowed names: 198.18.0.0/15. The first address is the jail's
- * own.
+ * Range of addresses that stand for allowed names: 198.18.0.0/15. The jail's own address is
+ * 198.18.0.1. JAIL_SOCKETS_MAX is the maximum number of descriptors in one message.
  */
 enum { JAIL_POOL_A = 198, JAIL_POOL_B = 18, JAIL_POOL_LEN = 15, JAIL_SOCKETS_MAX = 64 };
 
@@ -119,14 +123,15 @@ struct jail_instruction {
 };
 
 enum jail_flag {
-	JAIL_OWN_NAMESPACES = 1u << 0, /* tier A */
+	JAIL_OWN_NAMESPACES = 1u << 0, /* the jail has its own namespaces (tier A) */
 	JAIL_LANDLOCK = 1u << 1,
 	JAIL_TRAPS = 1u << 2, /* each command installs the trap filter and sends a listener */
-	JAIL_EXEC_BY_PATH = 1u << 3, /* the base filter refuses AT_EMPTY_PATH */
+	/* Execute programs by path: the base filter refuses AT_EMPTY_PATH. */
+	JAIL_EXEC_BY_PATH = 1u << 3,
 	/* Terminals of commands come from the supervisor, as descriptors. */
 	JAIL_TTY_HOST = 1u << 4,
 	JAIL_SEND_TRAPPED = 1u << 5, /* the trap filter traps sendmsg() */
-	JAIL_POOL = 1u << 6,	     /* lo has the addresses that stand for names */
+	JAIL_POOL = 1u << 6,	     /* lo gets the addresses that stand for allowed names */
 };
 
 struct jail_head {
@@ -135,15 +140,20 @@ struct jail_head {
 	struct jail_span mounts;  /* table of struct jail_mount */
 	struct jail_span rules;	  /* table of struct jail_rule */
 	struct jail_span rlimits; /* table of struct jail_rlimit */
-	struct jail_span listens; /* table of struct jail_listen: bound before any command runs */
+	struct jail_span listens; /* table of struct jail_listen: opened before any command runs */
 	struct jail_span base; /* table of struct jail_instruction: the base filter (allow-list) */
 	/* Table of struct jail_instruction: the trap filter (mediated calls). */
 	struct jail_span traps;
 	struct jail_span keeper; /* table of struct jail_instruction: the keeper's filter */
-	/* Table of struct jail_probe: run inside, at start and end of the session. */
+	/*
+	 * Table of struct jail_probe: attempts made inside at the start and the end of the session.
+	 */
 	struct jail_span probes;
 	struct jail_span hostname;
-	/* Rights that the Landlock rulesets handle. */
+	/*
+	 * Rights that the jail's own Landlock ruleset handles. The further rulesets handle
+	 * landlock_fs without LL_READ_DIR, and nothing else.
+	 */
 	uint64_t landlock_fs, landlock_net, landlock_scope;
 	uint32_t landlock_abi;
 	uint32_t fail_at; /* enum jail_step that fails on purpose, for the fault suite; 0: none */
@@ -165,10 +175,13 @@ enum jail_probe_op {
 	/* Makes system call @number with arguments @arg, none of which is a pointer. */
 	JAIL_PROBE_CALL,
 	JAIL_PROBE_SOCKET, /* calls socket(@arg[0], @arg[1], @arg[2]) */
-	/* Connects a socket of type @number to IPv4 @arg[0], port @arg[1]; sends @arg[2..3]. */
+	/*
+	 * Connects a socket of type @number to IPv4 @arg[0], port @arg[1]; sends @arg[2..3] unless
+	 * @arg[2] is 0.
+	 */
 	JAIL_PROBE_CONNECT,
-	JAIL_PROBE_RLIMIT,    /* tries to raise resource limit @arg[0] above @arg[1] */
-	JAIL_PROBE_INHERITED, /* searches for a descriptor that exec would pass on */
+	JAIL_PROBE_RLIMIT,    /* tries to raise resource limit @arg[0] above the value @arg[1] */
+	JAIL_PROBE_INHERITED, /* searches for a descriptor that an exec would pass on */
 	/* keep JAIL_PROBE_COUNT last */
 	JAIL_PROBE_COUNT
 };
@@ -216,9 +229,9 @@ struct jail_probed {
 enum jail_command_flag {
 	JAIL_COMMAND_PROBE = 1u << 0, /* run the probes of the jail program before the command */
 	/*
-	 * The command waits for a byte on its last descriptor; at the end of file the command must
-	 * not run. If exec is mediated, the command has no such descriptor: the command waits in
-	 * its exec until the mediator answers.
+	 * The command waits for a byte on the last descriptor of JAIL_SPAWN; at the end of file the
+	 * command must not run. If exec is mediated, the command has no such descriptor: the
+	 * command waits in its exec until the mediator answers.
 	 */
 	JAIL_COMMAND_GATE = 1u << 1,
 };
@@ -231,7 +244,7 @@ struct jail_command {
 	struct jail_span cwd;
 	struct jail_span program; /* path of the program; empty: search for argv[0] */
 	uint32_t umask;
-	uint32_t pty; /* bits of 1 << fd: standard descriptors that are the new terminal */
+	uint32_t pty; /* bits of 1 << fd: standard descriptors on the command's new terminal */
 	/* Bits of 1 << fd: standard descriptors that JAIL_SPAWN carries, in this order. */
 	uint32_t given;
 	uint16_t rows, cols;
@@ -256,31 +269,35 @@ enum jail_type {
 	JAIL_PREPARE,
 	JAIL_BUILD, /* descriptor: the complete program; for pid 1 and for the keeper */
 	/*
-	 * Descriptors: the command, then the standard descriptors of the command. @id (not 0) names
-	 * the command. If @value is not 0, the session ends with this command.
+	 * Descriptors: the command, then its standard descriptors, then its gate if it has one. @id
+	 * (not 0) names the command. If @value is not 0, the session ends with this command.
 	 */
 	JAIL_SPAWN,
-	JAIL_SIGNAL, /* send signal @value to the foreground of command @id; see JAIL_KILL_LED */
+	JAIL_SIGNAL, /* send signal @value to the process group of command @id; see JAIL_KILL_LED */
 	JAIL_END,    /* kill all processes of the jail, then exit */
 	/*
 	 * Sent to a keeper that waits for this message before it creates pid 1. Descriptors:
 	 * directories of the cgroups of pid 1; the first @value belong to the unified hierarchy.
 	 */
 	JAIL_JOIN,
-	/* Messages from pid 1. */
+	/* Messages from pid 1, or from a command before its exec. */
 	JAIL_HELLO,   /* the namespaces exist; the credentials of the message carry pid 1's pid */
 	JAIL_SOCKETS, /* descriptors: @value listeners, from number @id of the table of listeners */
 	/* The jail is sealed; @value: a bit per completed jail_step; descriptor: denials.jsonl. */
 	JAIL_SEALED,
 	JAIL_LISTENER, /* descriptor: the seccomp listener of command @id */
-	JAIL_STARTED,  /* command @id was started; descriptor: master of its terminal, if any */
+	JAIL_STARTED,  /* a new terminal for command @id was opened; descriptor: its master */
 	JAIL_FAILED,   /* step @step failed with the error @err */
 	JAIL_EXITED,   /* command @id exited with wait status @value */
 	JAIL_STOPPED,  /* command @id stopped itself; SIGCONT continues the command */
 	JAIL_PROBED,   /* a struct jail_probed follows; @value: enum jail_phase; @id: the command */
 	JAIL_EMPTY,    /* no process of the jail is left but pid 1 */
 	/* Messages between the supervisor and the keeper. */
-	JAIL_KEEPER, /* the keeper is ready */
+	/*
+	 * To the supervisor: the keeper can now enter the jail's mount namespace. To pid 1: the new
+	 * network namespace (descriptor), or the error.
+	 */
+	JAIL_KEEPER,
 	/*
 	 * Attach the host's path (in the message's text) at the same path inside; @value: mount
 	 * attributes.
@@ -292,8 +309,8 @@ enum jail_type {
 	 * @id.
 	 */
 	JAIL_LISTEN,
-	JAIL_DONE,  /* the keeper has performed JAIL_ATTACH or JAIL_DETACH, or reports the error */
-	JAIL_BOUND, /* answer to JAIL_LISTEN. Descriptor: the listener; or the error */
+	JAIL_DONE,  /* answer to JAIL_ATTACH or JAIL_DETACH, with the error if it failed */
+	JAIL_BOUND, /* answer to JAIL_LISTEN; descriptor: the socket, or none and the error */
 };
 
 struct jail_message {

@@ -97,7 +97,7 @@ bool jail_put_env(struct jail_writer *w, struct sv name, struct sv value)
 	return true;
 }
 
-/* Appends a table to @b at the alignment of its elements. */
+/* Appends a table to @b, aligned to 8 bytes, which suits every element type. */
 static struct jail_span add_table(struct buf *b, const void *v, size_t n, size_t size)
 {
 	struct jail_span s;
@@ -144,8 +144,8 @@ static int seal(const struct buf *b, const char *name, int *ret_fd, struct writ_
 }
 
 /*
- * Seals the bytes @b of a program or command. @head is its completed head, whose first @size bytes
- * replace those at the start of @b.
+ * Seals the bytes @b of a program or command. @head is the completed head of @size bytes, which
+ * replaces the incomplete head at the start of @b.
  */
 static int seal_with_head(const struct jail_writer *w, const struct buf *b, const void *head,
 			  size_t size, const char *name, int *ret_fd, struct writ_err *err)
