@@ -1,4 +1,4 @@
-/* gen_bpf.c - decision graphs: equal nodes are shared, values are searched, graphs become BPF */
+/* gen_bpf.c - decision graphs: share equal nodes, search a value, write a graph as BPF */
 #include <linux/seccomp.h>
 #include <stdbool.h>
 
@@ -76,7 +76,7 @@ uint32_t gen_high(struct gen_pool *p, unsigned int arg, uint32_t next)
 
 /*
  * Balances the size of a program against its speed: one more instruction costs as much as one more
- * step for calls of weight SIZE_COST.
+ * executed step for calls of the total weight SIZE_COST.
  */
 enum { SIZE_COST = 4, CHAIN_MAX = 12 };
 
@@ -86,9 +86,10 @@ static bool is_single(const struct gen_span *v, size_t n, size_t i)
 }
 
 /*
- * Tests the spans @i to @j by a chain of equality tests. A chain is possible if all spans wider
- * than one value lead to the same node. @ret_v receives the tests, the most frequent value first.
- * Returns the number of tests, or CHAIN_MAX + 1 if a chain is not possible.
+ * Plans a chain of equality tests that distinguishes the spans @i to @j. A chain is possible if all
+ * spans wider than one value lead to the same node, *@ret_rest, and if CHAIN_MAX tests suffice.
+ * *@ret_v receives the indexes of the spans to test, the most frequent first. Returns the number of
+ * tests, or CHAIN_MAX + 1 if no chain is possible.
  */
 static size_t chain(const struct gen_span *v, size_t n, size_t i, size_t j, size_t *ret_v,
 		    uint32_t *ret_rest)
@@ -141,8 +142,9 @@ static uint64_t chain_cost(const struct gen_span *v, size_t n, size_t i, size_t 
 }
 
 /*
- * Finds the cheapest way to distinguish the spans @i to @j: a chain of tests (split 0), or a `>=`
- * test at a boundary between two spans. The caller has solved all shorter ranges before.
+ * Finds the cheapest way to distinguish the spans @i to @j: a chain of equality tests (split 0), or
+ * a >= test at a boundary between two spans (split: index of the upper span). The caller has solved
+ * all shorter ranges before.
  */
 static void solve(struct gen_pool *p, const struct gen_span *v, size_t n, size_t i, size_t j)
 {
@@ -202,9 +204,9 @@ uint32_t gen_switch(struct gen_pool *p, const struct gen_span *v, size_t n)
 /* --- Layout --- */
 
 /*
- * BPF jumps only go forward, so the layout writes the program from its end: the targets of a node
- * always have a position before the node is written. @at is the position of a node, counted from
- * the end, plus 1.
+ * BPF jumps only go forward, so the layout writes the program from its end: the successors of a
+ * node are written before the node. @at: position of each node, counted from the end of the
+ * program, plus 1; 0: not written yet.
  */
 struct layout {
 	const struct gen_pool *p;
@@ -224,15 +226,16 @@ static void push(struct layout *l, uint16_t op, uint32_t k, size_t yes, size_t n
 	l->v[l->n++] = (struct sock_filter){ op, (uint8_t)yes, (uint8_t)no, k };
 }
 
-/* Returns the jump offset from the next instruction to @node. */
+/* Returns the jump offset to @node from the instruction that is written next. */
 static size_t distance(const struct layout *l, uint32_t node)
 {
 	return l->n - l->at[node];
 }
 
 /*
- * A conditional jump reaches 255 instructions. For a node that is further away, adds an
- * unconditional jump to the node, or a copy of the node if the node is a return.
+ * Writes an unconditional jump to the node, or a copy of the node if it is a return. Needed if the
+ * node is too far away for a conditional jump (more than 255 instructions), or if it must be the
+ * next instruction and is not.
  */
 static void add_trampoline(struct layout *l, uint32_t node)
 {

@@ -89,7 +89,7 @@ static void print_words(const struct gen_table *t, enum gen_column column, const
 	const struct gen_word *w;
 
 	(void)printf("\n%s\n\n| when | calls |\n|---|---|\n", head);
-	/* Skip word 0, "-": it means "never trapped" or "refused", and has no row in the table. */
+	/* Skip word 0, "-", which means "never trapped" or "refused". */
 	for (size_t i = 1; (w = gen_word_at(column, i)); i++) {
 		(void)printf("| %s | ", w->says);
 		print_names(t, column, w->name);

@@ -1,8 +1,8 @@
 /*
  * gen_priv.h - the parts of filter/generate.c, a program that runs during the build
  *
- * Rows of the table become decision graphs, and each graph becomes a BPF program. Nothing here is
- * linked into writ. An error exits: without its filter the build must fail.
+ * All rows of a column become one decision graph per program, and each graph becomes a BPF program.
+ * Nothing here is linked into writ. gen_die() ends the build, which must fail without a filter.
  */
 #ifndef WRIT_FILTER_GEN_PRIV_H
 #define WRIT_FILTER_GEN_PRIV_H
@@ -37,13 +37,13 @@ void gen_table_read(struct gen_table *t, const char *path);
 /* --- Decision graphs and their programs (gen_bpf.c) --- */
 
 /*
- * A node is one instruction and its successors, which are named by their indexes. Equal nodes have
- * the same index, so graphs share common parts automatically.
+ * A node is one instruction and its successors, given by their indexes in the pool. Equal nodes
+ * have the same index, so graphs share common parts automatically.
  */
 struct gen_node {
 	uint16_t op; /* BPF code */
 	uint32_t k;
-	/* Targets of a jump; every other instruction except RET continues at .yes. */
+	/* Successors of a conditional jump. Any other instruction except RET continues at @yes. */
 	uint32_t yes, no;
 };
 
@@ -51,7 +51,7 @@ enum { GEN_NODES = 1 << 15, GEN_BUCKETS = 1 << 12, GEN_SPANS = 256 };
 
 /*
  * A span of values: all values from @first up to the next span lead to the node @then. @weight is
- * how often these values occur.
+ * how often calls have these values.
  */
 struct gen_span {
 	uint32_t first;
@@ -65,7 +65,8 @@ struct gen_pool {
 	uint32_t next_in_bucket[GEN_NODES];
 	uint32_t bucket[GEN_BUCKETS];
 	uint32_t n;
-	uint64_t cost[GEN_SPANS][GEN_SPANS]; /* scratch memory of gen_switch() */
+	/* @cost and @split: scratch memory of gen_switch() */
+	uint64_t cost[GEN_SPANS][GEN_SPANS];
 	uint16_t split[GEN_SPANS][GEN_SPANS];
 };
 
@@ -83,7 +84,7 @@ uint32_t gen_high(struct gen_pool *p, unsigned int arg, uint32_t next);
 /* Branches on the loaded value. The spans are sorted by value, and the first span starts at 0. */
 uint32_t gen_switch(struct gen_pool *p, const struct gen_span *v, size_t n);
 
-/* Writes the program that starts at the node @start; returns its length. */
+/* Writes the BPF program for the graph that starts at the node @start. Returns its length. */
 size_t gen_place(const struct gen_pool *p, uint32_t start, struct sock_filter *ret_v, size_t max);
 
 /* --- Meaning of the words in the table (gen_words.c) --- */
@@ -94,16 +95,16 @@ struct gen_word {
 	const char *name;
 	/*
 	 * Builds the decision graph of the word. @bits: filter switches for the columns base and
-	 * keeper, traps for the column trap.
+	 * keeper, traps for the column trap. @arg: the member @arg.
 	 */
 	uint32_t (*code)(struct gen_pool *p, uint32_t bits, unsigned int arg);
 	unsigned int arg;
-	const char *says;
+	const char *says; /* meaning of the word, for docs/syscalls.md */
 };
 
 /* Returns the word with the given name, or NULL if the column has no such word. */
 const struct gen_word *gen_word_find(enum gen_column column, const char *name);
-/* Returns the i-th word of a column, or NULL after the last word. */
+/* Returns word @i of a column, or NULL for the index after the last word. */
 const struct gen_word *gen_word_at(enum gen_column column, size_t i);
 
 /* --- All programs of an architecture (generate.c, gen_print.c) --- */

@@ -61,9 +61,7 @@ static bool parse(char *line, struct gen_row *r)
 	       gen_word_find(GEN_KEEPER, r->keeper);
 }
 
-/*
- * True if the row has the name or number of an earlier row. One of the two rows would silently win.
- */
+/* True if the row has the name or a number of an earlier row, so that one of the two would win. */
 static bool is_duplicate(const struct gen_table *t, const struct gen_row *r)
 {
 	for (size_t i = 0; i < t->n; i++) {

@@ -1,10 +1,10 @@
 /*
  * gen_words.c - the decision graph behind each word of filter/syscalls.tbl
  *
- * Most of the arguments that are compared have the type int in the kernel. It ignores the high half
- * of the register, so only the low half is compared and a value cannot hide in the upper bits. The
- * constants are those of x86-64 and arm64, which agree; they are repeated here because headers of
- * the build machine may differ.
+ * Most of the arguments that a filter compares have the type int in the kernel. The kernel ignores
+ * the high half of such a register. So a filter compares only the low half: otherwise a caller
+ * could hide a value by setting upper bits. The constants are those of x86-64 and arm64, which
+ * agree. They are repeated here because headers of the build machine may differ.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -17,10 +17,11 @@
 #include "base/banned.h"
 
 enum {
-	/* CLONE_NEWTIME, for unshare() only: in clone() these bits are the exit signal. */
+	/* CLONE_NEWTIME, for unshare() only: in clone() this bit is part of the exit signal. */
 	NEW_TIME = 0x80,
 	NEW_NS = 0x00020000,
-	NEW_ANY = 0x7e020000, /* CLONE_NEW*: mount, cgroup, uts, ipc, user, pid, net */
+	/* CLONE_NEW* for mount, cgroup, uts, ipc, user, pid and net namespaces */
+	NEW_ANY = 0x7e020000,
 	OPEN_CREAT = 0100,
 	OPEN_TRUNC = 01000,
 	OPEN_ACCMODE = 3,
@@ -51,14 +52,14 @@ static uint32_t eperm(struct gen_pool *p)
 	return gen_errno(p, EPERM);
 }
 
-/* Continues at @yes if any of @bits is set in argument @arg. */
+/* Continues at @yes if any of @bits is set in argument @arg, else at @no. */
 static uint32_t any_bit(struct gen_pool *p, unsigned int arg, uint32_t bits, uint32_t yes,
 			uint32_t no)
 {
 	return gen_low(p, arg, gen_jump(p, BPF_JSET, bits, yes, no));
 }
 
-/* Continues at @yes if the loaded value is one of the sorted values @v. */
+/* Continues at @yes if the loaded value is one of the @n sorted values @v, else at @no. */
 static uint32_t one_of(struct gen_pool *p, const uint32_t *v, size_t n, uint32_t yes, uint32_t no)
 {
 	struct gen_span span[32];
@@ -114,7 +115,10 @@ static uint32_t base_ipc(struct gen_pool *p, uint32_t bits, unsigned int arg)
 
 /* --- Base: decided by arguments --- */
 
-/* Checks the flags of clone() and unshare(), argument 0. @arg: flags that make namespaces. */
+/*
+ * Refuses clone() and unshare() if argument 0 has any of the flags @arg, which make namespaces;
+ * allows all flags with `kernel nested-userns`.
+ */
 static uint32_t base_spaces(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	if (bits & FILTER_NESTED_USERNS)
@@ -170,14 +174,14 @@ static uint32_t base_memfd(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	if (!(bits & FILTER_EXEC_LIST))
 		return gen_allow(p);
-	/* EACCES is the kernel's own answer with vm.memfd_noexec=2. */
+	/* EACCES is the kernel's own answer without MFD_NOEXEC_SEAL if vm.memfd_noexec is 2. */
 	return any_bit(p, arg, MEMFD_NOEXEC_SEAL, gen_allow(p), gen_errno(p, EACCES));
 }
 
 /*
- * If the policy lists the allowed programs, every program must be started by its path: Landlock,
- * which enforces the list, does not restrict a file without a path. So the filter refuses
- * AT_EMPTY_PATH. writ-init also runs under this filter when it starts the first program.
+ * Under a list of allowed programs, every program must be started by its path: Landlock, which
+ * enforces the list, does not restrict a file without a path. So the filter refuses AT_EMPTY_PATH.
+ * This also binds writ-init when it starts the first program.
  */
 static uint32_t base_execveat(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
@@ -193,7 +197,7 @@ static uint32_t base_prctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
 
 	if (bits & FILTER_TIER_B) {
 		/*
-		 * Report success for PR_SET_DUMPABLE 0 without making the process undumpable: the
+		 * Report success for PR_SET_DUMPABLE 0, but do not make the process undumpable: the
 		 * mediator could not read the memory of such a process.
 		 */
 		zero = gen_jump(p, BPF_JEQ, 0, gen_errno(p, 0), go);
@@ -218,8 +222,10 @@ static uint32_t base_personality(struct gen_pool *p, uint32_t bits, unsigned int
 }
 
 /*
- * In the host's pid namespace these calls reach every process of the same user, and Landlock does
- * not restrict the calls. Allow the calls only for the calling process itself (pid 0).
+ * Decides calls that change scheduling or resource limits of a process, whose pid is argument @arg.
+ * In the host's pid namespace (tier B) these calls reach every process of the same user, and
+ * Landlock does not restrict them. So in tier B the filter allows them only for the calling process
+ * itself (pid 0).
  */
 static uint32_t base_own(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
@@ -228,7 +234,7 @@ static uint32_t base_own(struct gen_pool *p, uint32_t bits, unsigned int arg)
 	return gen_low(p, arg, gen_jump(p, BPF_JEQ, 0, gen_allow(p), eperm(p)));
 }
 
-/* Like base_own(), for calls whose argument 0 says what the number in argument 1 names. */
+/* Like base_own(), but for an id in argument 1 whose kind argument 0 gives; allows only @kind. */
 static uint32_t base_own_kind(struct gen_pool *p, uint32_t bits, unsigned int kind)
 {
 	if (!(bits & FILTER_TIER_B))
@@ -269,20 +275,21 @@ static uint32_t base_socketpair(struct gen_pool *p, uint32_t bits, unsigned int 
 }
 
 /*
- * On the host's network, joining a multicast group announces a number of the agent's choice to the
- * local network, which leaks data. The other refused options choose the route of packets.
+ * Tier B uses the host's network. Joining a multicast group there announces a number of the agent's
+ * choice to the local network, which leaks data. The other options that tier B refuses choose the
+ * route of packets. TCP_ULP is refused in both tiers.
  */
 static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	static const uint32_t sock[] = { 25, 62 }; /* BINDTODEVICE, BINDTOIFINDEX */
 	/*
-	 * IP_OPTIONS, ADD_MEMBERSHIP and its source-specific variants, MCAST_JOIN_GROUP and its
-	 * variants
+	 * IP_OPTIONS, IP_ADD_MEMBERSHIP, IP_ADD_SOURCE_MEMBERSHIP, IP_MSFILTER, MCAST_JOIN_GROUP,
+	 * MCAST_JOIN_SOURCE_GROUP, MCAST_MSFILTER
 	 */
 	static const uint32_t ip[] = { 4, 35, 39, 41, 42, 46, 48 };
 	/*
-	 * 2292PKTOPTIONS, JOIN_GROUP, JOIN_ANYCAST, MCAST_JOIN_GROUP and its variants, PKTINFO,
-	 * RTHDR
+	 * IPV6_2292PKTOPTIONS, IPV6_JOIN_GROUP, IPV6_JOIN_ANYCAST, MCAST_JOIN_GROUP,
+	 * MCAST_JOIN_SOURCE_GROUP, MCAST_MSFILTER, IPV6_PKTINFO, IPV6_RTHDR
 	 */
 	static const uint32_t ip6[] = { 6, 20, 27, 42, 46, 48, 50, 57 };
 	uint32_t go = gen_allow(p), no = eperm(p);
@@ -326,7 +333,7 @@ static uint32_t trap_if(struct gen_pool *p, uint32_t bits, uint32_t which)
 	return bits & which ? gen_ret(p, SECCOMP_RET_USER_NOTIF) : gen_allow(p);
 }
 
-/* Traps the call if any of the traps in @arg is enabled. */
+/* Traps the call if any of the traps in @arg is on. */
 static uint32_t trap_any(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	return trap_if(p, bits, arg);
@@ -342,7 +349,7 @@ static uint32_t trap_open(struct gen_pool *p, uint32_t bits, unsigned int arg)
 	if (!(bits & TRAP_READ))
 		then = gen_jump(p, BPF_JSET, OPEN_ACCMODE | OPEN_CREAT | OPEN_TRUNC | OPEN_TMPFILE,
 				notify, go);
-	/* With O_PATH the kernel ignores these flags and gives no access to content. */
+	/* With O_PATH the kernel ignores the other flags and gives no access to content. */
 	return gen_low(p, arg, gen_jump(p, BPF_JSET, OPEN_PATH, go, then));
 }
 
@@ -360,8 +367,9 @@ static uint32_t trap_ioctl(struct gen_pool *p, uint32_t bits, unsigned int arg)
 }
 
 /*
- * A send without an address uses the connection of the socket. The mediator decided that connection
- * when the caller made it. A pointer is null only if both halves of the register are 0.
+ * Traps sendto() with an address. A send without an address uses the connection of the socket,
+ * about which the mediator decided when the caller made it. A pointer is null only if both halves
+ * of the register are 0.
  */
 static uint32_t trap_sendto(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
@@ -375,9 +383,9 @@ static uint32_t trap_sendto(struct gen_pool *p, uint32_t bits, unsigned int arg)
 }
 
 /*
- * The address of a message is in memory, which a filter cannot read. Only datagram sockets use such
- * an address, and the type of a new socket is in a register. So the filter traps the creation of a
- * datagram socket, unless the filter traps all sends anyway.
+ * Traps the creation of a UNIX datagram socket where the filter does not trap all sends. The
+ * address of a message is in memory, which a filter cannot read. Only datagram sockets use such an
+ * address, and the type of a new socket is in a register.
  */
 static uint32_t trap_datagram(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {

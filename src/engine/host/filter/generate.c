@@ -7,7 +7,7 @@
  * The programs do not depend on the build machine or on a library's list of system calls: all
  * numbers come from the table. Each program checks the architecture, then searches the call's
  * number with the cheapest decision tree for the weights below. A number with the x32 bit is above
- * all known ones, hence ENOSYS.
+ * all rows and gets the answer for a call without a row (ENOSYS in the base programs).
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -35,9 +35,10 @@ void gen_die(const char *fmt, ...)
 }
 
 /*
- * Returns the rough frequency of a system call; a call without an entry counts 1. Since Linux 5.11
- * the kernel caches calls that a filter allows whatever their arguments, and runs no filter for
- * these calls. So frequent calls whose arguments the filter compares matter most.
+ * Returns the relative frequency of a system call, by rough estimate; a call without an entry
+ * counts 1. Since Linux 5.11 the kernel caches which calls a filter allows whatever their
+ * arguments, and does not run the filter for these calls. So the frequent calls whose arguments the
+ * filter compares matter most.
  */
 static uint32_t call_weight(const char *name)
 {
@@ -80,8 +81,8 @@ struct request {
 };
 
 /*
- * Fills one span per system call number and merges neighbouring spans with the same target. Returns
- * the number of spans.
+ * Fills @ret_v (GEN_NUMBERS entries) with one span per system call number, then merges neighbours
+ * with the same target. Returns the number of spans.
  */
 static size_t spans(struct gen_pool *p, const struct gen_table *t, const struct request *q,
 		    struct gen_span *ret_v)
@@ -122,7 +123,7 @@ static uint32_t compile(struct gen_pool *p, const struct gen_table *t, const str
 	return gen_load(p, offsetof(struct seccomp_data, arch), at);
 }
 
-/* Appends a program to the code; if an equal program exists, returns the slot of that program. */
+/* Appends a program to the code of the set, or returns the slot of an equal program. */
 static struct gen_slot add_program(struct gen_set *set, const struct sock_filter *v, size_t n)
 {
 	struct gen_slot slot = { set->n, n };

@@ -4,7 +4,7 @@
 
 #include "filter/filter.h"
 
-/* A program is a slice of the code. Equal programs share a slice. */
+/* A program is @n instructions of filter_set.code from index @first. Equal programs share them. */
 struct filter_slot {
 	uint16_t first;
 	uint16_t n;

@@ -19,8 +19,8 @@
 
 /*
  * Opens and locks a directory that this process has just created. The lock shows that the session
- * lives; the kernel drops the lock with the last descriptor, however the process dies. EAGAIN:
- * cgroup_sweep() of another session removed the directory before the lock.
+ * lives. The kernel drops the lock when the last descriptor is closed, however the process dies.
+ * Returns EAGAIN if cgroup_sweep() of another session removed the directory before the lock.
  */
 static int lock_dir(const char *path, int *ret_fd)
 {
@@ -59,7 +59,10 @@ static int make_dir(const char *parent, const char *name, struct cgroup_dir *ret
 	return e;
 }
 
-/* Version 1 controllers that share a hierarchy share the directory. */
+/*
+ * Adds @controls to the directory that @c already has in @parent, if any: controllers that share a
+ * hierarchy of version 1 share the directory. Returns false if @c has no directory in @parent.
+ */
 static bool shares_dir(struct cgroup *c, const char *parent, uint8_t controls)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -117,8 +120,8 @@ static uint8_t controllers_in(int dir, const char *file)
 }
 
 /*
- * Enables controllers for the children of a cgroup. writ never disables controllers again: another
- * session may rely on them and would lose its limits.
+ * Enables the controllers @want for the children of a cgroup. writ never disables a controller:
+ * another session may rely on it and would lose its limits.
  */
 static int enable(int dir, uint8_t want, struct writ_err *err)
 {
@@ -142,8 +145,8 @@ static int enable(int dir, uint8_t want, struct writ_err *err)
 }
 
 /*
- * Returns the minimum of @v (0: no limit) and the limit @own. A limit of 0 means no limit in struct
- * cgroup_limits, so use 1.
+ * Returns the lower of the limits @v (0: no limit) and @own. Counts an @own of 0, which permits
+ * nothing, as 1, because 0 in struct cgroup_limits means no limit.
  */
 static uint64_t min_of(uint64_t v, uint64_t own)
 {
@@ -151,7 +154,7 @@ static uint64_t min_of(uint64_t v, uint64_t own)
 	return v == 0 || own < v ? own : v;
 }
 
-/* Returns the minimum of @v (0: no limit) and the number in @file, if @file contains a number. */
+/* Returns the lower of the limit @v (0: no limit) and the number in @file, if there is one. */
 static uint64_t min_of_file(int dir, const char *file, uint64_t v)
 {
 	uint64_t own;
@@ -167,8 +170,8 @@ static uint64_t min_of_cpu(int dir, uint64_t v)
 }
 
 /*
- * The session's cgroup is a sibling of the supervisor's own cgroup, so the limits of the
- * supervisor's cgroup do not apply to the session. Copies these limits to the session; otherwise
+ * Lowers the limits of the session to those of the supervisor's own cgroup. The session's cgroup is
+ * a sibling of that cgroup, whose limits therefore do not apply to the session. Without this copy,
  * starting a session would be a way to escape the limits.
  */
 static int inherit_limits(const char *own, struct cgroup_limits *l, struct writ_err *err)
@@ -191,12 +194,12 @@ static bool is_session(const char *dir)
 }
 
 /*
- * Finds a directory whose children can have controllers. The root of the hierarchy can. Elsewhere
- * the kernel allows no processes in a cgroup that enables controllers for its children, and the
- * supervisor's own cgroup contains the supervisor. writ does not move the other processes of that
- * cgroup. So use the parent cgroup, if it was delegated to this user with its controllers enabled.
- * A session inside a session gets no cgroup: as a sibling of the outer session's cgroup, it would
- * escape the outer limits.
+ * Finds a directory whose children can have controllers. The root of the hierarchy is one.
+ * Elsewhere the kernel allows no processes in a cgroup that enables controllers for its children.
+ * The supervisor's own cgroup contains the supervisor and perhaps other processes, which writ does
+ * not move. So use the parent cgroup, if it was delegated to this user and has enabled the
+ * controllers. A session inside a session gets no cgroup: as a sibling of the outer session's
+ * cgroup, it would escape the outer limits.
  */
 static int place_v2(const struct cgroup_places *p, struct cgroup_limits *l, const char **ret_dir,
 		    struct writ_err *err)
@@ -255,8 +258,8 @@ static int open_v2(const struct cgroup_places *p, struct cgroup_limits l, const 
 
 /*
  * Adds a directory through which writ freezes and kills the whole session: in the unified hierarchy
- * if there is one, else in the hierarchy of the freezer. Such a directory is not a limit, so a
- * machine without either hierarchy works too.
+ * if there is one, else in the hierarchy of the freezer. Ignores errors: the directory enforces no
+ * limit, and without it writ kills processes one by one.
  */
 static void add_kill_dir(const struct cgroup_places *p, const char *name, struct cgroup *c)
 {
@@ -308,8 +311,8 @@ static int check_facts(const struct host_facts *f, const struct cgroup_limits *l
 }
 
 /*
- * Removes the directories that were added after @begun. These directories contain no process yet;
- * the directories of @begun may contain processes.
+ * Removes the directories that were added to @c since it was equal to @begun. These directories
+ * contain no process yet; those of @begun may contain processes.
  */
 static void undo_to(struct cgroup *c, const struct cgroup *begun)
 {
@@ -323,8 +326,8 @@ static void undo_to(struct cgroup *c, const struct cgroup *begun)
 }
 
 /*
- * Creates the session's cgroup in version 2 if the unified hierarchy has the controllers, else in
- * version 1.
+ * Creates the session's cgroup in version 2. If version 1 is mounted too and version 2 fails,
+ * creates the cgroup in version 1.
  */
 static int open_v2_or_v1(const struct host_facts *f, const struct cgroup_limits *l,
 			 const char *name, struct cgroup *c, struct writ_err *err)
@@ -351,8 +354,8 @@ static bool make_name(const char *id, char (*ret)[80])
 }
 
 /*
- * Creates the directories that cgroup_go_on() almost certainly needs. If cgroup_go_on() needs other
- * directories, it creates them, and cgroup_add() moves the process there.
+ * If cgroup_go_on() needs other directories than those created here, it creates them, and
+ * cgroup_add() moves the process there.
  */
 void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret)
 {
@@ -367,7 +370,7 @@ void cgroup_begin(const struct host_facts *f, const char *id, struct cgroup *ret
 	if (f->cgroup == CGROUP_NONE || facts_scope(f) || !f->cgroup_pids ||
 	    !make_name(id, &name) || facts_cgroup_places_read(&p, &ignored) < 0)
 		return;
-	/* The number of processes is limited by default. */
+	/* A session has a limit of processes by default, so it needs this controller. */
 	if (v1 && p.v1[V1_PIDS][0])
 		(void)!add_dir(ret, p.v1[V1_PIDS], name, CTL_PIDS, &ignored);
 	if (p.own[0] && place_v2(&p, &none, &place, &ignored) == 0 && (!v1 || place == p.own))
@@ -401,8 +404,8 @@ int cgroup_go_on(const struct host_facts *f, const struct cgroup_limits *l, cons
 }
 
 /*
- * True if the process started in this cgroup. False if the list of members is too long to read at
- * once; the caller then moves the process again, which is harmless.
+ * True if the process is a member of the cgroup. False also if the list of members is too long to
+ * read at once; the caller of this function then moves the process again, which is harmless.
  */
 static bool is_in(const struct cgroup_dir *d, const char *pid)
 {
@@ -416,7 +419,7 @@ int cgroup_add(struct cgroup *c, int pid, struct writ_err *err)
 {
 	char text[32];
 
-	if (pid <= 0) /* pid 0 would move the supervisor itself */
+	if (pid <= 0) /* pid 0 means the writer: the kernel would move the supervisor itself */
 		return writ_fail_lit(err, WRIT_E_BUG, 0, "no process to move");
 	if (c->unit[0])
 		return unit_add(c, pid, err);
@@ -446,7 +449,7 @@ size_t cgroup_doors(const struct cgroup *c, int ret_fds[static CGROUP_DIRS], siz
 	return n;
 }
 
-/* Removes a directory and its children; true if the directory is gone. */
+/* Removes a directory and the directories below it. Returns true if the directory is gone. */
 static bool remove_dir(const struct cgroup_dir *d)
 {
 	if (rmdir(d->path) == 0 || errno == ENOENT)
@@ -456,8 +459,9 @@ static bool remove_dir(const struct cgroup_dir *d)
 }
 
 /*
- * Closes and forgets the first directory of @c. The directory through which writ can kill the
- * session is the last one, so it stays until the end.
+ * Closes the first directory of @c and removes it from @c. If open_v1() created the directory
+ * through which writ kills the session, that directory is the last one, so that writ can kill until
+ * then.
  */
 static void drop_first(struct cgroup *c)
 {

@@ -100,7 +100,7 @@ struct killing {
 	size_t n;	/* number of processes found in this pass */
 };
 
-/* True if the process is in a cgroup called @name, in any hierarchy. */
+/* True if the process is in a cgroup called @name, or below one, in any hierarchy. */
 static bool is_member(int pid, struct sv name)
 {
 	char path[64], text[8192];
@@ -117,9 +117,9 @@ static bool is_member(int pid, struct sv name)
 }
 
 /*
- * Kills @pid if it is still a member of the cgroup. A pid from a list may have been reused. Open
- * the pidfd first and test membership afterwards: if @pid is a member then, the pidfd refers to
- * this member, or to a process that has died.
+ * Kills @pid if it is still a member of the cgroup. The kernel may have reused a pid that came from
+ * a list. So open the pidfd first and test membership afterwards: if @pid is a member then, the
+ * pidfd refers to this member, or to a process that has died.
  */
 static void kill_one(int pid, struct sv name)
 {
@@ -143,7 +143,7 @@ static void kill_in(int above, const char *name, int dir, void *ctx)
 		return;
 	rest = buf_view(&list);
 	while (rest.n) {
-		/* cgroup.procs shows 0 for a process outside of the reader's pid namespace. */
+		/* cgroup.procs shows 0 for a process outside the reader's pid namespace. */
 		if (!sv_to_u64(sv_cut(&rest, '\n'), INT_MAX, &pid) || pid == 0)
 			continue;
 		k->n++;
@@ -152,8 +152,8 @@ static void kill_in(int above, const char *name, int dir, void *ctx)
 }
 
 /*
- * Kills processes one by one, where cgroup.kill is missing (before Linux 5.14, and in version 1).
- * Freezes the cgroup first if possible, so that no member forks meanwhile.
+ * Kills processes one by one, for a cgroup without cgroup.kill (before Linux 5.14, and in version
+ * 1). Freezes the cgroup for the first pass if possible, so that no member forks meanwhile.
  */
 static void kill_each(const struct cgroup *c)
 {
@@ -168,7 +168,7 @@ static void kill_each(const struct cgroup *c)
 		k.n = 0;
 		limit_dirs_below(d->fd, CGROUP_DEPTH, kill_in, &k);
 		kill_in(-1, NULL, d->fd, &k);
-		/* In version 1 a frozen process dies only after the cgroup was thawed. */
+		/* In version 1 a killed process that is frozen dies only after the thaw. */
 		if (stopped)
 			(void)!cgroup_freeze(c, false, &ignored);
 		if (k.n)

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* This file writes the limits of a session into the cgroup directories of the session. */
+/* Write the limits of a session into its cgroup directories. */
 
 uint8_t limit_asked(const struct cgroup_limits *l)
 {
@@ -26,7 +26,7 @@ static int put(const struct cgroup_dir *d, const char *file, uint64_t v, struct 
 	return e ? writ_fail(err, WRIT_E_SYS, e, "write %s in %s", file, d->path) : 0;
 }
 
-/* /proc/swaps has one line of headings, then one per swap area. */
+/* /proc/swaps has one line of headings, then one line per swap area. */
 bool limit_no_swap(void)
 {
 	char text[1024];
@@ -40,8 +40,9 @@ bool limit_no_swap(void)
 }
 
 /*
- * Counts swap as memory or forbids swap. Otherwise a session could exceed its memory limit by
- * swapping.
+ * Forbids swap (version 2, and version 1 without swap accounting) or counts it as memory (version
+ * 1). Otherwise a session could exceed its memory limit by swapping. Does nothing if version 2 has
+ * no swap accounting and the machine no swap.
  */
 static int set_swap(const struct cgroup_dir *d, uint64_t bytes, struct writ_err *err)
 {
@@ -66,8 +67,8 @@ static int set_memory(const struct cgroup_dir *d, uint64_t bytes, struct writ_er
 	if (r == 0)
 		r = set_swap(d, bytes, err);
 	/*
-	 * Let the kernel kill the whole session when the session runs out of memory: a session that
-	 * lost a random process would fail in unpredictable ways.
+	 * Let the kernel kill all processes of the session when it runs out of memory (version 2):
+	 * a session that lost a random process would fail in unpredictable ways.
 	 */
 	if (r == 0 && v2)
 		r = put(d, "memory.oom.group", 1, err);

@@ -10,7 +10,7 @@
 
 #include "base/banned.h"
 
-enum { RLIMIT_HELPERS = 8 }; /* spare processes: those that writ starts later, and a reserve */
+enum { RLIMIT_HELPERS = 8 }; /* reserve for the processes that writ starts later */
 
 size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		   struct rlimit_row ret_rows[static RLIMIT_ROWS])
@@ -18,22 +18,21 @@ size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 	size_t n = 0;
 
 	/*
-	 * Forbid core dumps: a core dump would write the memory of the process, with its secrets,
-	 * into a file.
+	 * Forbid core dumps, which would write the memory of a process with its secrets to a file.
 	 */
 	ret_rows[n++] = (struct rlimit_row){ RLIMIT_CORE, 0 };
 	if (a->files)
 		ret_rows[n++] = (struct rlimit_row){ RLIMIT_NOFILE, a->files };
 	/*
-	 * RLIMIT_DATA holds for each process alone, and the sum over all processes has no bound:
-	 * the plan reports the memory limit as partial.
+	 * RLIMIT_DATA limits each process alone, so the sum over all processes has no bound. The
+	 * plan therefore reports the memory limit as partial.
 	 */
 	if (a->memory && !a->memory_held)
 		ret_rows[n++] = (struct rlimit_row){ RLIMIT_DATA, a->memory };
 	/*
-	 * The kernel counts processes per user and user namespace, and does not limit real uid 0.
-	 * Without a user namespace of its own the session shares the count with the user's other
-	 * processes, so the limit includes the number of those processes.
+	 * The kernel counts processes per user and user namespace, and does not limit real uid 0. A
+	 * session without a user namespace of its own shares the count with the user's other
+	 * processes, so the limit must include their number.
 	 */
 	if (a->pids && !a->pids_held && !f->root && (!a->own_userns || f->rlimit_nproc_userns))
 		ret_rows[n++] = (struct rlimit_row){

@@ -1,8 +1,9 @@
 /*
  * rlimit.h - the resource limits that a session's first process sets on itself
  *
- * A pure function of what is asked for and what a cgroup already enforces. Each value is for the
- * soft and the hard limit. writ-init never raises a limit: a lower hard limit in force stays.
+ * rlimit_make() is a pure function of the facts, the limits in the plan and those that a cgroup
+ * already enforces. Each value is for the soft and the hard limit. writ-init never raises a limit:
+ * a lower hard limit in force stays.
  *
  * Reads:  /proc, for rlimit_count()
  * Writes: nothing
@@ -19,10 +20,14 @@ struct rlimit_ask {
 	uint64_t memory; /* limit in bytes; 0: no limit */
 	uint64_t files;	 /* maximum number of open files of one process; 0: no limit */
 	uint64_t pids;	 /* maximum number of processes; 0: no limit */
-	/* A cgroup already enforces this limit for the whole session. */
+	/*
+	 * Each is true if a cgroup already enforces the limit of this name for the whole session.
+	 */
 	bool memory_held, pids_held;
 	bool own_userns; /* the session has a user namespace of its own */
-	/* Without own_userns: rlimit_count() of the user, whose processes share the count. */
+	/*
+	 * Without @own_userns: rlimit_count() of the user, whose processes the kernel counts too.
+	 */
 	uint64_t others;
 };
 
@@ -33,9 +38,9 @@ struct rlimit_row {
 
 enum { RLIMIT_ROWS = 4 };
 
-/* Returns the number of processes and threads of @uid that run now and are visible in /proc. */
+/* Returns the number of threads of all processes of @uid that run now and are visible in /proc. */
 uint64_t rlimit_count(uid_t uid);
-/* Fills the first rows of the array and returns the number of rows. */
+/* Fills the first rows of @ret_rows and returns their number. */
 size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		   struct rlimit_row ret_rows[static RLIMIT_ROWS]);
 

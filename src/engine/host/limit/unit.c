@@ -15,7 +15,7 @@
 
 /*
  * A cgroup that the user's systemd creates for the session, with the limits of the session. writ
- * uses this cgroup like one of its own, except that systemd removes it.
+ * uses this cgroup like one that writ created, except that systemd removes it.
  */
 
 enum { UNIT_MS = 5000 };
@@ -46,10 +46,7 @@ static bool cpu_at_most(int dir, uint64_t thousandths)
 	return limit_cpu_get(dir, &quota, &period) && quota * 1000 <= thousandths * period;
 }
 
-/*
- * SECURITY: systemd skips a limit that it cannot set and still reports success. Read the limits
- * back from the cgroup.
- */
+/* SECURITY: systemd reports success even if it could not set a limit. Read the limits back. */
 int unit_verify(int dir, const struct cgroup_limits *l, struct writ_err *err)
 {
 	const char *missing = NULL;
@@ -68,7 +65,7 @@ int unit_verify(int dir, const struct cgroup_limits *l, struct writ_err *err)
 
 /* --- Create --- */
 
-/* Finds the cgroup of @pid, which must be the scope that writ requested. */
+/* Finds the cgroup of @pid. Fails if it is not the scope @name that writ requested. */
 static int find_cgroup(int pid, const char *name, struct cgroup_dir *ret, struct writ_err *err)
 {
 	struct cgroup_places p;
@@ -114,7 +111,7 @@ int unit_add(struct cgroup *c, int pid, struct writ_err *err)
 	c->n = 1;
 	c->v2 = true;
 	/*
-	 * Let the kernel kill the whole session when the session runs out of memory. If writ may
+	 * Let the kernel kill all processes of the session when it runs out of memory. If writ may
 	 * not set this, the kernel picks one process.
 	 */
 	if (c->limits.memory)

@@ -17,14 +17,12 @@
 #include "base/banned.h"
 
 /*
- * bind and listen. UNIX sockets get their file in a directory that was checked. On the host's
- * network only the loopback may be bound, and only with a rule.
+ * bind and listen. The mediator creates the file of a UNIX socket in a directory that it has
+ * checked. On the host's network a session may bind only TCP sockets, only to the loopback, and
+ * only with a rule.
  */
 
-/*
- * True if @path, resolved in the mediator's own root without following links, names an entry of the
- * directory @dir.
- */
+/* True if @path, resolved in the mediator's root without following links, is a name in @dir. */
 static bool is_name_in(const char *path, int dir)
 {
 	char above[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
@@ -49,17 +47,17 @@ static bool is_private_top(const struct mediator *m, struct sv path)
 }
 
 /*
- * Chooses the text that the mediator binds the socket to. Every peer reads this text as the
- * socket's address, so it should be the name that the caller used: @text, if @text still leads to
- * the directory that the mediator checked. Otherwise a path through the mediator's descriptor.
+ * Chooses the path that the mediator binds the socket to. Every peer sees this path as the socket's
+ * address. So use @text, the path that the caller used, if @text still leads to the directory that
+ * the mediator checked; else a path through the mediator's descriptor of that directory.
  */
 static int choose_bind_name(const struct mediator *m, struct peer *p, const char *text,
 			    const struct place *at)
 {
 	/*
-	 * SECURITY: in a private directory the caller can rename parents without the mediator, so
-	 * the mediator does not resolve @text a second time there, except directly in the top
-	 * directory.
+	 * SECURITY: in a private directory the caller can rename parents without the mediator. So
+	 * the mediator does not resolve @text a second time for a name below a subdirectory of a
+	 * private directory.
 	 */
 	const bool whole =
 		text[0] == '/' && sv_is(place_sv(at), text) &&
@@ -97,8 +95,8 @@ static int bind_unix(struct call *c, struct peer *p)
 	if (r < 0)
 		return r;
 	/*
-	 * Landlock decides where the caller may create the file, and the name by itself grants
-	 * nothing.
+	 * Landlock decides where the caller may create the file, and a bound name gives the session
+	 * no access to anything outside. Let the call through.
 	 */
 	if (mediate_is_left_to_kernel(c->m, &at) && c->m->opt.own_mounts)
 		return ANSWER_CONTINUE;
@@ -123,21 +121,22 @@ static int bind_unix(struct call *c, struct peer *p)
 		r = choose_bind_name(c->m, p, text, &at);
 	if (r == 0 && bind(sock, &p->a.sa, p->n) < 0)
 		r = -errno;
-	/* The mediator's current directory keeps its file system busy. Return to the root. */
+	/*
+	 * choose_bind_name() may have changed the mediator's current directory, which keeps a file
+	 * system busy. Return to the root.
+	 */
 	if (!strchr(text, '/') && chdir("/") < 0 && r == 0)
 		r = -EACCES;
 	if (r < 0)
 		return r;
-	/*
-	 * If endpoint_add() fails, the session cannot connect to its own socket without a rule.
-	 * Nothing else is lost.
-	 */
+	/* If endpoint_add() fails, connecting to this socket needs a rule. Nothing else is lost. */
 	(void)endpoint_add(c->m, at.dir, at.name);
 	return 0;
 }
 
 /*
- * Port 0 lets the kernel choose a port. Returns true if any rule allows listening on the loopback.
+ * True if any rule allows listening on the loopback. Such a rule allows port 0, for which the
+ * kernel chooses a port.
  */
 static bool may_bind_some(const struct mediator *m)
 {
@@ -201,9 +200,10 @@ int op_bind(struct call *c)
 }
 
 /*
- * SECURITY: listen() on an unbound socket binds the socket to every address, and route.c binds
- * sockets that connect. Both kinds would listen without a rule, so only a socket that the mediator
- * bound by a rule may listen.
+ * True if the socket may listen: a UNIX socket, or a socket with a port if some rule allows
+ * listening. SECURITY: listen() on an unbound socket would bind the socket to every address.
+ * Without any rule no IP socket may listen: route.c binds sockets that connect, and these would
+ * listen without a rule.
  */
 static bool was_bound(const struct mediator *m, int sock)
 {

@@ -15,10 +15,11 @@
 #include "base/banned.h"
 
 /*
- * connect. The mediator copies the address once and duplicates the socket, then decides and
- * performs the call on its own duplicate. A session with a network namespace of its own may use all
- * of that network; the mediator decides only about UNIX sockets there, since their names are files.
- * For a session on the host's network, rules or egress decide about every address.
+ * connect. The mediator copies the address once, duplicates the socket, decides, and connects its
+ * duplicate. A session with a network namespace of its own may connect to every IP address in that
+ * namespace. The mediator decides about UNIX sockets there, since their names are files, and
+ * refuses most other address families. For a session on the host's network, rules or egress decide
+ * about every address.
  */
 
 void mediate_peer_clear(struct peer *p)
@@ -56,7 +57,7 @@ bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local)
 	} else if (!six) {
 		v4 = p->a.in.sin_addr;
 	}
-	/* Connecting to the unspecified address reaches this machine. */
+	/* A connection to the unspecified address reaches this machine. */
 	*ret_local = six ? IN6_IS_ADDR_LOOPBACK(&p->a.in6.sin6_addr) ||
 				     IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr)
 			 : ntohl(v4.s_addr) >> 24 == 127 || v4.s_addr == 0;
@@ -80,8 +81,8 @@ int mediate_sock_type(int sock)
 }
 
 /*
- * Port 53 goes to egress even on the loopback: many hosts run a resolver on the loopback, and
- * egress must resolve all names.
+ * True for an address with port 53, which goes to egress even on the loopback: many hosts run a
+ * resolver on the loopback, and egress must resolve all names.
  */
 static bool is_name_server(const struct peer *p)
 {
@@ -89,8 +90,8 @@ static bool is_name_server(const struct peer *p)
 }
 
 /*
- * Replaces the address @p by the address where egress listens for this connection. Egress decides
- * and records the connection.
+ * Replaces the address @p by the loopback address where egress listens for this connection. Egress
+ * decides about the connection and records it.
  */
 static int route_to_egress(struct call *c, int sock, struct peer *p)
 {
@@ -140,10 +141,7 @@ bool mediate_peer_unix_path(const struct peer *p,
 	return true;
 }
 
-/*
- * True if the session created the socket, or if the socket is in a directory that only the session
- * uses.
- */
+/* True if the session created the socket, or if the socket is in a directory of the session. */
 static bool is_session_socket(const struct call *c, struct sv path, const struct stat *st)
 {
 	return mediate_is_private(c->m, path) || mediate_is_shared(c->m, path) ||
@@ -151,10 +149,10 @@ static bool is_session_socket(const struct call *c, struct sv path, const struct
 }
 
 /*
- * Sockets that give control over the machine (docker, systemd, ...) need a rule marked dangerous.
- * Any other socket needs a rule, unless the session itself created the socket. The session's own
- * sockets are harmless whatever their name, such as sockets of a tmux or an ssh agent that the
- * session started.
+ * Decides about connecting to the UNIX socket at @path. Sockets that give control over the machine
+ * (protect_sockets: docker, systemd, ...) need a rule marked dangerous. Any other socket needs a
+ * rule, unless it is the session's own. The session's own sockets are harmless whatever their name,
+ * such as the sockets of a tmux or an ssh agent that the session started.
  */
 static int decide_unix(struct call *c, struct sv path, const struct stat *st)
 {
@@ -204,8 +202,8 @@ static int open_unix_object(struct call *c, const char *text, struct place *at, 
 			return -EACCES;
 		}
 		/*
-		 * SECURITY: after a revoked grant the path of a descriptor may come from a detached
-		 * mount and means nothing. Use an empty path, which matches no rule.
+		 * SECURITY: after a live grant was revoked, the descriptor may belong to a detached
+		 * mount, and its path means nothing. Use an empty path, which matches no rule.
 		 */
 		if (mediate_mounts_changed(c->m))
 			at->n = 0;
@@ -227,8 +225,8 @@ static int open_unix_object(struct call *c, const char *text, struct place *at, 
 }
 
 /*
- * Finds the socket's file and decides about it. On success @p names exactly this file, through the
- * mediator's descriptor.
+ * Finds the file of a UNIX socket and decides about it. On success @p names exactly this file,
+ * through the mediator's descriptor.
  */
 static int resolve_unix(struct call *c, struct peer *p)
 {
@@ -239,8 +237,8 @@ static int resolve_unix(struct call *c, struct peer *p)
 
 	if (!mediate_peer_unix_path(p, text))
 		/*
-		 * Abstract names belong to the network namespace and are harmless if the session
-		 * has its own network namespace.
+		 * An abstract name belongs to a network namespace. If the session has its own
+		 * network namespace, the name can only lead to a socket of the session.
 		 */
 		return c->m->opt.own_mounts ? 0
 					    : mediate_deny(c, SV("abstract socket"), RULE_NONE,
@@ -262,7 +260,7 @@ static int resolve_unix(struct call *c, struct peer *p)
 /*
  * Decides about an address in the session's own network namespace, from which only UNIX sockets
  * lead outside. SECURITY: the mediator may have rights in that namespace that the caller lacks, so
- * the mediator refuses unknown address families rather than connecting for the caller.
+ * it refuses unknown address families rather than connecting for the caller.
  */
 static int decide_own_netns(struct call *c, int sock, struct peer *p)
 {
@@ -303,8 +301,9 @@ static int decide_peer(struct call *c, int sock, struct peer *p)
 /* --- connect --- */
 
 /*
- * Tries a blocking connect with the shortest possible timeout. Most connects finish at once, and a
- * thread for each connect would cost more than everything else. -EAGAIN: the connect takes longer.
+ * Tries connect() on a blocking socket with the shortest possible timeout. Most connects finish at
+ * once, and a thread for each connect would cost more than everything else. Returns 0, -errno, or
+ * -EAGAIN if the connect takes longer.
  */
 static int connect_briefly(int sock, const struct peer *p)
 {
@@ -320,8 +319,8 @@ static int connect_briefly(int sock, const struct peer *p)
 	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &was, sizeof(was)) < 0)
 		return -EACCES;
 	/*
-	 * The kernel continues a TCP handshake that has begun. The thread that serves this call
-	 * repeats connect() and waits for the end of the handshake.
+	 * The kernel continues a TCP handshake that has begun. A job repeats connect() and so waits
+	 * for the end of the handshake.
 	 */
 	return r == -EINPROGRESS || r == -EALREADY ? -EAGAIN : r;
 }
@@ -365,8 +364,9 @@ int op_connect(struct call *c)
 }
 
 /*
- * Refuses to create a UNIX datagram socket. Where the filter does not trap sends, the mediator
- * could not see the address of a message, and only datagram sockets use such an address.
+ * Refuses to create a UNIX datagram socket. The filter traps this call where it does not trap
+ * sends: the mediator could not see the address of a message there, and only datagram sockets use
+ * such an address.
  */
 int op_datagram(struct call *c)
 {

@@ -18,17 +18,16 @@
 #include "base/banned.h"
 
 /*
- * System calls that create or remove one name. rename_link.c has the system calls that involve two
- * names.
+ * System calls that create or remove one name. rename_link.c has the calls that involve two names.
  */
 
 /* SECURITY: the mediator never sets a set-user-id or set-group-id bit for a caller. */
 enum { MODE_MAY = 01777 };
 
 /*
- * Replaces a denial by @error if @instead. The kernel checks whether a name exists before it checks
- * permissions, so EEXIST or ENOENT is what the caller would have seen without writ. The mediator
- * does not record such a call as a denial either.
+ * Replaces a denial by @error if @instead, and removes the event of the denial. The kernel checks
+ * whether a name exists before it checks permissions, so EEXIST or ENOENT is what the caller would
+ * have seen without writ.
  */
 static int prefer_errno(struct call *c, int r, bool instead, int error)
 {
@@ -48,8 +47,9 @@ static int find_place(struct call *c, unsigned i, struct place *p)
 }
 
 /*
- * git creates a link "tXXXXXX -> testing" in .git to learn whether links work, and removes the link
- * at once. Allow this link; after a refusal git would write files instead of links.
+ * True for the link "tXXXXXX -> testing", which git creates in .git to learn whether links work,
+ * and removes at once. The mediator allows this link; after a refusal git would write files instead
+ * of links.
  */
 static bool is_git_symlink_probe(const struct call *c, const struct place *p)
 {
@@ -69,7 +69,7 @@ int mediate_check_link(struct call *c, const struct place *p, const char *text)
 
 /*
  * Decides whether the caller may create an entry of type @type at @p. For a link, call.text[1] is
- * the target.
+ * the target. Returns 0, or records a denial and returns -EACCES.
  */
 static int may_create_entry(struct call *c, const struct place *p, mode_t type)
 {
@@ -103,8 +103,9 @@ static int may_create_entry(struct call *c, const struct place *p, mode_t type)
 }
 
 /*
- * Does everything that comes before the creation of an entry of type @type at the path in argument
- * @i. Returns 0 if the entry may be created now.
+ * Resolves the path in argument @i, takes the caller's ids and umask, and decides about creating an
+ * entry of type @type. Returns 0 if the caller may create the entry now, else -errno or an
+ * ANSWER_*.
  */
 static int prepare_entry(struct call *c, unsigned i, mode_t type, struct place *p,
 			 struct creds *creds)
@@ -137,8 +138,8 @@ int op_mkdir(struct call *c)
 }
 
 /*
- * Creates regular files and named pipes. Refuses devices; bind() creates sockets. Records a pipe as
- * the session's own: the session cannot open other pipes.
+ * Creates regular files and named pipes. Refuses devices, and sockets, which bind() creates.
+ * Records a named pipe as the session's own: the mediator opens no other pipes for writing.
  */
 int op_mknod(struct call *c)
 {
@@ -162,10 +163,11 @@ int op_mknod(struct call *c)
 
 /*
  * SECURITY: the agent's private home is an ordinary directory on the host, and writ does not check
- * its content. A link in a granted tree that leads to the private home, or to a directory above,
+ * its content. A link in a granted tree that leads to the private home, or to a directory above it,
  * would let the user's own programs read or run files that the agent prepared. This function
- * resolves the target of a link as far as it exists and compares the rest as text. Links to other
- * places are harmless when they are created: the mediator decides each open through such a link.
+ * resolves the target of a link in the host's root as far as it exists, and compares the rest as
+ * text. A link to another place is harmless by itself: each access of the session through the link
+ * is decided by its physical path.
  */
 bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text)
 {
@@ -177,16 +179,10 @@ bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text)
 	size_t cut = (size_t)n;
 	bool ours = false;
 
-	/*
-	 * The path is too long to resolve: assume that it reaches a closed directory if the session
-	 * has any.
-	 */
+	/* The path is too long to resolve: assume that it reaches a closed directory, if any. */
 	if (n < 0 || (size_t)n >= sizeof(head))
 		return c->m->opt.closed_dirs_n > 0;
-	/*
-	 * Shorten the path until the remaining path exists. realpath() then follows every link in
-	 * the path.
-	 */
+	/* Cut components off the end until the path exists. realpath() then follows its links. */
 	for (;;) {
 		memcpy(head, path, cut);
 		head[cut] = 0;
@@ -220,7 +216,7 @@ int op_symlink(struct call *c)
 		return r;
 	if (r == 0)
 		return -ENOENT;
-	/* The directory of symlinkat() comes second. */
+	/* The directory is argument 1 of symlinkat(), after the target of the link. */
 	if (at)
 		c->dir = reg_int(c->arg[1]);
 	r = prepare_entry(c, at ? 2 : 1, S_IFLNK, &p, &creds);
@@ -232,9 +228,10 @@ int op_symlink(struct call *c)
 /* --- Removing --- */
 
 /*
- * The kernel refuses to remove or rename a mount point, but only if the mount is visible in the
- * namespace of the calling process. The mediator is outside the session's mount namespace; without
- * this check the mediator would detach the session's mount together with the name.
+ * True if @p is the root of a mount. The kernel refuses to remove or rename a mount point, but only
+ * if the mount is visible in the namespace of the calling process. The mediator is outside the
+ * session's mount namespace, so without this check it would detach the session's mount together
+ * with the name.
  */
 bool mediate_is_mount_point(const struct place *p)
 {
@@ -257,7 +254,7 @@ static int may_remove(struct call *c, const struct place *p, bool dir)
 	case GUARD_WRITE_ONCE:
 		break;
 	case GUARD_HOOKS:
-		/* rmdir() removes only an empty directory, so no hook is lost or replaced. */
+		/* rmdir() removes only an empty directory, so the session removes no hook. */
 		r = dir ? 0 : guard_deny(c, p, &g);
 		break;
 	case GUARD_CONFIG:
@@ -271,8 +268,8 @@ static int may_remove(struct call *c, const struct place *p, bool dir)
 }
 
 /*
- * unlink, rmdir and unlinkat. For a path that ends in "." or ".." or is the root, returns the errno
- * of the kernel.
+ * unlink, rmdir and unlinkat. For a path that ends in "." or "..", or is the root, returns the
+ * errno that the kernel would return.
  */
 int op_unlink(struct call *c)
 {

@@ -13,8 +13,9 @@
 /* --- Take the ids of the caller, and never more rights than the caller could have --- */
 
 /*
- * Sets the effective capabilities of the calling thread only, by system call: libc would change all
- * threads. The permitted set stays, so creds_leave() can restore the capabilities.
+ * Reads the effective capabilities of the calling thread into *@ret_was and sets them to @to;
+ * either may be NULL. Uses the system call, because libc would change all threads. The permitted
+ * set stays, so creds_leave() can restore the capabilities.
  */
 static bool set_caps(const uint32_t *to, uint32_t *ret_was)
 {

@@ -1,8 +1,9 @@
 /*
- * creds_priv.h - act with the caller's user and without capabilities
+ * creds_priv.h - act with the caller's ids and without capabilities
  *
- * A mediator of root changes its file system ids and drops its effective capabilities around each
- * operation. A mediator of an ordinary user runs as the caller's user already and changes nothing.
+ * A mediator that runs as root changes its file system ids and drops its effective capabilities
+ * around each operation. A mediator of an ordinary user has the caller's ids already and changes at
+ * most its umask.
  */
 #ifndef WRIT_MEDIATE_CREDS_PRIV_H
 #define WRIT_MEDIATE_CREDS_PRIV_H
@@ -16,7 +17,7 @@
 struct call;
 struct mediator;
 
-/* State of the mediator before creds_enter(), for creds_leave(). */
+/* State of the mediator before creds_enter(), which creds_leave() restores. */
 struct creds {
 	bool on;
 	bool masked;
@@ -25,10 +26,7 @@ struct creds {
 };
 #define scoped_creds __attribute__((cleanup(creds_leave))) struct creds
 
-/*
- * creds_enter() takes the caller's ids; creds_set_umask() also takes the caller's umask. Both
- * return 0 or -errno.
- */
+/* creds_enter() takes the caller's ids, creds_set_umask() its umask. Both return 0 or -errno. */
 int creds_enter(struct call *c, struct creds *ret);
 int creds_set_umask(struct call *c, struct creds *a);
 void creds_leave(struct creds *a);

@@ -50,7 +50,7 @@ bool mediate_is_read_fixed(const struct mediator *m, struct sv path)
 	return in_any(path, m->opt.read_fixed, m->opt.read_fixed_n);
 }
 
-/* True if @path is at or below the directory that the literal segments of @seq name. */
+/* True if @path is at or below the directory that @seq names before its first wildcard. */
 static bool starts_with(const struct cap_seq *seq, struct sv path)
 {
 	for (size_t i = 0; i < seq->n && !seq->segs[i].star; i++) {
@@ -65,9 +65,9 @@ static bool starts_with(const struct cap_seq *seq, struct sv path)
 }
 
 /*
- * A shared directory belongs to the session, except for files of the host below it. Landlock cannot
- * express this exception, so the mediator performs operations in a shared directory, but asks no
- * rule.
+ * A shared directory belongs to the session, except for the files of the host that are mounted
+ * below it. Landlock cannot express this exception. So the mediator performs operations in a shared
+ * directory itself, but needs no rule for them.
  */
 bool mediate_is_shared(const struct mediator *m, struct sv path)
 {
@@ -76,7 +76,7 @@ bool mediate_is_shared(const struct mediator *m, struct sv path)
 	if (!in_any(path, m->opt.shared_dirs, m->opt.shared_dirs_n) ||
 	    in_any(path, m->opt.host_roots, m->opt.host_roots_n))
 		return false;
-	/* A live grant mounts a tree of the host: such a tree is not the session's own either. */
+	/* A tree of the host that a live grant mounts is not the session's own either. */
 	for (size_t i = m->rules.policy_caps; i < m->rules.set.caps.n; i++)
 		if (starts_with(&m->rules.set.caps.v[i].cap.path, path))
 			return false;
@@ -136,7 +136,10 @@ int mediate_deny(struct call *c, struct sv object, uint32_t rule, enum cap_cause
 
 int mediate_deny_protected(struct call *c, struct sv object, const struct protect_name *row)
 {
-	/* @row may be a variant of a row in the table, with a reason of its own. */
+	/*
+	 * @row may be a variant of a row of protect_names, with a reason of its own. The event
+	 * names the row of the table.
+	 */
 	const struct protect_name *listed = protect_find(sv_from(row->name));
 	const int r = mediate_deny_because(c, object, RULE_NONE, CAP_REASON_PROTECTED,
 					   CAUSE_PROTECTED, row->why);
@@ -153,8 +156,8 @@ static bool parse_request(struct mediator *m, const char *action, struct sv reso
 	struct writ_err err = { 0 };
 
 	/*
-	 * Free the arena only when the arena has grown: most requests fit into the chunks that the
-	 * arena keeps.
+	 * Requests accumulate in the arena. Free them only when they use more than SCRATCH_KEPT
+	 * bytes: freeing and allocating memory for each request would cost time.
 	 */
 	if (m->scratch.used > SCRATCH_KEPT)
 		arena_clear(&m->scratch);
@@ -174,8 +177,9 @@ static bool parse_request(struct mediator *m, const char *action, struct sv reso
 }
 
 /*
- * True if the grant that matches the request, or a price that applies, limits the number of uses.
- * The mediator keeps no counters, so such a grant does not allow the request by itself.
+ * True if the number or rate of uses is limited by the grant that matches the request, or by a
+ * price that applies to the request. The mediator keeps no counters, so such a grant does not allow
+ * the request.
  */
 static bool is_counted(const struct mediator *m, const struct cap *req, size_t entry)
 {
@@ -193,9 +197,9 @@ static bool is_counted(const struct mediator *m, const struct cap *req, size_t e
 }
 
 /*
- * Asks the policy. A pattern that denies reading does not apply to the system trees that the base
- * shows to every session (cap_set_base_only()), so in those trees a denial by a pattern becomes
- * CAP_ALLOW. A counted grant becomes CAP_ASK.
+ * Asks the policy about a request. A pattern that denies reading does not apply to the system trees
+ * that every session sees through the base profile (cap_set_base_only()). There a denial by a
+ * pattern becomes CAP_ALLOW. The permission of a counted grant becomes CAP_ASK.
  */
 static struct cap_verdict decide(struct mediator *m, const struct cap *req)
 {
@@ -246,10 +250,7 @@ bool mediate_may(struct mediator *m, enum want want, struct sv path, struct cap_
 	*ret_v = mediate_decide_text(m, actions[want], path);
 	if (ret_v->answer != CAP_ALLOW)
 		return false;
-	/*
-	 * A rule that denies creating (fs.put) also denies writing, because writing includes the
-	 * right to create.
-	 */
+	/* A rule that denies creating (fs.put) also denies fs.write, which includes creating. */
 	if (want == WANT_WRITE && m->rules.put_nots)
 		*ret_v = mediate_decide_text(m, actions[WANT_PUT], path);
 	return ret_v->answer == CAP_ALLOW;
@@ -290,9 +291,9 @@ static struct sv parent_of(struct sv path)
 }
 
 /*
- * Adds the directory from which protected names are matched for the grant @cap. For the workspace
- * this is the granted directory. For any other grant it is the parent of the granted directory, so
- * that granting ".vscode" itself does not lift the protection of that name.
+ * Adds the directory from which protected names are matched for the grant @cap. For a grant of the
+ * whole workspace this is the workspace. For any other grant it is the parent of the granted path,
+ * so that granting ".vscode" itself does not lift the protection of that name.
  */
 static bool add_root(struct mediator *m, const struct cap *cap)
 {
@@ -332,7 +333,6 @@ static bool is_finer_than_tree(const struct cap *c)
 	return star || !c->path.tail || c->approve_n || c->n || c->rate_n;
 }
 
-/* Recomputes the roots and flags of struct rules after the set of capabilities has changed. */
 int mediate_index_roots(struct mediator *m, struct writ_err *err)
 {
 	for (size_t i = 0; i < m->rules.roots_n; i++)
@@ -359,9 +359,9 @@ int mediate_index_roots(struct mediator *m, struct writ_err *err)
 }
 
 /*
- * True if @c matches something below @path, which is absolute and contains no link. *@ret_deep is
- * SIZE_MAX; if @c matches at any depth, *@ret_deep is the length of the part of @path below which
- * @c does so.
+ * True if the pattern @c can match a path below @path, which is absolute and contains no link. If
+ * @path reaches a double star of @c, below which @c matches at any depth, sets *@ret_deep to the
+ * length of the part of @path before the double star; else to SIZE_MAX.
  */
 static bool names_below(struct sv path, const struct cap_seq *c, size_t *ret_deep)
 {
@@ -393,8 +393,9 @@ void mediate_link_strip_dotdot(struct sv *dir, struct sv *text)
 }
 
 /*
- * True if a link in @from with the target @text stays below @top even if other components of @text
- * are links. Only a ".." after a name could leave @top: the name may be a link.
+ * True if a link in the directory @from with the target @text leads to a path at or below @top,
+ * even if components of @text are links. A ".." after a name could leave @top, because the name may
+ * be a link; so such a target does not count as below @top.
  */
 static bool stays_below(struct sv top, struct sv from, struct sv text)
 {
@@ -427,8 +428,9 @@ static struct sv below(struct sv path, const struct write_root *r)
 }
 
 /*
- * True if a directory from @dir upwards treats other spellings of a name as the same name: FAT,
- * exFAT, NTFS, SMB, 9p and HFS+ by their magic numbers, others by the case-folding flag.
+ * True if @dir (the directory that holds @path) or a directory above it treats other spellings of a
+ * name as the same name. FAT, exFAT, NTFS, SMB, 9p and HFS+ do, recognised by their magic numbers;
+ * other file systems set a case-folding flag on the directory.
  */
 static bool folds_case(int dir, struct sv path)
 {
@@ -463,7 +465,7 @@ static bool folds_case(int dir, struct sv path)
 
 /*
  * Matches the exact spelling first. Other spellings count only where the file system folds case.
- * Finding that out is slow, so this question comes last.
+ * Ask the file system last, and only if the answer matters, because asking is slow.
  */
 static struct protect_hit match_protected(struct mediator *m, int dir, struct sv path,
 					  struct sv rel)

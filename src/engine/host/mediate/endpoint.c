@@ -7,11 +7,12 @@
 #include "base/banned.h"
 
 /*
- * Remembers sockets that this session bound in trees where programs outside may bind as well, and
- * named pipes that the session created. A session may use its own sockets and pipes without a rule;
- * a socket or pipe that a program outside created needs a rule. SECURITY: the mediator keeps each
- * file open. If the session removed a closed file, the file system could give the inode number to a
- * socket of a program outside, which would then pass for the session's own.
+ * Remembers the sockets that the mediator bound and the named pipes that it created for this
+ * session. Connecting to such a socket needs no rule, and such a pipe may be opened like a regular
+ * file. Connecting to a socket of a program outside needs a rule, and the mediator does not open
+ * pipes of programs outside for writing. SECURITY: the mediator keeps each file open. If the
+ * session removed a file that is not open, the file system could give the inode number to a socket
+ * of a program outside, which would then pass for the session's own.
  */
 
 static void drop(struct mediator *m, size_t i)
@@ -23,9 +24,9 @@ static void drop(struct mediator *m, size_t i)
 }
 
 /*
- * Drops files that were removed, since no process can reach them by name any more. If all files
- * still exist, drops the oldest: connecting to that file then needs a rule, which is the safe
- * direction.
+ * Drops the entries of files that were removed, since no process can reach such a file by name any
+ * more. If all files still exist, drops the oldest entry: connecting to that socket then needs a
+ * rule, which is the safe direction.
  */
 static void make_room(struct mediator *m)
 {

@@ -17,8 +17,9 @@
 
 /*
  * execve and execveat. The kernel must run these calls itself, since no process can exec for
- * another. The mediator records what the caller's memory showed at that moment, for people to read;
- * the mediator enforces nothing by this text.
+ * another. The mediator records path and arguments, for people to read. The kernel reads them
+ * again, so they may differ from the record. Only `shell none` is enforced here;
+ * mediate_check_exec() stops mistakes, and not an attack.
  */
 
 enum { ARGS_MAX = 64, PART = 64, PAGE = 4096 };
@@ -46,10 +47,10 @@ static size_t read_argv(struct call *c, uint64_t argv, uint64_t ret[static ARGS_
 	return n;
 }
 
-/* The first bytes of each argument, copied by one system call. */
+/* The first bytes of each argument, all copied by one system call. */
 struct parts {
 	char text[ARGS_MAX * PART];
-	/* Offset of argument i; from[n] is the end of the last argument. */
+	/* from[i]: offset of argument i in @text; from[n]: end of the last argument */
 	size_t from[ARGS_MAX + 1];
 	size_t n; /* number of arguments that were copied */
 };
@@ -72,7 +73,7 @@ static void read_parts(struct call *c, const uint64_t *argv, size_t n, struct pa
 		;
 }
 
-/* Returns argument @i if its copied bytes contain the end of the string; else NULL. */
+/* Returns argument @i if the copied bytes contain the whole string; else NULL. */
 static const char *whole_arg(const struct parts *p, size_t i, size_t *ret_n)
 {
 	const char *at, *end;
@@ -86,8 +87,8 @@ static const char *whole_arg(const struct parts *p, size_t i, size_t *ret_n)
 }
 
 /*
- * Joins the arguments into the text of the event. Short arguments come from the single read above;
- * the mediator reads long arguments again one by one.
+ * Joins the arguments with blanks in the event. Takes short arguments from the bytes that
+ * read_parts() copied, and reads long arguments again, one by one.
  */
 static void record_args(struct call *c, uint64_t argv, struct mediate_event *e)
 {
@@ -127,10 +128,11 @@ static int probe_path(int root, const char *path, uint64_t resolve)
 
 /*
  * True if the program certainly does not exist. A shell that searches PATH execs many missing
- * names; answering such a call here avoids an event for each name. The lookup must not block on a
- * file system that does not respond. So the lookup uses only cached entries of the kernel, and
- * beyond these only the skeleton file system that writ made. The lookup follows no links, because a
- * link in /proc resolves differently for each process.
+ * names; answering such a call here avoids an event for each name. Only absolute paths are looked
+ * up. The lookup must not block on a file system that does not respond, so it uses entries that the
+ * kernel has cached. If these do not suffice and the session has a root of its own, a second lookup
+ * stays on the file system of that root, which writ made. No lookup follows links, because a link
+ * in /proc resolves differently for each process.
  */
 static bool is_missing(struct call *c, const char *path)
 {
@@ -158,13 +160,14 @@ int op_exec(struct call *c)
 	got = task_read_prefix(c, c->arg[0], e->object, sizeof(e->object));
 	named = got > 0;
 	/*
-	 * Skip the shortcut if the path was truncated, or if flags of execveat() change the meaning
-	 * of the path.
+	 * Do not answer ENOENT for a truncated path, or if flags of execveat() change its meaning.
 	 */
 	if (named && (size_t)got < sizeof(e->object) - 1 && c->flags == 0 &&
 	    is_missing(c, e->object))
 		return -ENOENT;
-	/* execveat() with an empty path: record the path of the file behind the descriptor. */
+	/*
+	 * execveat() with an empty path: record the path of the file that the descriptor refers to.
+	 */
 	if (!named && c->row->form == OP_AT) {
 		scoped_fd fd = task_open_fd(c, c->dir);
 		size_t n;

@@ -18,8 +18,9 @@
 
 /*
  * Files of git whose content decides which programs git runs. The mediator checks the content of
- * such a file and installs a copy of exactly the checked bytes, by a rename: the caller may still
- * hold its own file open and write to it.
+ * such a file and installs a new file with exactly the checked bytes by a rename. Moving the
+ * caller's own file there would not be enough: the caller may still hold that file open and write
+ * to it.
  */
 
 /* --- Read and install --- */
@@ -66,8 +67,9 @@ int mediate_git_install_bytes(struct mediator *m, int dir, const char *name, str
 /* --- Paths inside files of git --- */
 
 /*
- * Makes @text, which a file in the directory @dir contains, absolute. Accepts ".." only at the
- * beginning of @text: after a name that is a link, ".." could lead anywhere.
+ * Makes @text, a path that a file in the directory @dir contains, absolute. Accepts ".." only at
+ * the beginning of @text: after a name that is a link, ".." could lead anywhere. Returns false for
+ * any other "." or "..".
  */
 static bool resolve_relative(struct sv dir, struct sv text, char to[PATH_MAX], struct sv *ret)
 {
@@ -110,8 +112,8 @@ static bool has_part(struct sv path, struct sv part)
 }
 
 /*
- * True for .git/worktrees/NAME and for .git/modules/NAME/..., where git keeps repositories of
- * worktrees and submodules.
+ * True for .git/worktrees/NAME, where git keeps data of a linked worktree, and for
+ * .git/modules/NAME/..., where git keeps repositories of submodules.
  */
 static bool is_admin_dir(struct sv path)
 {
@@ -128,8 +130,9 @@ static bool is_admin_dir(struct sv path)
 }
 
 /*
- * True if every existing component of @path is a directory and no link. Components that do not
- * exist yet can only become directories, since callers cannot create links at such names.
+ * True if every existing component of @path, looked up from @root, is a directory and no link.
+ * Components in .git that do not exist yet can only become directories, since callers cannot create
+ * links there.
  */
 static bool is_real_dir(struct mediator *m, int root, struct sv path)
 {
@@ -158,7 +161,9 @@ static bool is_real_dir(struct mediator *m, int root, struct sv path)
 	       sv_eq((struct sv){ got, n }, sv_sub(path, 0, good));
 }
 
-/* Checks the content of a .gitattributes file; 0 or -errno. */
+/*
+ * Checks the content of a .gitattributes file. Returns 0, or records a denial and returns -EACCES.
+ */
 static int check_attributes(struct call *c, const struct place *to, struct sv bytes)
 {
 	char found[GITATTRIBUTES_WHY];
@@ -180,10 +185,7 @@ static enum cap_cause pointer_error(struct mediator *m, int root, struct sv dir,
 	struct sv place, path;
 	struct cap_verdict v;
 
-	/*
-	 * git's own layout puts the common directory two levels above the directory of a worktree.
-	 * Accept no other value.
-	 */
+	/* A linked worktree has its common directory two levels above. Accept no other value. */
 	if (strcmp(name, "commondir") == 0)
 		return sv_is(bytes, "../..\n") || sv_is(bytes, "../..")
 			       ? CAUSE_NONE
@@ -199,8 +201,8 @@ static enum cap_cause pointer_error(struct mediator *m, int root, struct sv dir,
 }
 
 /*
- * core.worktree decides where git writes. Accepts a directory that the session may write anyway and
- * that is not protected.
+ * Checks core.worktree, which decides where git writes. Accepts a directory that the session may
+ * write and that is neither private, nor protected, nor in a .git directory.
  */
 static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *value)
 {
@@ -218,7 +220,7 @@ static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *valu
 
 struct remotes {
 	const struct call *c;
-	struct sv dir; /* directory that contains the configuration */
+	struct sv dir; /* path of the directory that contains the configuration */
 };
 
 /* Decodes "%2f" and the like in place. git decodes URLs before it uses them. */
@@ -237,9 +239,10 @@ static void percent_decode(char *s)
 }
 
 /*
- * SECURITY: the agent may create a repository with hooks in its private home, where the mediator
- * checks nothing. A push to this repository by the user would run the hooks outside the session. So
- * no remote may name a directory of writ, not even through ssh, which may lead to the same machine.
+ * Checks the location of a remote. SECURITY: the agent may create a repository with hooks in its
+ * private home, where the mediator checks nothing. If the user pushed to this repository, git would
+ * run the hooks outside the session. So no remote may lead into a directory of writ, not even
+ * through ssh, which may lead to the same machine.
  */
 static bool remote_is_fine(void *arg, struct sv place)
 {
@@ -324,8 +327,8 @@ int mediate_git_install(struct call *c, int from, const struct place *to, const 
 }
 
 /*
- * The mediator checks the removal of a configuration like its replacement by an empty
- * configuration: keys that may not change may not vanish either.
+ * Checks the removal of a configuration like its replacement by an empty configuration: settings
+ * that may not change may not vanish either.
  */
 int mediate_git_may_unlink(struct call *c, const struct place *p, const struct guard *g)
 {

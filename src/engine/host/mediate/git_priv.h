@@ -1,6 +1,4 @@
-/*
- * git_priv.h - files of git whose content is checked before it takes effect
- */
+/* git_priv.h - git files whose content the mediator checks before the content takes effect */
 #ifndef WRIT_MEDIATE_GIT_PRIV_H
 #define WRIT_MEDIATE_GIT_PRIV_H
 
@@ -14,22 +12,26 @@ struct guard;
 struct mediator;
 struct place;
 
-/* Checks the content of @from, a descriptor for reading, and installs a copy at @to. */
+/*
+ * Checks the content of @from, a descriptor open for reading, and installs a copy at @to. With
+ * @replace the copy may replace a file. Returns 0 or -errno.
+ */
 int mediate_git_install(struct call *c, int from, const struct place *to, const struct guard *g,
 			bool replace);
-/* Writes @bytes to a temporary file in @dir and renames it to @name. 0 or -errno. */
+/* Writes @bytes to a temporary file in @dir and renames that file to @name. Returns 0 or -errno. */
 int mediate_git_install_bytes(struct mediator *m, int dir, const char *name, struct sv bytes,
 			      mode_t mode, bool replace);
 /*
- * Checks the content @bytes of a .git file, commondir or attributes file before the mediator
- * installs it at @to.
+ * Checks the content @bytes of a .git file, commondir or .gitattributes before the mediator
+ * installs it at @to. Returns 0, or records a denial and returns -EACCES.
  */
 int mediate_git_check_pointer(struct call *c, int root, const struct place *to,
 			      const struct guard *g, struct sv bytes);
+/* Decides whether the caller may remove the git configuration @p. Returns 0 or -errno. */
 int mediate_git_may_unlink(struct call *c, const struct place *p, const struct guard *g);
 /*
- * Checks a configuration that exists already and replaces it by a fresh copy, so that no process
- * holds the installed file open for writing.
+ * Checks an existing git configuration and replaces it by a new file with the same content, which
+ * no process holds open for writing. Returns 0 or -errno.
  */
 int mediate_git_reinstall_config(struct call *c, const struct place *config, bool module);
 

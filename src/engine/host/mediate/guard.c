@@ -14,9 +14,9 @@
 
 /*
  * Classifies a place: do programs outside the session obey its name, and which changes of the place
- * are still harmless? Most names come from the table in lang/protect. In addition, git treats any
- * directory that contains objects and refs as a repository, whatever its name; the functions below
- * find such directories by their content.
+ * are still harmless? Most protected names come from the table in lang/protect. In addition, git
+ * treats any directory that contains objects and refs as a repository, whatever its name. This file
+ * finds such directories by their content.
  */
 
 /* clang-format off */
@@ -35,7 +35,7 @@ static bool exists_in(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The four names by which git recognises a repository or a worktree. */
+/* Existence of the four names by which git recognises a repository or a linked worktree. */
 struct marks {
 	bool objects, refs, head, common;
 };
@@ -69,7 +69,7 @@ static bool is_lifted(const struct mediator *m, const struct protect_name *row)
 	return false;
 }
 
-/* Returns the last component of the directory that contains @path. */
+/* Returns the name of the directory that contains @path, without the path of that directory. */
 static struct sv parent_name(struct sv path)
 {
 	const size_t slash = sv_rfind(path, '/');
@@ -79,8 +79,8 @@ static struct sv parent_name(struct sv path)
 }
 
 /*
- * Classifies a name by the repository around it, which is found by content. Used where the table of
- * protected names has no stricter answer.
+ * Classifies a name in a repository that is found by its content. Used where the table of protected
+ * names has no stricter answer.
  */
 static struct guard classify_bare(const struct call *c, const struct place *p)
 {
@@ -95,13 +95,13 @@ static struct guard classify_bare(const struct call *c, const struct place *p)
 	    looks_like_repository(p->dir, true))
 		return (struct guard){ GUARD_CLOSED, &bare_attributes, false };
 	/*
-	 * .git/remotes and .git/branches are old formats for remotes. git still reads such files
-	 * but does not write them, so no legitimate program needs to create them.
+	 * The directories remotes and branches hold remotes in old formats. git still reads such
+	 * files but does not write them, so no legitimate program needs to create one.
 	 */
 	if ((sv_is(up, "remotes") || sv_is(up, "branches")) && !is_lifted(c->m, &bare_remotes) &&
 	    looks_like_repository(p->dir, true))
 		return (struct guard){ GUARD_CLOSED, &bare_remotes, false };
-	/* git writes commondir once, when it creates a worktree, always with the same content. */
+	/* git writes commondir once, when it creates a linked worktree, with a fixed content. */
 	if (sv_is(name, "commondir") && !is_lifted(c->m, &common_dir)) {
 		const bool made =
 			exists_in(p->dir, "commondir") && looks_like_repository(p->dir, false);
@@ -125,8 +125,8 @@ static struct guard classify_bare(const struct call *c, const struct place *p)
 }
 
 /*
- * Classifies a name that the table of protected names matched. Denies every change except the few
- * changes that git itself needs.
+ * Classifies a name that the table of protected names matched. Every change is denied, except the
+ * few changes that git itself needs and changes of names that are only above a protected name.
  */
 static struct guard classify_table_hit(const struct place *p, const struct protect_hit *hit)
 {
@@ -158,8 +158,8 @@ struct guard guard_classify(struct call *c, const struct place *p)
 	struct guard g;
 
 	/*
-	 * SECURITY: mediators of all sessions write checked content to files with this prefix
-	 * before the rename. A caller that could write such a file would change content after the
+	 * SECURITY: mediators write checked content to a temporary file with this prefix before
+	 * they rename it. A caller that could write such a file would change content after the
 	 * check.
 	 */
 	if (strncmp(p->name, ".writ-", 6) == 0)
@@ -168,8 +168,8 @@ struct guard guard_classify(struct call *c, const struct place *p)
 		return classify_bare(c, p);
 	g = classify_table_hit(p, &hit);
 	/*
-	 * A name that may contain protected names can itself be a setting of a bare repository. The
-	 * classification by content is stricter.
+	 * A directory that may contain protected names can itself be special in a repository that
+	 * is found by content. That classification is stricter.
 	 */
 	if (g.kind == GUARD_ANCESTOR) {
 		const struct guard bare = classify_bare(c, p);
@@ -188,9 +188,10 @@ int guard_deny(struct call *c, const struct place *p, const struct guard *g)
 /* --- Completing a repository --- */
 
 /*
- * True if the directory @name does not exist or is harmless: every visible name in the directory
- * ends in @end. An empty @end allows no entry at all. The session may have written settings before
- * the parent directory was a repository, when the mediator did not check them.
+ * True if the directory @name does not exist or holds only harmless entries: with @end, every
+ * visible name ends in @end; with an empty @end, there is no entry at all. The session may have
+ * written entries before the parent directory became a repository, when the mediator did not check
+ * them.
  */
 static bool holds_only(int dir, const char *name, struct sv end)
 {
@@ -206,8 +207,8 @@ static bool holds_only(int dir, const char *name, struct sv end)
 }
 
 /*
- * True if @name is a directory or does not exist. A link called @name would give the protected
- * names below it a second path.
+ * True if @name is a directory or does not exist. A link called @name would give protected names
+ * below it a second path.
  */
 static bool is_directory(int dir, const char *name)
 {
@@ -219,8 +220,8 @@ static bool is_directory(int dir, const char *name)
 }
 
 /*
- * Replaces the configuration file next to @p, if there is one, by a checked copy. No process holds
- * the fresh file open for writing.
+ * Replaces the configuration @name next to @p, if there is one, by a checked copy, which no process
+ * holds open for writing. Returns 0 or -errno.
  */
 static int reinstall_config(struct call *c, const struct place *p, const char *name)
 {
@@ -257,9 +258,7 @@ int guard_check_completion(struct call *c, const struct place *p)
 	r = place_child(c, p->dir, "config", &config);
 	if (r < 0)
 		return r;
-	/*
-	 * Inside .git these names were protected from the start, so they have no unchecked content.
-	 */
+	/* Inside .git these names have no unchecked content: they were always protected. */
 	if (mediate_protected_at(c->m, p->dir, place_sv(&config)).rel >= PROTECT_AT)
 		return 0;
 	if (!holds_only(p->dir, "hooks", SV(".sample")))

@@ -1,6 +1,7 @@
 /*
- * guard_priv.h - names that programs of the user obey outside the session, and what is allowed
- * there
+ * guard_priv.h - protected names, and the changes of them that a session may still make
+ *
+ * Programs that the user runs outside the session, such as git or an editor, obey these files.
  */
 #ifndef WRIT_MEDIATE_GUARD_PRIV_H
 #define WRIT_MEDIATE_GUARD_PRIV_H
@@ -14,27 +15,36 @@ struct place;
 
 enum guard_kind {
 	GUARD_FREE = 0, /* the name is not protected */
-	GUARD_ANCESTOR, /* may contain a protected name: no links, directories only by mkdir */
-	GUARD_CONFIG,	/* a git configuration: only checked content may replace it */
-	GUARD_POINTER, /* a .git file, commondir or attributes: checked when the caller closes it */
-	GUARD_HOOKS,   /* the hooks directory itself: the caller may create it empty */
+	/*
+	 * A directory of this name could contain a protected name: the caller may create one by
+	 * mkdir(), but not move a directory to or from the name, nor create a link other than git's
+	 * probe.
+	 */
+	GUARD_ANCESTOR,
+	/* a git configuration: never opened for writing; only checked content may replace it */
+	GUARD_CONFIG,
+	/* a .git file, commondir or .gitattributes: checked when the caller closes or moves it */
+	GUARD_POINTER,
+	/* the hooks directory itself: the caller may create it empty, and remove it by rmdir() */
+	GUARD_HOOKS,
 	GUARD_SAMPLE,  /* a hook named *.sample, which git never runs */
-	/* Written once, when git creates the file; afterwards it may only be removed. */
+	/* A file that git writes once, when git creates it. Later the caller may only remove it. */
 	GUARD_WRITE_ONCE,
-	GUARD_CLOSED, /* the mediator allows no change */
+	/* the mediator refuses to create, write, move or remove an object of this name */
+	GUARD_CLOSED,
 };
 
 struct guard {
 	enum guard_kind kind;
-	const struct protect_name *row;
+	const struct protect_name *row; /* protected name for the event of a denial, or NULL */
 	bool module; /* the configuration belongs to a submodule */
 };
 
 struct guard guard_classify(struct call *c, const struct place *p);
 /*
- * Call before @p is created. If the new name turns its directory into a git repository, git starts
- * to obey settings that the session wrote to the directory earlier: checks these settings. Returns
- * 0 or -errno.
+ * Call before @p is created. The new name may turn its directory into a git repository. Then git
+ * starts to obey settings that the session wrote to the directory earlier: checks these settings
+ * and replaces the configuration files by checked copies. Returns 0 or -errno.
  */
 int guard_check_completion(struct call *c, const struct place *p);
 int guard_deny(struct call *c, const struct place *p, const struct guard *g);

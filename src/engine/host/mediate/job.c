@@ -15,7 +15,7 @@
 
 #include "base/banned.h"
 
-/* Threads for operations that may block: connecting, sending, opening a pipe. */
+/* Threads for operations that may block: connecting a socket, sending, opening a named pipe. */
 
 enum { STACK = 64 * 1024, ASK_MS = 16 };
 
@@ -48,9 +48,10 @@ void mediate_job_free(struct job *j)
 }
 
 /*
- * Opens a named pipe. For reading, open() waits for a writer. For writing, polls with O_NONBLOCK
- * until the pipe has a reader instead of blocking in open(): a blocked open counts as a writer, and
- * the mediator could not cancel it after the caller was interrupted.
+ * Opens a named pipe for JOB_OPEN or JOB_OPEN_TO_WRITE and installs the descriptor in the caller.
+ * For reading, open() waits for a writer. For writing, tries with O_NONBLOCK again and again until
+ * the pipe has a reader: an open() that waits would count as a writer, and the mediator could not
+ * cancel it after the caller was interrupted.
  */
 static int64_t open_pipe(const struct job *j)
 {
@@ -65,8 +66,8 @@ static int64_t open_pipe(const struct job *j)
 	}
 	for (unsigned ms = 1; fd < 0; ms = ms < ASK_MS ? ms * 2 : ms) {
 		/*
-		 * Check the caller before each attempt: after the caller was interrupted, the next
-		 * reader of the pipe must not find a writer for which no caller waits.
+		 * Check before each attempt that the caller still waits: a reader that opens the
+		 * pipe later must not find a writer for which no caller waits.
 		 */
 		if (!notify_valid(j->listener, j->id))
 			return -EINTR;
@@ -111,7 +112,7 @@ static int64_t run_job(struct job *j)
 	return n < 0 ? -errno : n;
 }
 
-/* Each running job holds one reference to the counter, and the mediator holds one. */
+/* Each running job holds one reference to the counter, and so does the mediator. */
 void mediate_workers_free(atomic_int *workers)
 {
 	if (workers && atomic_fetch_sub(workers, 1) == 1)
@@ -150,7 +151,7 @@ int mediate_job_start(struct call *c, struct job *j)
 	(void)atomic_fetch_add(c->m->workers, 1);
 	/*
 	 * A new thread inherits affinity and signal mask. Let the job's thread run on any
-	 * processor, and leave signals to the thread of the supervisor.
+	 * processor, and leave signals to the thread that starts it.
 	 */
 	notify_unpin(c->m);
 	(void)sigfillset(&all);

@@ -29,9 +29,8 @@ enum {
 };
 
 /*
- * Results of an op_*() function: a value from 0 that the caller receives, a negative errno, or one
- * of the constants below. No errno exceeds 4095, so these constants never collide with a negative
- * errno.
+ * Results of an op_*() function: the return value of the call (0 or more), a negative errno, or one
+ * of the constants below. No errno exceeds 4095, so these constants never equal a negative errno.
  */
 enum {
 	ANSWER_CONTINUE = -10000, /* let the kernel run the call; Landlock decides */
@@ -41,8 +40,8 @@ enum {
 };
 
 /*
- * A refusal that waits until its event was reported, so that a denial is on record before the
- * refused program can go on, or exit. @sys is 0 if there is none.
+ * A refusal that the mediator sends only after its event was reported, so that a denial is on
+ * record before the refused program can go on, or exit. @sys is the errno; 0: no refusal waits.
  */
 struct refusal {
 	int listener, sys;
@@ -52,17 +51,18 @@ struct refusal {
 struct mediator {
 	struct mediate_options opt;
 	struct rules rules;
-	struct arena keep;    /* capabilities and their index, for the life of the mediator */
+	/* memory for the capabilities and their index; grows until mediate_free() */
+	struct arena keep;
 	struct arena scratch; /* memory for the request that the mediator is deciding */
 	struct buf text;      /* text of the request that the mediator is deciding */
 	int self;	      /* descriptor of /proc/self/fd of the process @pid */
 	int proc, root;	      /* descriptors of /proc and / of the host */
-	/* Root directory of all callers if they have their own mounts; -1: not opened yet. */
+	/* Root directory of all callers, if the session has its own mounts; -1: not opened yet. */
 	int jail;
-	int order; /* lock file that all mediators of the user share, see order_priv.h; -1: none */
+	int order; /* descriptor of the lock file of order_priv.h; -1: there is no lock */
 	pid_t pid; /* the process that opened @self */
 	bool is_root;
-	int inotify; /* inotify descriptor, which reports that a caller closed a shadow */
+	int inotify; /* inotify descriptor that reports when a caller closes a shadow */
 	struct shadow shadows[SHADOWS];
 	struct task tasks[TASKS];
 	struct task_comm comms[COMMS];
@@ -77,7 +77,7 @@ struct mediator {
 	struct cpu_pin pin;
 	bool ran;	     /* a program was started; opt.no_exec refuses every later one */
 	unsigned serial;     /* counter that makes names of temporary files unique */
-	atomic_int *workers; /* number of running jobs, shared with the threads of the jobs */
+	atomic_int *workers; /* 1 + number of running jobs, shared with the threads of the jobs */
 	bool has_event;
 	struct mediate_event event;
 	struct refusal refusal;
@@ -90,15 +90,16 @@ struct call {
 	uint64_t id;
 	pid_t tid; /* thread id of the caller, in the mediator's pid namespace */
 	int nr;
-	/* Arguments of the call; of a call with OP_AT, those after the directory @dir. */
+	/* Arguments of the call; for a call with OP_AT, those that follow the directory @dir. */
 	const __u64 *arg;
 	const struct op *row;
-	int dir;	/* descriptor of the caller from which its path starts, or AT_FDCWD */
+	/* caller's descriptor of the directory where the path starts, or AT_FDCWD */
+	int dir;
 	uint64_t flags; /* flags that the caller gave, or that the call implies */
 	struct task *task;
 	/*
-	 * @task was seen alive during this call, so it does not describe an earlier thread with the
-	 * same id.
+	 * True if the mediator saw the thread of @task alive during this call, so @task does not
+	 * describe an earlier thread with the same id.
 	 */
 	bool fresh;
 	int fd; /* descriptor for ANSWER_FD; owned by the call */
@@ -107,10 +108,7 @@ struct call {
 	char text[2][PATH_MAX]; /* paths, copied once from the memory of the caller */
 };
 
-/*
- * True if the mediator only observes. Every op_*() asks this right before its side effect: an
- * observing mediator changes nothing.
- */
+/* True if the mediator only observes and must change nothing. Call before each side effect. */
 static inline bool is_observing(const struct call *c)
 {
 	return c->m->opt.observe_only;

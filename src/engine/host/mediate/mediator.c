@@ -20,8 +20,9 @@ enum { KEEP_MAX = 64 * 1024 * 1024, SCRATCH_MAX = 1024 * 1024, FIXED_FDS = 2 };
 /* --- Create and free --- */
 
 /*
- * SECURITY: a mediator that was created before a fork holds the /proc/self/fd of the parent, in
- * which the same numbers name other files. Reopen /proc/self/fd in the process that serves.
+ * SECURITY: a mediator that was created before a fork holds the /proc/self/fd of the parent
+ * process, in which the same numbers name other files. Reopen /proc/self/fd in the process that
+ * serves the calls.
  */
 static int open_self(struct mediator *m, struct writ_err *err)
 {
@@ -49,10 +50,7 @@ static int open_handles(struct mediator *m, struct writ_err *err)
 	return order_open(m, err) < 0 ? err->code : open_self(m, err);
 }
 
-/*
- * Makes space for @room entries in the mediator's own copy of the capabilities, to which live
- * grants are appended.
- */
+/* Enlarges the mediator's copy of the capabilities, which live grants extend, to @room entries. */
 static int set_caps(struct mediator *m, size_t room, struct writ_err *err)
 {
 	struct cap_entry *more = reallocarray(m->rules.caps, room + 1, sizeof(*more));
@@ -120,8 +118,8 @@ int mediate_new(const struct mediate_options *opt, struct mediator **ret_m, stru
 }
 
 /*
- * Drops cached descriptors. The cache only saves time; the mediator reopens these descriptors on
- * demand.
+ * Drops the cached descriptors of callers' /proc entries. The caches only save time; the mediator
+ * reopens these descriptors on demand.
  */
 static void drop_caches(struct mediator *m)
 {
@@ -198,9 +196,9 @@ void mediate_revoke(struct mediator *m, const struct cap_entry *e)
 	}
 	m->rules.revoked = true;
 	/*
-	 * SECURITY: if indexing fails, drop the old index: the old index no longer fits the set,
-	 * and without an index decisions scan all entries. Roots that remain from before can only
-	 * protect more names.
+	 * SECURITY: if indexing fails, drop the old index, which no longer fits the set. Without an
+	 * index, decisions scan all entries. If cap_set_index() failed, the list of writable roots
+	 * stays as it was before the revocation.
 	 */
 	if (index_set(m, &err) < 0)
 		m->rules.set.index_caps = NULL;
@@ -219,7 +217,10 @@ static int64_t install_fd(struct call *c, int r)
 	return n;
 }
 
-/* Sends the result of an op_*() to the caller. An observing mediator lets every call through. */
+/*
+ * Sends the result of an op_*() to the caller. A refusal with an event waits in @refusal until the
+ * next mediate_wait(). An observing mediator lets every call through.
+ */
 static void send_answer(struct call *c, int r)
 {
 	struct mediator *m = c->m;
@@ -253,10 +254,7 @@ static void send_refusal(struct mediator *m)
 	m->refusal = (struct refusal){ 0 };
 }
 
-/*
- * Runs the op_*() function for the call. If the call changes names, takes the lock between
- * mediators first.
- */
+/* Runs the op_*() function for the call, with the lock between mediators if the call needs it. */
 static int run_op(struct call *c)
 {
 	const bool ordered = order_needed(c->nr, c->arg);
@@ -269,7 +267,7 @@ static int run_op(struct call *c)
 	c->dir = c->row->form == OP_AT ? reg_int(*c->arg++) : AT_FDCWD;
 	c->flags = c->row->flags_at ? c->arg[c->row->flags_at] : c->row->flags;
 	r = c->row->fn(c);
-	/* The mediator is out of descriptors: drop the caches, so that the next call succeeds. */
+	/* EMFILE: no descriptor is left. Drop the caches, so that the next call can succeed. */
 	if (r == -EMFILE)
 		drop_caches(c->m);
 	if (ordered)
@@ -292,16 +290,16 @@ static void serve(struct mediator *m, int listener)
 	c.nr = m->req.data.nr;
 	c.arg = m->req.data.args;
 	m->has_event = false;
-	/*
-	 * Refuse a call of another architecture, or from a process that is not visible to the
-	 * mediator, with ENOSYS.
-	 */
+	/* Refuse with ENOSYS a call of another architecture or of a process that is not visible. */
 	if (notify_arch_ok(&m->req) && c.tid > 0)
 		r = run_op(&c);
 	send_answer(&c, r);
 }
 
-/* Serves the listeners that poll() reported, until one call produces an event. */
+/*
+ * Serves the listeners that poll() reported and drops those without processes. Returns true as soon
+ * as one call produces an event.
+ */
 static bool serve_ready(struct mediator *m, const struct pollfd *fds, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
@@ -347,9 +345,9 @@ int mediate_wait(struct mediator *m, int wake, int timeout_ms, struct mediate_ev
 			return 0;
 		m->has_event = false;
 		/*
-		 * Install closed shadows first. The program that wrote a shadow expects its content
-		 * to be there when its next call returns. The program may also have exited after
-		 * closing the shadow.
+		 * Install closed shadows first: the program that wrote a shadow expects to find the
+		 * file with this content when its next call returns. The program may also have
+		 * exited after closing the shadow.
 		 */
 		if (fds[1].revents && order_lock(m) == 0) {
 			shadow_handle_closed(m);

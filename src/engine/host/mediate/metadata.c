@@ -17,9 +17,10 @@
 #include "base/banned.h"
 
 /*
- * Modes, owners, times and extended attributes. Landlock does not restrict changes of these, so the
- * mediator lets no such call through to the kernel. This includes calls on a descriptor: the caller
- * could make the number of its descriptor refer to another file before the kernel reads the number.
+ * Modes, owners, times and extended attributes. Landlock does not restrict changes of this
+ * metadata, so the mediator lets no such call through to the kernel. This includes calls on a
+ * descriptor: the caller could make the number of its descriptor refer to another file before the
+ * kernel reads the number.
  */
 
 enum { XATTR_MAX = 65536, AT_META = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH };
@@ -50,8 +51,8 @@ static bool is_anonymous(const struct meta *t)
 }
 
 /*
- * git tests whether it can change the mode of its configuration by changing the mode. A mode does
- * not change the settings in the configuration, so allow the change.
+ * True for the configurations of git, whose mode may change. git tests whether it can change the
+ * mode of a configuration by changing it, and a mode does not change the settings in the file.
  */
 static bool is_config(const struct protect_hit *hit)
 {
@@ -62,8 +63,8 @@ static bool is_config(const struct protect_hit *hit)
 }
 
 /*
- * A file in the hooks directory of a bare repository becomes a hook when the file gets an
- * executable mode. Deny such a mode like the creation of a hook.
+ * Denies every metadata change of a hook in a repository that guard.c finds by its content. An
+ * executable mode would turn a file that was harmless into a hook.
  */
 static int hook_decide(struct call *c, const struct meta *t)
 {
@@ -105,8 +106,8 @@ static int meta_decide(struct call *c, struct meta *t)
 }
 
 /*
- * Takes ownership of @obj, identifies the object and decides about it. Every metadata call goes
- * through this function.
+ * Takes ownership of @obj, finds its path, and decides about changing its metadata. Every change of
+ * metadata except those of writer_times() goes through this function.
  */
 static int meta_object(struct call *c, struct meta *t, int obj)
 {
@@ -125,7 +126,7 @@ static int meta_fd(struct call *c, int fd, struct meta *t)
 	return meta_object(c, t, fd == AT_FDCWD ? task_open(c, "cwd", 0) : task_open_fd(c, fd));
 }
 
-/* Finds the object of the call and decides about it. */
+/* Finds the object that the call names and decides about the change. Returns 0 or -errno. */
 static int meta_find(struct call *c, struct meta *t)
 {
 	const uint64_t flags = c->flags;
@@ -150,7 +151,7 @@ static int meta_find(struct call *c, struct meta *t)
 	return meta_object(c, t, place_open(c, &p, !(flags & AT_SYMLINK_NOFOLLOW), &st));
 }
 
-/* Returns a path to the object for system calls that accept no O_PATH descriptor. */
+/* Returns a path that names the object, for system calls that accept no O_PATH descriptor. */
 static const char *self_path(const struct meta *t, char to[40])
 {
 	(void)snprintf(to, 40, "/proc/self/fd/%d", t->obj);
@@ -213,9 +214,10 @@ static int do_times(struct call *c, struct meta *t, int found, const struct time
 }
 
 /*
- * Sets the times of a file that the caller holds open for writing. The policy decided when the
- * caller opened the file, and a writer changes the times anyway; programs that unpack archives set
- * the times of each file. Returns -EAGAIN if @fd is not such a descriptor.
+ * Sets the times of a file that the caller holds open for writing, without a decision: the policy
+ * decided when the caller opened the file, and a writer changes the times anyway. Programs that
+ * unpack archives set the times of each file, so this path must be fast. Returns -EAGAIN if @fd is
+ * not such a descriptor.
  */
 static int writer_times(struct call *c, int fd, const struct timespec *ts)
 {
@@ -296,9 +298,9 @@ int op_utimensat(struct call *c)
 /* --- Extended attributes --- */
 
 /*
- * Finds the object of the call and reads the name of the attribute. SECURITY: attributes outside
- * "user." carry capabilities, security labels and access lists. After EOPNOTSUPP, programs that
- * want to set an access list fall back to plain modes.
+ * Finds the object that the call names and copies the name of the attribute. SECURITY: refuses
+ * attributes outside "user.", which carry capabilities, security labels and access lists. After
+ * EOPNOTSUPP, programs that want to set an access list fall back to plain modes.
  */
 static int find_attribute(struct call *c, struct meta *t)
 {

@@ -13,7 +13,10 @@
 
 enum { TREE_ENTRIES = 65536, TREE_DEPTH = 100 };
 
-/* A directory that a caller renames, with all its content. */
+/*
+ * State of the walk over a directory that a caller renames. @from and @to are the old and the new
+ * path of the entry that is being checked; @seen counts the entries.
+ */
 struct tree {
 	struct call *c;
 	size_t seen;
@@ -52,10 +55,7 @@ static int check_entry(struct tree *t)
 	return m->rules.globs ? check_rules(t) : 0;
 }
 
-/*
- * Checks a symbolic link in a moved directory. A relative link may lead elsewhere from its new
- * path.
- */
+/* Checks a moved symbolic link like a new link: from its new path it may lead elsewhere. */
 static int check_link(struct tree *t, int dir, const char *name)
 {
 	const struct sv to = sv_from(t->to);
@@ -132,9 +132,9 @@ static int tree_dir(struct tree *t, int fd, unsigned depth)
 }
 
 /*
- * Renaming a directory renames every file in it. Each file gets a new path, so the mediator checks
- * each file against protected names and, if some rule is finer than a whole tree, against the
- * rules. The mediator refuses to move a tree that is too large or too deep to check.
+ * Renaming a directory gives every file in it a new path. So the mediator checks each file against
+ * protected names and, if some rule is finer than a whole tree, against the rules. It refuses to
+ * move a tree that is too large or too deep to check.
  */
 int mediate_check_moved_tree(struct call *c, int dir, const char *name, struct sv from,
 			     struct sv to)

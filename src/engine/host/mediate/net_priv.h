@@ -29,10 +29,11 @@ struct peer {
 		unsigned char raw[sizeof(struct sockaddr_storage)];
 	} a;
 	socklen_t n;
-	int keep; /* O_PATH descriptor of a UNIX socket's file, which a.un then names; owned */
+	/* Owned O_PATH descriptor of a UNIX socket's file, which a.un names by it; -1: none. */
+	int keep;
 	/*
-	 * an inet address in the session's own network namespace: connect without taking the
-	 * caller's ids
+	 * The socket is an IPv4 or IPv6 socket in the session's own network namespace: the mediator
+	 * connects it without taking the caller's ids.
 	 */
 	bool plain;
 };
@@ -46,12 +47,13 @@ void mediate_peer_clear(struct peer *p);
 int mediate_peer_read(struct call *c, uint64_t at, uint64_t n, struct peer *p); /* 0 or -errno */
 /*
  * Prints the address as the policy names it: "tcp/localhost:80", "tcp/10.0.0.1:80",
- * "tcp/[fd00::1]:80". Returns false if the address cannot be printed.
+ * "tcp/[fd00::1]:80". *@ret_local is true for a loopback or unspecified address, which becomes
+ * "localhost". Returns false if the address cannot be printed.
  */
 bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local);
 /*
- * Copies the path from @p and appends a NUL: sun_path may fill its array without a NUL. Returns
- * false for an abstract or unnamed address.
+ * Copies the path of a UNIX address and appends a NUL, which a path that fills sun_path does not
+ * have. Returns false for an abstract or unnamed address.
  */
 bool mediate_peer_unix_path(const struct peer *p,
 			    char to[sizeof(((struct sockaddr_un *)0)->sun_path) + 1]);
@@ -60,17 +62,18 @@ bool mediate_peer_unix_path(const struct peer *p,
  * than sun_path, is resolved from descriptor 7 of the caller.
  */
 int mediate_peer_find_unix(struct call *c, const char *text, struct place *ret);
-int mediate_sock_type(int sock); /* returns SOCK_STREAM or another type, or -1 */
+int mediate_sock_type(int sock); /* returns the type, such as SOCK_STREAM, or -1 */
 
 /*
- * Copies and decides the destination address of a message. Does nothing for a stream socket: a
- * stream sends to its connected peer, whatever address the message names.
+ * Copies the destination address of a message (@n bytes at @at) from the caller into the job @j and
+ * decides about it. Returns 0 or -errno. Does nothing for a stream socket: a stream sends to its
+ * connected peer, whatever address the message names.
  */
 int mediate_peer_for_send(struct call *c, struct job *j, uint64_t at, uint32_t n);
 
 /*
  * Asks egress for the address that @sock must connect to instead of @wanted. On success @sock is
- * bound and egress expects a connection from the port of @sock. Returns 0, or an -errno for the
+ * bound to a port, and egress expects a connection from this port. Returns 0, or an -errno for the
  * caller.
  */
 must_check int mediate_route_to(const struct mediator *m, int sock, bool udp,

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* Number of descriptors in a row to one caller after which the mediator stays pinned. */
+/* Number of descriptors in a row for one caller after which the mediator stays pinned. */
 enum { STREAK = 16 };
 
 #if defined(__x86_64__)
@@ -25,7 +25,7 @@ void notify_sync_wakeup(int listener)
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
-/* SECURITY: another architecture gives its system calls other numbers. */
+/* SECURITY: another architecture gives its calls other numbers, which op.c does not know. */
 bool notify_arch_ok(const struct seccomp_notif *req)
 {
 	return req->data.arch == OUR_ARCH;
@@ -38,7 +38,7 @@ int notify_recv(struct mediator *m, int listener)
 }
 
 /*
- * SECURITY: true only while the caller still waits in the trapped call. While the caller waits, the
+ * True only while the caller still waits in the trapped call. SECURITY: while the caller waits, the
  * kernel cannot reuse its thread id.
  */
 bool notify_valid(int listener, uint64_t id)
@@ -46,7 +46,7 @@ bool notify_valid(int listener, uint64_t id)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* Ignores errors: a caller that died needs no answer. */
+/* Ignores errors: a caller that died or was interrupted needs no answer. */
 void notify_answer(int listener, uint64_t id, int64_t value, int error, bool go_on)
 {
 	struct seccomp_notif_resp resp = { .id = id, .val = value, .error = -error };
@@ -73,10 +73,11 @@ int notify_addfd(int listener, uint64_t id, int fd, unsigned newfd_flags)
 }
 
 /*
- * Pins the thread @tid to the processor in @here. To receive a descriptor the caller must wake up,
- * and the scheduler would choose an idle processor for the caller, and again one for the mediator
- * when the caller has finished. In a virtual machine waking a processor takes longer than all other
- * work. So the mediator pins the caller and itself to the current processor for that moment; the
+ * Pins the thread @tid (0: the mediator) to the processor in @here. Returns false if the thread may
+ * run on one processor only, or not on this one. A caller must wake up to receive a descriptor, and
+ * the scheduler would choose an idle processor for the caller, and again one for the mediator when
+ * the caller has finished. In a virtual machine, waking a processor takes longer than all other
+ * work. So the mediator pins the caller and itself to the current processor for that moment. The
  * caller runs no user code before it is unpinned. A caller that opens file after file, for example
  * to unpack an archive, keeps the mediator pinned until another caller appears. Errors are ignored:
  * they only cost time.
@@ -91,10 +92,7 @@ static bool pin_to(pid_t tid, const cpu_set_t *here, cpu_set_t *ret_was)
 	return CPU_COUNT(&both) == 1 && sched_setaffinity(tid, sizeof(*here), here) == 0;
 }
 
-/*
- * Restores the affinity of the thread @tid, unless another program changed the affinity in the
- * meantime.
- */
+/* Restores the affinity of the thread @tid, unless another program has changed it meanwhile. */
 static void unpin_from(pid_t tid, const cpu_set_t *here, const cpu_set_t *was)
 {
 	cpu_set_t is;

@@ -8,12 +8,12 @@
 
 #include "base/banned.h"
 
-/* fchmodat2() is newer than the headers we build with. */
+/* fchmodat2() is newer than the oldest supported headers. */
 enum { NR_FCHMODAT2 = 452 };
 
 /*
- * Answers a call that the filter traps but no row handles. Programs have a fallback for missing
- * system calls.
+ * Answers a call that the filter traps but for which the table has no row. Programs have a fallback
+ * for missing system calls.
  */
 static int op_missing(struct call *c)
 {

@@ -1,7 +1,7 @@
 /*
  * op_priv.h - one function per trapped system call
  *
- * Each returns a value for the caller, -errno or an ANSWER_* of mediate_priv.h.
+ * Each function returns the result of the call, -errno or an ANSWER_* of mediate_priv.h.
  */
 #ifndef WRIT_MEDIATE_OP_PRIV_H
 #define WRIT_MEDIATE_OP_PRIV_H
@@ -12,8 +12,8 @@ struct call;
 
 /* The form in which a call names its object. */
 enum op_form {
-	OP_PLAIN, /* a path from the caller's directory, or no path at all */
-	OP_AT,	  /* the first argument is the directory of the path that follows */
+	OP_PLAIN, /* a path relative to the caller's current directory, or no path */
+	OP_AT,	  /* the first argument is a descriptor of the directory where the path starts */
 	OP_FD,	  /* the first argument is a descriptor of the object */
 };
 
@@ -22,14 +22,11 @@ struct op {
 	int nr;
 	enum mediate_op op;
 	enum op_form form;
-	/* Number of the argument with flags; 0: none, @flags are those that the call implies. */
+	/* Index of the flags argument in call.arg; 0: the call has none and implies @flags. */
 	unsigned flags_at, flags;
 	int (*fn)(struct call *c);
 };
-/*
- * Finds the row for a system call. Never returns NULL: an unknown call gets a row whose function
- * returns -ENOSYS.
- */
+/* Finds the row for a system call. A call without a row gets one that answers ENOSYS. */
 const struct op *op_find(int nr);
 
 int op_open(struct call *c);

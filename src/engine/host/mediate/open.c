@@ -14,14 +14,16 @@
 #include "base/banned.h"
 
 /*
- * open, openat, creat and truncate. The caller receives a descriptor that the mediator opened, with
- * the flags that the caller asked for.
+ * open, openat, creat and truncate. After an open the caller receives a descriptor that the
+ * mediator opened, with the flags that the caller asked for.
  */
 
 enum {
-	/* SECURITY: the mediator never sets a set-user-id or set-group-id bit for a caller */
+	/* SECURITY: mode bits of new files, without set-user-id and set-group-id */
 	NEW_MODE = 01777,
-	/* Attempts: a program on the host may create and remove the same name at the same time. */
+	/*
+	 * Number of attempts: a program on the host may create and remove the same name meanwhile.
+	 */
 	TRIES = 3,
 };
 
@@ -48,8 +50,8 @@ static bool only_reads(const struct want_open *w)
 }
 
 /*
- * True if the mediator must open the file itself even where Landlock would allow the kernel to. See
- * mediate_options.read_all.
+ * True for an open for reading that the mediator must perform itself even where Landlock would
+ * allow it. See mediate_options.read_all.
  */
 static bool reads_are_mediated(const struct call *c, const struct want_open *w)
 {
@@ -69,7 +71,7 @@ static int may_overwrite(struct call *c, const struct place *p, const struct wan
 	case GUARD_FREE:
 	case GUARD_ANCESTOR:
 	case GUARD_SAMPLE:
-	case GUARD_POINTER: /* overwrite() gives the caller a shadow instead */
+	case GUARD_POINTER: /* decided below: with O_TRUNC the caller gets a shadow */
 		break;
 	case GUARD_CONFIG:
 		r = mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_CONFIG_WHOLE);
@@ -106,8 +108,8 @@ static int overwrite(struct call *c, struct place *p, int obj, const struct stat
 	if (S_ISSOCK(st->st_mode))
 		return -ENXIO;
 	/*
-	 * A program outside may read from a pipe as it may listen on a socket. So the mediator
-	 * opens only pipes that the session created.
+	 * A program outside may listen on a socket, and may in the same way read from a named pipe.
+	 * So the mediator opens for writing only pipes that the session created.
 	 */
 	if ((!S_ISREG(st->st_mode) && !is_own_pipe(c, st)) ||
 	    !mediate_device_is_plain(c->m, obj, st->st_dev))
@@ -141,8 +143,7 @@ static int open_for_read(struct call *c, struct place *p, int obj, const struct 
 	if (r < 0 || is_observing(c))
 		return r;
 	/*
-	 * SECURITY: drop O_TRUNC, which works even with O_RDONLY: the policy decided about reading
-	 * only.
+	 * SECURITY: drop O_TRUNC, which works even with O_RDONLY: the decision was about reading.
 	 */
 	return S_ISFIFO(st->st_mode) ? mediate_pipe_open(c, obj, w->flags)
 				     : mediate_open_object(c, obj, w->flags & ~O_TRUNC);
@@ -156,8 +157,8 @@ static int open_found(struct call *c, struct place *p, int obj, const struct sta
 	if ((w->flags & O_DIRECTORY) && !S_ISDIR(st->st_mode))
 		return -ENOTDIR;
 	/*
-	 * A directory that ignores case may store the name in another spelling. Rules match the
-	 * stored spelling.
+	 * A directory that ignores case may have stored the name in another spelling. Rules match
+	 * the stored spelling, so take the path from the opened object.
 	 */
 	if (c->m->rules.globs && !mediate_path_of_fd(c->m, obj, p->path, &p->n))
 		return -EACCES;
@@ -172,9 +173,9 @@ static int open_found(struct call *c, struct place *p, int obj, const struct sta
 /* --- New files --- */
 
 /*
- * Decides whether the caller may create and open a new file. ANSWER_FD: allowed, but the caller
- * gets a shadow. Writing alone needs fs.put; reading back the written content needs fs.write and
- * fs.read.
+ * Decides whether the caller may create and open a new file. Returns 0, -errno, or ANSWER_FD if the
+ * caller may but gets a shadow. Writing alone needs fs.put; reading back the written content needs
+ * fs.write and fs.read.
  */
 static int may_create(struct call *c, const struct place *p, const struct want_open *w)
 {
@@ -203,7 +204,7 @@ static int may_create(struct call *c, const struct place *p, const struct want_o
 	return r == 0 && g.kind == GUARD_POINTER ? ANSWER_FD : r;
 }
 
-/* Creates the file. Returns -EEXIST if another process created the file in the meantime. */
+/* Creates the file. Returns ANSWER_FD or -errno; -EEXIST if the name exists already. */
 static int create(struct call *c, const struct place *p, const struct want_open *w,
 		  struct creds *creds)
 {
@@ -236,7 +237,7 @@ static int create(struct call *c, const struct place *p, const struct want_open 
 
 /*
  * Opens a file without a name (O_TMPFILE). The policy decides as for a new file in the directory
- * @obj; the mediator decides again when linkat() gives the file a name.
+ * @obj. If linkat() gives the file a name later, the mediator decides again.
  */
 static int open_tmpfile(struct call *c, int obj, const struct stat *st, const struct want_open *w,
 			struct creds *creds)
@@ -270,9 +271,10 @@ static bool has_name(struct mediator *m, int fd, const struct place *p)
 }
 
 /*
- * Opens an existing file for writing with two lookups instead of three. -EAGAIN: use the general
- * path. SECURITY: fstatat() must show a regular file before the mediator opens it, since opening a
- * device may have effects. After the open, device and inode must be the same.
+ * Opens an existing regular file for writing with two lookups instead of three. Returns -EAGAIN if
+ * the general path must decide. SECURITY: fstatat() must show a regular file before the mediator
+ * opens the name, since opening a device may have effects. After the open, device and inode must be
+ * the same as before.
  */
 static int open_quick(struct call *c, struct place *p, const struct want_open *w)
 {
@@ -312,8 +314,8 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 /* --- General path --- */
 
 /*
- * Opens or creates the file at @p. Starts again if another process created or removed the name
- * between two steps.
+ * Opens or creates the file at @p. Starts again, up to TRIES times in all, if another process
+ * creates the name after the lookup has not found it.
  */
 static int open_place(struct call *c, struct place *p, const struct want_open *w,
 		      struct creds *creds)
@@ -343,9 +345,9 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 			continue;
 		}
 		/*
-		 * A link led to a private directory or to /proc. The kernel would open the file,
-		 * but the mediator may let no open through here: continue at the target of the
-		 * link.
+		 * A link led to a private directory or to /proc. The kernel would open the file
+		 * there, but the mediator may let no open through: it continues at the target of
+		 * the link.
 		 */
 		if (obj == ANSWER_CONTINUE && reads_are_mediated(c, w)) {
 			if (mediate_is_below(place_sv(p), SV("/proc")))
@@ -364,9 +366,9 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 }
 
 /*
- * Opens a file that has no name (any more), such as the running program after an update. SECURITY:
- * the path of a file in a detached mount means nothing, so this function opens nothing after the
- * mounts changed.
+ * Opens for reading an object whose name may be gone, such as the running program after an update.
+ * SECURITY: the path of a file in a detached mount means nothing, so this function opens no object
+ * with a path after the mounts changed.
  */
 static int open_unnamed(struct call *c, int obj, const struct stat *st, const struct want_open *w)
 {
@@ -413,8 +415,8 @@ static int open_own_fd(struct call *c, int number, const struct want_open *w)
 	if (r < 0)
 		return r;
 	/*
-	 * SECURITY: use the name only if it leads to the same object as the descriptor. Otherwise
-	 * Landlock decides about the descriptor.
+	 * SECURITY: use the path only if it leads to the same object as the descriptor. If it does
+	 * not, Landlock decides about the descriptor, or op_open() refuses the open.
 	 */
 	if (fstatat(p.dir, p.name, &at, AT_SYMLINK_NOFOLLOW) < 0 || at.st_dev != st.st_dev ||
 	    at.st_ino != st.st_ino)
@@ -439,7 +441,9 @@ static int open_exe(struct call *c, const struct want_open *w)
 	return r < 0 ? r : open_unnamed(c, obj, &st, w);
 }
 
-/* Opens @text, a path in /proc, however the caller reached it. */
+/*
+ * Handles an open of @text, a path in /proc: lets it through, or performs it if reads are mediated.
+ */
 static int open_proc(struct call *c, const char *text, const struct want_open *w)
 {
 	const int r =
@@ -457,8 +461,8 @@ static int open_text(struct call *c, const struct want_open *w)
 	if (mediate_parse_own_fd(c->text[0]) >= 0)
 		return open_own_fd(c, mediate_parse_own_fd(c->text[0]), w);
 	/*
-	 * /etc/mtab is usually a link to /proc/self/mounts. /proc/self of the mediator is not the
-	 * caller's, so do not resolve the link.
+	 * /etc/mtab is usually a link to /proc/self/mounts. Do not resolve this link: for the
+	 * mediator, /proc/self is its own entry.
 	 */
 	if (reads_are_mediated(c, w) && strcmp(c->text[0], "/etc/mtab") == 0)
 		return open_proc(c, "/proc/self/mounts", w);
@@ -477,13 +481,13 @@ static int open_text(struct call *c, const struct want_open *w)
 
 int op_open(struct call *c)
 {
-	/* The mode follows the flags; creat() implies its flags. */
+	/* The mode is the argument after the flags. creat() has no argument with flags. */
 	const struct want_open w = { reg_int(c->flags), (mode_t)c->arg[c->row->flags_at + 1] };
 	int r;
 
 	/*
-	 * An O_PATH descriptor gives no access to content. Opening such a descriptor again is
-	 * another trapped call.
+	 * An O_PATH descriptor gives no access to content. Opening the file through such a
+	 * descriptor is another trapped call.
 	 */
 	if (c->flags & O_PATH)
 		return ANSWER_CONTINUE;
@@ -492,8 +496,8 @@ int op_open(struct call *c)
 		r = open_text(c, &w);
 	/*
 	 * SECURITY: with mediate_options.read_all Landlock allows reading files that rules hide, so
-	 * that programs among them can be run. A caller could rewrite the path after the mediator
-	 * read it and so read a hidden file through an open that the mediator let through. Writing
+	 * that programs among them can be run. If the mediator let an open through, the caller
+	 * could change the path after the mediator has read it, and so read a hidden file. Writing
 	 * is different: Landlock itself confines writes.
 	 */
 	return r == ANSWER_CONTINUE && reads_are_mediated(c, &w) ? -EACCES : r;

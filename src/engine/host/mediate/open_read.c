@@ -11,10 +11,10 @@
 #include "base/banned.h"
 
 /*
- * Opens for reading that Landlock could decide alone. The mediator performs these opens because it
- * may let none through (mediate_options.read_all). A session with its own root may read everything
- * in that root. A session in the host's root may read the paths that rules and the fixed list
- * allow.
+ * Opens for reading that Landlock would decide if the mediator could let them through. With
+ * mediate_options.read_all it lets none through and performs these opens itself. Outside read_roots
+ * a session with its own root may read everything in that root; a session in the host's root may
+ * read the paths that rules and read_fixed allow.
  */
 
 static bool may_read(struct call *c, struct sv path)
@@ -26,8 +26,8 @@ static bool may_read(struct call *c, struct sv path)
 	    mediate_is_read_fixed(m, path) || sv_starts(path, SV("/memfd:")))
 		return true;
 	/*
-	 * SECURITY: no rule about files covers these directories, not even a rule for all files.
-	 * Devices have a capability of their own.
+	 * SECURITY: no rule about files covers /sys or /dev, not even a rule for all files. Reading
+	 * a device needs the capability dev.use.
 	 */
 	if (mediate_is_below(path, SV("/sys")))
 		return false;
@@ -46,7 +46,7 @@ int mediate_hand_out(struct call *c, int fd, int flags)
 }
 
 /*
- * Opens with O_NONBLOCK and clears the flag afterwards: a lease that another process holds on the
+ * Opens with O_NONBLOCK and clears the flag afterwards: a lease that another process holds on a
  * file must not block the mediator.
  */
 int mediate_open_object(struct call *c, int obj, int flags)
@@ -68,8 +68,8 @@ int mediate_pipe_open(struct call *c, int obj, int flags)
 		const int r = mediate_open_object(c, obj, flags);
 
 		/*
-		 * ENXIO: the pipe has no reader yet, and the caller wants to wait for a reader.
-		 * Errors about permissions were returned above.
+		 * ENXIO: the pipe has no reader yet. Return any other result. Return ENXIO only if
+		 * the caller does not want to wait for a reader.
 		 */
 		if (r != -ENXIO || (flags & O_NONBLOCK))
 			return r;
@@ -85,8 +85,8 @@ int mediate_pipe_open(struct call *c, int obj, int flags)
 }
 
 /*
- * Opens the caller's controlling terminal. Opening /dev/tty in the mediator would open the
- * mediator's terminal. Field 7 of /proc/TID/stat is the device number of the caller's terminal.
+ * Opens the caller's controlling terminal. For the mediator, /dev/tty is its own terminal. Field 7
+ * of /proc/TID/stat is the device number of the caller's terminal.
  */
 static int open_tty(struct call *c, int flags)
 {
@@ -116,10 +116,7 @@ static int open_tty(struct call *c, int flags)
 
 int mediate_open_for_read(struct call *c, int obj, const struct stat *st, struct sv path, int flags)
 {
-	/*
-	 * SECURITY: drop O_TRUNC, which works even with O_RDONLY: the policy decided about reading
-	 * only.
-	 */
+	/* SECURITY: drop O_TRUNC, which works even with O_RDONLY: the decision is about reading. */
 	flags &= ~O_TRUNC;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(st->st_mode))
 		return -ENOTDIR;
@@ -142,8 +139,8 @@ int mediate_open_for_read(struct call *c, int obj, const struct stat *st, struct
 
 /*
  * Denies running a program that rules hide from reading. The kernel reads the path a second time
- * when it runs the call, so this check stops mistakes but not an attack by a race. Such an attack
- * runs the program; it does not return the content of the file.
+ * when it performs the exec, so this check stops mistakes but not an attack by a race. Such an
+ * attack runs the program; it does not give the caller the content of the file.
  */
 int mediate_check_exec(struct call *c, const char *path)
 {

@@ -13,13 +13,16 @@
 
 /*
  * Two sessions may write to the same tree, each through its own mediator. An object that one
- * mediator has checked must not change before that mediator acts: no session may create a hook
- * between the check of a repository and the creation of the last file of the repository. So every
- * call that creates, moves or removes a name takes a lock that all mediators of the user share.
+ * mediator has checked must not change before that mediator acts. For example, no session may
+ * create a hook between another mediator's check of a directory and the creation of the name that
+ * turns this directory into a git repository. So every call that creates, moves or removes names,
+ * or opens or truncates a file for writing, takes a lock that all mediators of the user share.
  */
 
 enum {
-	/* Time limit: a mediator that hangs in a file system must not stop all others. */
+	/*
+	 * Time limit for the lock: a mediator that hangs in a file system must not stop all others.
+	 */
 	WAIT_MS = 5000,
 	OPEN_CHANGES = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY),
 };
@@ -38,8 +41,8 @@ int order_open(struct mediator *m, struct writ_err *err)
 }
 
 /*
- * True for calls that check names before they change names. An open for reading does not change
- * names, so it needs no lock.
+ * True for calls that create, move or remove names, and for opens and truncate() that write. An
+ * open for reading needs no lock, because it changes neither a name nor a file.
  */
 bool order_needed(int nr, const __u64 *arg)
 {

@@ -12,7 +12,8 @@
 struct mediator;
 
 int order_open(struct mediator *m, struct writ_err *err);
-bool order_needed(int nr, const __u64 *arg); /* true for calls that create, move or remove names */
+/* True for calls that create, move or remove names, or open or truncate files for writing. */
+bool order_needed(int nr, const __u64 *arg);
 int order_lock(struct mediator *m); /* takes the lock; returns 0, or -EBUSY after a bounded wait */
 void order_unlock(struct mediator *m);
 

@@ -15,8 +15,8 @@
 
 /*
  * Resolves a path of the caller to an open directory and one name in it. An absolute path starts at
- * the caller's root, a relative path at the caller's directory. The mediator never follows magic
- * links of procfs, and opens everything with O_PATH only.
+ * the caller's root, a relative path at the caller's directory. The lookup never follows magic
+ * links of procfs, and opens directories and links with O_PATH only.
  */
 
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY };
@@ -68,11 +68,11 @@ bool mediate_same_file(int a, int b)
 }
 
 /*
- * Opens the directory again by its path from the caller's root, and compares the two descriptors.
- * SECURITY: a directory of a detached mount still reports a path, relative to the root of that
- * mount. A caller that kept such a directory open could give it the path of a writable directory.
- * And a directory over which a mount was attached must be entered by name: its descriptor leads
- * below the mount.
+ * Opens the directory @p->dir again by its path from the caller's root. Returns false if this gives
+ * another directory. SECURITY: a directory of a detached mount still reports a path, relative to
+ * the root of that mount. A caller that kept such a directory open could make it report the path of
+ * a writable directory. If a mount was attached over a directory, a descriptor of that directory
+ * leads below the mount, and only the name leads to the mount.
  */
 static bool reopen_topmost(struct call *c, struct place *p)
 {
@@ -92,8 +92,8 @@ bool mediate_mounts_changed(const struct mediator *m)
 }
 
 /*
- * Fills @p->path from the directory and the name. May replace @p->dir by the topmost directory of
- * the same path.
+ * Fills @p->path from the directory and the name. After mounts changed, replaces @p->dir by the
+ * topmost directory with the same path. Returns 0 or -errno.
  */
 static int place_path(struct call *c, struct place *p)
 {
@@ -183,9 +183,7 @@ static int walk_link(struct call *c, struct walk *w, int fd)
 	return 0;
 }
 
-/*
- * Copies the next component of the path to @name. Returns 1, 0 at the end of the path, or -errno.
- */
+/* Moves the next component of the path to @name. Returns 1, 0 at the end of the path, or -errno. */
 static int next_name(struct walk *w, char name[NAME_MAX + 1])
 {
 	size_t skip = strspn(w->rest, "/");
@@ -266,8 +264,9 @@ static bool has_dotdot(const char *path)
 
 /*
  * Opens the directory @path, relative to @base, or to the caller's root if @path is absolute. Uses
- * the kernel's own lookup if that lookup cannot leave the caller's root: with RESOLVE_IN_ROOT, or
- * if @path has neither links nor "..". Otherwise resolves @path name by name.
+ * the kernel's own lookup where it cannot leave the caller's root: for an absolute path with
+ * RESOLVE_IN_ROOT, in a session on the host's root, and for a path with neither links nor "..".
+ * Resolves any other path name by name.
  */
 static int open_dir(struct call *c, int base, const char *path, int links)
 {
@@ -299,7 +298,8 @@ static int open_dir(struct call *c, int base, const char *path, int links)
 }
 
 /*
- * Splits @path, which is relative to @base, into directory and last name, and opens the directory.
+ * Splits @path, relative to @base, into directory and last name, opens the directory and fills
+ * @ret. Returns 0 or -errno.
  */
 static int find_from(struct call *c, int base, const char *path, int links, struct place *ret)
 {
@@ -333,7 +333,7 @@ static int find_from(struct call *c, int base, const char *path, int links, stru
 	return place_path(c, ret);
 }
 
-/* Duplicates a directory that the caller holds open. */
+/* Duplicates the caller's descriptor of a directory. Returns a descriptor or -errno. */
 static int take_dir(struct call *c, int number)
 {
 	scoped_fd fd = task_dup_thread_fd(c, number);
@@ -352,9 +352,9 @@ static int take_dir(struct call *c, int number)
 }
 
 /*
- * Opens the directory where @path starts. This is the last access to state that the caller can
- * change. SECURITY: if the notification is still valid afterwards, everything that the mediator has
- * read so far belongs to this caller, and not to a later process with the same id.
+ * Opens the directory where @path starts. This is the last access of the lookup to state that the
+ * caller can change. SECURITY: if the notification is still valid afterwards, everything that the
+ * mediator has read so far belongs to this caller, and not to a later process with the same id.
  */
 static int open_base(struct call *c, int dirfd, const char *path)
 {
@@ -368,7 +368,8 @@ static int open_base(struct call *c, int dirfd, const char *path)
 		base = dirfd < 0 ? -EBADF : take_dir(c, dirfd);
 	/*
 	 * A mediator of root resolves paths without capabilities, but needs capabilities to open
-	 * the caller's /proc entries. Open the entries that will be needed now.
+	 * the caller's /proc entries. Open the entries that the lookup and creds_enter() will need
+	 * now.
 	 */
 	if (base >= 0 && c->m->is_root && (task_root(c) < 0 || task_status(c) < 0)) {
 		if (path[0] != '/')
@@ -398,7 +399,7 @@ int place_find(struct call *c, int dirfd, const char *path, struct place *ret)
 	if (base < 0)
 		return base;
 	if (plain) {
-		/* A single name in the caller's directory needs no lookup. */
+		/* A single name in the caller's directory needs no lookup of a directory. */
 		r = place_name(c, base, path, ret);
 	} else {
 		r = creds_enter(c, &creds);
@@ -416,8 +417,9 @@ static const char *const fd_heads[] = { "/dev/fd/", "/proc/self/fd/", "/proc/thr
 					NULL };
 
 /*
- * Parses "/proc/self/fd/7/a/b", which means "a/b" relative to descriptor 7. Returns the number of
- * the descriptor and stores "a/b" in *@ret_rest, or returns -1.
+ * Parses "/proc/self/fd/7/a/b" and the like, which means "a/b" relative to descriptor 7. Returns
+ * the number of the descriptor and stores "a/b" in *@ret_rest. Returns -1 for other paths, and if
+ * no name follows.
  */
 static int below_own_fd(const char *path, const char **ret_rest)
 {
@@ -439,8 +441,9 @@ static int below_own_fd(const char *path, const char **ret_rest)
 }
 
 /*
- * Rewrites "/dev/shm/NAME". POSIX semaphores and shared memory live in one directory of the whole
- * machine; a session without its own mounts gets a private directory instead.
+ * Rewrites "/dev/shm/NAME" to NAME in mediate_options.shm. POSIX semaphores and shared memory live
+ * in one directory of the whole machine; a session without its own mounts gets a private directory
+ * instead.
  */
 static int redirect_shm(const struct mediator *m, char text[static PATH_MAX])
 {
@@ -473,10 +476,7 @@ int place_from_text(struct call *c, int dirfd, unsigned buf, struct place *ret)
 	}
 	if (redirect_shm(c->m, c->text[buf]) < 0)
 		return -ENAMETOOLONG;
-	/*
-	 * /proc/self depends on the process that resolves it: the mediator would find its own
-	 * entry.
-	 */
+	/* The kernel would resolve /proc/self to the entry of the mediator. */
 	if (sv_starts(sv_from(c->text[buf]), SV("/proc/")))
 		return ANSWER_CONTINUE;
 	return place_find(c, dirfd, c->text[buf], ret);
@@ -515,9 +515,9 @@ int place_follow(struct call *c, struct place *p, int *links)
 }
 
 /*
- * SECURITY: returns ANSWER_CONTINUE as soon as a link leads to a place about which the kernel
- * decides. The mediator does not open the last name there: a magic link in procfs would resolve for
- * the mediator instead of the caller.
+ * SECURITY: returns ANSWER_CONTINUE as soon as a link leads to a place that the mediator leaves to
+ * the kernel. The mediator does not open the last name there: a magic link in procfs would resolve
+ * for the mediator instead of the caller.
  */
 int place_open(struct call *c, struct place *p, bool follow, struct stat *ret_st)
 {
@@ -571,8 +571,8 @@ bool place_exists(const struct place *p)
 }
 
 /*
- * Appends the trailing slash of the caller's path again, so that the kernel refuses a name that is
- * not a directory.
+ * Appends the trailing slash of the caller's path to the name again, so that the kernel refuses a
+ * name that is not a directory.
  */
 const char *place_syscall_name(struct place *p)
 {

@@ -14,19 +14,21 @@
 #include "base/banned.h"
 
 /*
- * Reading in /proc where the mediator may let no open for reading through. "/proc/self" depends on
- * the process that resolves it, so the mediator rewrites paths to name the caller's own entry.
- * SECURITY: the mediator may see more processes than the caller. The mediator opens every file
- * about the caller's own process, and about other processes only files that every process may read.
+ * Opens for reading in /proc, where the mediator may let none through. "/proc/self" depends on the
+ * process that resolves it, so the mediator rewrites a path to name the caller's own entry.
+ * SECURITY: the mediator may see more than the caller. It opens files about the caller's own
+ * process except through magic links, and about other processes only files that every process may
+ * read. It opens no sysctls of the network, because it would read those of its own network
+ * namespace.
  */
 
-enum { START_TIME = 22 }; /* field of /proc/TID/stat */
+enum { START_TIME = 22 }; /* number of the field of /proc/TID/stat with the start time */
 
 struct inner_ids {
 	unsigned tgid, tid; /* ids of the caller in its own pid namespace */
 };
 
-/* Returns the last number of the line @key in @text: the id in the innermost pid namespace. */
+/* Parses the last number after @key in its line of @text: the id in the innermost namespace. */
 static bool last_number(const char *text, const char *key, unsigned *ret)
 {
 	const char *p = strstr(text, key);
@@ -56,7 +58,9 @@ static bool read_small(int fd, char *to, size_t room)
 	return true;
 }
 
-/* Counts fields after the last ")", because the program's name may contain anything. */
+/*
+ * Counts the fields after the last ")", because the program's name in field 2 may contain anything.
+ */
 bool mediate_stat_field(int fd, unsigned field, char to[32])
 {
 	char text[1024];
@@ -80,8 +84,9 @@ static int open_in(int root, const char *path, int flags)
 }
 
 /*
- * Finds the caller's ids in its own /proc. SECURITY: a numeric directory belongs to the caller only
- * if the process of the directory and the caller started at the same time.
+ * Finds the caller's ids in its own pid namespace, which its /proc shows. SECURITY: the directory
+ * in this /proc with these ids belongs to the caller only if its process and the caller started at
+ * the same time.
  */
 static int inner_ids(struct call *c, int root, struct inner_ids *ret)
 {
@@ -105,7 +110,7 @@ static int inner_ids(struct call *c, int root, struct inner_ids *ret)
 		       : -EACCES;
 }
 
-/* True for entries of a process that every user may read. */
+/* True if @rest, a path below /proc/PID, is a file or directory that every user may read. */
 static bool is_plain_entry(struct sv rest)
 {
 	static const char *const names[] = { "",     "stat",   "statm",	    "status", "cmdline",
@@ -126,8 +131,8 @@ static bool is_number(struct sv s)
 }
 
 /*
- * Rewrites @path, the part of a path after "/proc/", for the caller's own /proc. Returns 0 or
- * -errno.
+ * Rewrites @path, the part of a path after "/proc/", to a path from the caller's root that contains
+ * the caller's ids instead of "self". Returns 0 or -errno.
  */
 static int inner_path(struct sv path, const struct inner_ids *own, char to[PATH_MAX])
 {
@@ -146,7 +151,7 @@ static int inner_path(struct sv path, const struct inner_ids *own, char to[PATH_
 		n = snprintf(to, PATH_MAX, "proc/%u/" SV_FMT, own->tgid, SV_ARG(rest));
 	else if (is_number(head) && !is_plain_entry(rest))
 		return -EACCES;
-	/* sysctls of the network namespace: the mediator would read those of its own namespace */
+	/* sysctls of the network: the mediator would read those of its own network namespace */
 	else if (sv_is(head, "sys") && sv_starts(rest, SV("net")))
 		return -EACCES;
 	else
@@ -182,8 +187,8 @@ int mediate_proc_open(struct call *c, const char *text, int flags)
 	if (r == 0)
 		r = open_in(root, real, keep & ~O_NOFOLLOW);
 	/*
-	 * The path is a magic link. The mediator opens only the caller's own program through a
-	 * magic link; see open_exe().
+	 * ELOOP: the path leads through a magic link. The only magic link that the mediator opens
+	 * is the caller's own program; see open_exe().
 	 */
 	if (r == -ELOOP)
 		return sv_is(path, "self/exe") ? ANSWER_CONTINUE : -EACCES;

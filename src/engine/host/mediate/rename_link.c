@@ -28,7 +28,7 @@ struct move {
 	struct guard at;   /* classification of @to */
 };
 
-/* Denies giving a hidden file a name under which the session could read it. */
+/* Denies giving a file that a rule hides a new name under which the session could read it. */
 static int may_show(struct call *c, const struct move *v)
 {
 	struct cap_verdict was, is;
@@ -39,7 +39,7 @@ static int may_show(struct call *c, const struct move *v)
 	return mediate_deny(c, place_sv(v->from), was.rule, CAUSE_HIDDEN);
 }
 
-/* Decides whether an object may disappear from its old name, or get a second name. */
+/* Decides whether the object may leave its old name (rename) or get a second name (link). */
 static int may_leave(struct call *c, const struct move *v)
 {
 	const struct guard g = guard_classify(c, v->from);
@@ -72,10 +72,7 @@ static int may_leave(struct call *c, const struct move *v)
 	return r < 0 ? r : may_show(c, v);
 }
 
-/*
- * A relative link leads elsewhere from another directory, so the mediator checks a moved link like
- * a new link.
- */
+/* Checks a moved symbolic link like a new link: from its new name it may lead elsewhere. */
 static int check_moved_link(struct call *c, const struct place *from, const struct place *to)
 {
 	char text[PATH_MAX];
@@ -154,7 +151,7 @@ static int move_checked(struct call *c, const struct move *v, uint64_t flags)
 	return unlinkat(v->from->dir, v->from->name, 0) < 0 ? -errno : 0;
 }
 
-/* Resolves the second path of the call. With OP_AT it has a directory of its own. */
+/* Resolves the second path of the call. A call with OP_AT has a second directory for it. */
 static int find_second(struct call *c, struct place *p)
 {
 	if (c->row->form != OP_AT)
@@ -163,7 +160,10 @@ static int find_second(struct call *c, struct place *p)
 	return place_from_arg(c, 2, 1, p);
 }
 
-/* Resolves both paths of the call. call.text[0] already holds the first path. */
+/*
+ * Resolves both paths of the call. call.text[0] already holds the first path. Returns 0, -errno, or
+ * ANSWER_CONTINUE if the mediator leaves both places to the kernel.
+ */
 static int find_two(struct call *c, struct place *a, struct place *b)
 {
 	bool left_a, left_b;
@@ -178,16 +178,17 @@ static int find_two(struct call *c, struct place *a, struct place *b)
 	if (left_a && left_b)
 		return ANSWER_CONTINUE;
 	/*
-	 * The caller can change files in private directories without the mediator. Report that the
-	 * paths are on different file systems (EXDEV): programs then copy the content through calls
-	 * that the mediator checks.
+	 * Exactly one of the two paths is in a private directory or in /proc. The caller can change
+	 * files in private directories without the mediator. Report that the paths are on different
+	 * file systems (EXDEV): programs then copy the content through calls that the mediator
+	 * checks.
 	 */
 	return left_a != left_b ? -EXDEV : 0;
 }
 
 /*
- * Renames @a to @b. Checks an exchange in both directions. Content that must be checked is copied
- * to the new name instead of renamed.
+ * Renames @a to @b. Decides about an exchange in both directions. If the mediator must check the
+ * content of the file, installs a checked copy at the new name instead.
  */
 static int rename_found(struct call *c, struct place *a, struct place *b, uint64_t flags)
 {
@@ -242,7 +243,7 @@ int op_rename(struct call *c)
 
 /* --- Links --- */
 
-/* Links the object @obj (O_PATH), found at v->from, to the name v->to. */
+/* Gives the object @obj (an O_PATH descriptor), found at v->from, the second name v->to. */
 static int link_found(struct call *c, struct move *v, int obj)
 {
 	char number[16];
@@ -253,7 +254,7 @@ static int link_found(struct call *c, struct move *v, int obj)
 	if (place_exists(v->to))
 		return -EEXIST;
 	v->linked = true;
-	/* For a file without a name (O_TMPFILE) only the new name decides. */
+	/* A file without a name (O_TMPFILE) has no old name to decide about. */
 	if (v->st.st_nlink > 0)
 		r = may_leave(c, v);
 	if (r == 0)
@@ -282,8 +283,8 @@ static int link_found(struct call *c, struct move *v, int obj)
 }
 
 /*
- * Links the object of one of the caller's descriptors. The current path of the object, if any, is
- * decided as the source.
+ * Gives the object of one of the caller's descriptors a name. If the object has a path, decides
+ * about that path as the old name.
  */
 static int link_fd(struct call *c, int fd)
 {
@@ -315,7 +316,7 @@ static int link_fd(struct call *c, int fd)
 		r = place_find(c, AT_FDCWD, path, &from);
 		if (r < 0)
 			return r;
-		/* SECURITY: use the name only if it leads to the same object as the descriptor. */
+		/* SECURITY: use the path only if it leads to the same object as the descriptor. */
 		if (fstatat(from.dir, from.name, &at, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    at.st_dev != v.st.st_dev || at.st_ino != v.st.st_ino)
 			return mediate_deny(c, (struct sv){ path, n }, RULE_NONE,
@@ -355,8 +356,8 @@ int op_link(struct call *c)
 		return r;
 	obj = place_open(c, &a, flags & AT_SYMLINK_FOLLOW, &v.st);
 	/*
-	 * The target of the link is in a private directory or in /proc, so for the mediator the two
-	 * names are never on one file system.
+	 * The first path is a link into a private directory or into /proc. The mediator treats such
+	 * a place and the place of the new name as different file systems.
 	 */
 	if (obj == ANSWER_CONTINUE)
 		return -EXDEV;

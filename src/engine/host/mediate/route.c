@@ -11,9 +11,9 @@
 #include "base/banned.h"
 
 /*
- * Where a session shares the host's network, egress gives each allowed name a loopback address. The
- * mediator redirects connections to such addresses to the port where egress listens. Egress
- * decides.
+ * For a session on the host's network, the mediator redirects each connection or datagram that
+ * would leave this machine, or that goes to port 53, to the loopback port where egress listens.
+ * Egress decides about it.
  */
 
 /*
@@ -31,7 +31,8 @@ static int ask_egress(const struct mediator *m, struct route_message *q)
 }
 
 /*
- * Fills in the loopback address in the format of @family: IPv4, or IPv4-mapped for an IPv6 socket.
+ * Stores the IPv4 loopback address with @port in *@ret, as an IPv4-mapped address for an IPv6
+ * socket. Returns the size of the address.
  */
 static socklen_t loopback(int family, uint16_t port, struct sockaddr_storage *ret)
 {
@@ -60,8 +61,8 @@ static int family_of(int sock)
 }
 
 /*
- * Binds the socket to a loopback port, unless the socket is bound already. Egress recognises the
- * connection by this port.
+ * Binds the socket to a loopback port that the kernel chooses, unless the socket is bound already.
+ * Egress recognises the connection by this port.
  */
 static int bind_loopback(int sock, int family, uint16_t *ret_port)
 {

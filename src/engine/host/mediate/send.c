@@ -16,9 +16,9 @@
 #include "base/banned.h"
 
 /*
- * sendto, sendmsg and sendmmsg. The address is in the caller's memory, and the caller can make its
- * descriptor number refer to another socket, so the mediator never lets a send with an address
- * through. The mediator copies bytes, address and control data once, duplicates the socket, and
+ * sendto, sendmsg and sendmmsg. The address of a message is in the caller's memory, and the caller
+ * can make the number of its descriptor refer to another socket. So the mediator lets no send with
+ * an address through. It copies bytes, address and control data once, duplicates the socket, and
  * sends.
  */
 
@@ -29,7 +29,10 @@ enum {
 	CONTROL_MAX = 16 * 1024,
 	IOV_TAKEN = 1024,
 	MESSAGES_MAX = 64,
-	/* SECURITY: MSG_FASTOPEN would connect without a decision. */
+	/*
+	 * Flags that the mediator passes on. SECURITY: MSG_FASTOPEN is not one of them, because it
+	 * would connect without a decision.
+	 */
 	FLAGS_MAY = MSG_DONTWAIT | MSG_EOR | MSG_OOB | MSG_NOSIGNAL | MSG_MORE | MSG_CONFIRM |
 		    MSG_DONTROUTE,
 };
@@ -59,8 +62,8 @@ static int copy_bytes(struct call *c, const struct iovec *iov, size_t n, struct 
 }
 
 /*
- * SECURITY: on the host's network, control data can choose the interface, the source address and
- * the route of a message. Such a message would bypass the redirection of its socket to egress.
+ * SECURITY: on the host's network, control data of IP can choose the interface, the source address
+ * and the route of a message. Such a message could bypass the redirection of its socket to egress.
  */
 static bool sets_route(const struct call *c, const struct cmsghdr *m)
 {
@@ -68,9 +71,9 @@ static bool sets_route(const struct call *c, const struct cmsghdr *m)
 }
 
 /*
- * Copies control data. Duplicates descriptors in the control data into the mediator. Leaves
- * credentials out: the kernel would not accept the caller's credentials from the mediator, and
- * fills in the mediator's own.
+ * Copies control data into the job, with the mediator's duplicates of the caller's descriptors.
+ * Leaves credentials out: the kernel would not accept the caller's credentials from the mediator. A
+ * receiver that asks for credentials gets the mediator's.
  */
 static int copy_control(struct call *c, struct job *j, void *raw, size_t n)
 {
@@ -86,7 +89,7 @@ static int copy_control(struct call *c, struct job *j, void *raw, size_t n)
 
 		/*
 		 * SECURITY: compare the length of a control message with the number of bytes that
-		 * are left. Adding an untrusted length could wrap around.
+		 * are left. Adding a length that the caller chose could wrap around.
 		 */
 		if (m->cmsg_len < CMSG_LEN(0) || m->cmsg_len > (size_t)(end - (const char *)m) ||
 		    CMSG_ALIGN(m->cmsg_len) > n + 1 - used)
@@ -115,7 +118,10 @@ static int copy_control(struct call *c, struct job *j, void *raw, size_t n)
 	return 0;
 }
 
-/* Sends without blocking, or starts a job if the send would block. Takes ownership of @j. */
+/*
+ * Sends without blocking. If the send would block, starts a job, unless the socket is non-blocking
+ * or the call is sendmmsg(). Takes ownership of @j.
+ */
 static int send_job(struct call *c, struct job *j)
 {
 	const bool wait = !(j->flags & MSG_DONTWAIT) && !(fcntl(j->sock, F_GETFL) & O_NONBLOCK);
@@ -164,8 +170,8 @@ static int fill_job(struct call *c, struct job *j, const struct message *msg)
 }
 
 /*
- * Copies one message completely, then sends the message. Refuses unknown flags with the errno of a
- * kernel without these flags.
+ * Copies one message completely, then sends it. Refuses unknown flags with EOPNOTSUPP, and
+ * MSG_ZEROCOPY with ENOBUFS, after which programs send without that flag.
  */
 static int send_one(struct call *c, int fd, const struct message *msg, uint64_t flags, bool many)
 {
@@ -206,8 +212,8 @@ int op_sendto(struct call *c)
 	};
 
 	/*
-	 * A null address is in a register, which the caller cannot change: the kernel sees the same
-	 * value. Let the call through.
+	 * A null address is in a register, which the caller cannot change while it waits: the
+	 * kernel sees the same value. Let the call through.
 	 */
 	if (c->arg[4] == 0)
 		return ANSWER_CONTINUE;
@@ -255,8 +261,8 @@ int op_sendmmsg(struct call *c)
 
 		r = task_read(c, at, &h, sizeof(h));
 		/*
-		 * Messages of sendmmsg() never wait: a job could not store the length of each
-		 * message.
+		 * A message of sendmmsg() never starts a job: the job could not store the length of
+		 * the message in the caller's memory.
 		 */
 		if (r == 0)
 			r = send_header(c, &h.msg_hdr, (uint32_t)c->arg[3], true);

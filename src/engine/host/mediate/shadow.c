@@ -43,8 +43,8 @@ static int memory_file(void)
 }
 
 /*
- * Reuses the slots of shadows in a ring: takes the next slot and drops the shadow in it, the oldest
- * one.
+ * Takes the slot of a new shadow. The counter of names of temporary files selects the slot, and a
+ * shadow that still uses the slot is dropped without installing its content.
  */
 static struct shadow *shadow_new(struct mediator *m)
 {
@@ -79,8 +79,8 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 	c->fd = s->watch < 0 ? -1
 			     : mediate_reopen(m, s->bytes, (int)(flags & (O_ACCMODE | O_APPEND)));
 	/*
-	 * The inotify watch reports that the caller closed the shadow. Without this watch the
-	 * mediator would never install the content of the shadow, so refuse the open.
+	 * Without the inotify watch, which reports that the caller closed the shadow, the mediator
+	 * would never install the content. Refuse the open.
 	 */
 	if (s->bytes < 0 || s->dir < 0 || s->root < 0 || c->fd < 0) {
 		shadow_clear(m, s);
@@ -91,8 +91,8 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 }
 
 /*
- * Checks the content of a closed shadow and installs the content with the ids of the process that
- * wrote it. This process waits in no call, so a denial is only recorded.
+ * Checks the content of a closed shadow and installs it with the ids of the thread that opened the
+ * file. This thread waits in no call of the mediator, so a denial is only recorded.
  */
 static void shadow_finish(struct mediator *m, struct shadow *s)
 {
@@ -107,8 +107,8 @@ static void shadow_finish(struct mediator *m, struct shadow *s)
 	if (place_child(&c, s->dir, s->name, &p) < 0 || !creds_enter_ids(m, s->uid, s->gid, &creds))
 		return;
 	/*
-	 * SECURITY: the directory may have become a repository since the caller opened the shadow.
-	 * Classify the name again.
+	 * SECURITY: the directory may have become a git repository since the caller opened the
+	 * shadow. Classify the name again.
 	 */
 	g = guard_classify(&c, &p);
 	if (g.kind != GUARD_POINTER)

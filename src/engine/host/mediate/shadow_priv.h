@@ -1,8 +1,9 @@
 /*
- * shadow_priv.h - a memory file that a caller writes instead of a .git file
+ * shadow_priv.h - a memory file that a caller writes instead of a file of kind GUARD_POINTER
  *
- * The caller receives a memfd. When it closes the memfd, the mediator checks the content and
- * installs it at the name the caller had opened.
+ * The caller opens a .git file, commondir or .gitattributes for writing and receives a memfd. When
+ * the caller closes the memfd, the mediator checks the content and installs a file with this
+ * content at the name that the caller had opened.
  */
 #ifndef WRIT_MEDIATE_SHADOW_PRIV_H
 #define WRIT_MEDIATE_SHADOW_PRIV_H
@@ -21,7 +22,8 @@ struct shadow {
 	bool used;
 	int watch;     /* inotify watch on @bytes, which reports that the caller closed the memfd */
 	int bytes;     /* descriptor of the memfd that the caller writes */
-	int dir, root; /* directory in which to install the content; root directory of the caller */
+	/* @dir: directory in which the content is installed; @root: root directory of the caller */
+	int dir, root;
 	char name[NAME_MAX + 1];
 	mode_t mode;
 	pid_t pid;
@@ -29,11 +31,9 @@ struct shadow {
 	gid_t gid;
 };
 
-/*
- * Creates a shadow for @p; call.fd is the descriptor for the caller. Returns ANSWER_FD or -errno.
- */
+/* Creates a shadow for @p and makes its memfd call.fd. Returns ANSWER_FD or -errno. */
 int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags);
-/* Checks and installs all shadows that callers have closed. */
+/* Checks and installs the content of all shadows that callers have closed. */
 void shadow_handle_closed(struct mediator *m);
 void shadow_clear(struct mediator *m, struct shadow *s);
 

@@ -14,9 +14,9 @@
 #include "base/banned.h"
 
 /*
- * Time after a umask() during which the mediator does not cache the caller's umask: the mediator
- * let the umask() through, and the new umask may take effect only after the mediator has read the
- * status.
+ * Time after a umask() during which the mediator does not trust its cache of umasks. The mediator
+ * lets umask() through, and the new umask may take effect only after the mediator has read the
+ * status of the thread again.
  */
 enum { UMASK_SETTLES_MS = 200 };
 
@@ -62,8 +62,9 @@ static int task_find(struct call *c)
 }
 
 /*
- * Opens an entry of /proc/TID. If the thread of a cached directory is dead, opening fails with
- * ESRCH; then the kernel has reused the id, and the mediator opens the directory of the new thread.
+ * Opens an entry of /proc/TID. If the cached directory belongs to a dead thread, opening fails with
+ * ESRCH or ENOENT. The kernel has then reused the thread id, and this function opens the directory
+ * of the new thread.
  */
 static int open_below(struct call *c, const char *name, int flags)
 {
@@ -111,7 +112,7 @@ int task_root(struct call *c)
 		return c->m->jail;
 	fd = task_open(c, "root", O_DIRECTORY);
 	/*
-	 * SECURITY: the mediator uses this root for all callers from now on. The root must not
+	 * SECURITY: the mediator uses this root for all callers from now on. So the root must not
 	 * belong to a later process with the same id.
 	 */
 	if (fd >= 0 && !notify_valid(c->listener, c->id)) {
@@ -159,7 +160,8 @@ int task_write(struct call *c, uint64_t at, const void *from, size_t n)
 
 /*
  * Copies a string in pieces that end at page boundaries: the page after the string may not be
- * mapped. The first piece is short, since most strings are short.
+ * mapped. The first piece is short, since most strings are short. *@ret_whole: the copy includes
+ * the NUL. Returns the number of bytes before the NUL, or -errno.
  */
 static int read_string(struct call *c, uint64_t at, char *to, size_t room, bool *ret_whole)
 {
@@ -202,7 +204,7 @@ int task_read_prefix(struct call *c, uint64_t at, char *to, size_t room)
 	return n;
 }
 
-/* Finds the @nth number after @key ("\nUid:") in @text. */
+/* Parses number @nth, counted from 0, after @key (such as "\nUid:") in @text. */
 static bool status_number(const char *text, const char *key, unsigned nth, unsigned base,
 			  unsigned *ret)
 {
@@ -237,8 +239,7 @@ int task_status(struct call *c)
 
 	if (!c->fresh) {
 		/*
-		 * Verify that the cached directory belongs to this thread before cached values are
-		 * used.
+		 * Verify that the thread of the cached directory lives before using cached values.
 		 */
 		const int fd = open_below(c, "comm", O_PATH);
 
@@ -271,8 +272,8 @@ int task_status(struct call *c)
 }
 
 /*
- * Threads may share a umask, and the mediator does not know which threads do. Forget the cached
- * umasks of all callers.
+ * Lets the call through and drops the cached umasks of all callers: threads may share a umask, and
+ * the mediator does not know which threads do.
  */
 int op_umask(struct call *c)
 {
@@ -292,9 +293,9 @@ static int get_fd(int pidfd, int fd)
 }
 
 /*
- * Duplicates a descriptor of the thread itself, through a cached pidfd. Returns -ENOSYS if the
- * kernel has no pidfd for a thread. SECURITY: a new pidfd is stored only next to a /proc directory
- * that the mediator opened during this call, so that both belong to the same thread.
+ * Duplicates a descriptor of the thread through a cached pidfd. Returns -ENOSYS if the kernel has
+ * no pidfd for this thread. SECURITY: a new pidfd is stored only next to a /proc directory that the
+ * mediator opened during this call, so that both belong to the same thread.
  */
 static int dup_thread_fd(struct call *c, int fd)
 {
@@ -320,8 +321,9 @@ static int dup_thread_fd(struct call *c, int fd)
 }
 
 /*
- * SECURITY: if the caller still waits, everything that the mediator has inspected so far belongs to
- * this caller, and not to a later thread with the same id.
+ * Returns @fd if the caller still waits, else closes @fd and returns ANSWER_GONE. SECURITY: if the
+ * caller still waits, everything that the mediator has inspected so far belongs to this caller, and
+ * not to a later thread with the same id.
  */
 static int check_still_waiting(struct call *c, int fd)
 {
@@ -357,8 +359,8 @@ int task_dup_fd(struct call *c, int fd)
 	if (r != -ENOSYS)
 		return r;
 	/*
-	 * Fall back to the leader of the thread group. The leader has the same descriptors unless
-	 * the thread has its own table.
+	 * Fall back to the leader of the thread group, which has the same descriptors unless the
+	 * thread has a descriptor table of its own.
 	 */
 	r = task_status(c);
 	if (r < 0)
@@ -369,9 +371,10 @@ int task_dup_fd(struct call *c, int fd)
 }
 
 /*
- * Reads the name of the calling thread. Finding the file of the name takes longer than reading it,
- * so the file stays open: a process that searches PATH makes many calls. Reading the file of a dead
- * thread returns nothing.
+ * Reads the name of the calling thread. Opening the file with the name takes longer than reading
+ * it, so the file stays open for the next call of the thread: a process that searches PATH makes
+ * many calls. If the cached file belongs to a dead thread, reading it returns nothing, and the
+ * function opens the file of the thread that has the id now.
  */
 void task_read_comm(struct call *c, char to[16])
 {

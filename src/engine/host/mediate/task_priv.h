@@ -1,9 +1,10 @@
 /*
  * task_priv.h - the caller of a trapped call: its memory, descriptors and /proc entry
  *
- * Everything a caller can change is read once. A thread id may be reused after its thread died, so
- * each function that inspects the caller either works on a /proc directory that was opened during
- * this call, or is followed by notify_valid() before the result is used.
+ * Copy a value from the caller's memory once and decide about the copy: the caller's other threads
+ * can change the memory at any time. A thread id may be reused after its thread died. So use the
+ * result of a function that inspects the caller only if the function used a /proc directory that
+ * was seen alive during this call (call.fresh), or if notify_valid() succeeds afterwards.
  */
 #ifndef WRIT_MEDIATE_TASK_PRIV_H
 #define WRIT_MEDIATE_TASK_PRIV_H
@@ -17,13 +18,13 @@
 struct call;
 
 enum {
-	TASKS = 64, /* cached callers, indexed by thread id */
-	COMMS = 8,  /* cached /proc/TID/comm files, indexed by thread id */
+	TASKS = 64, /* number of cached callers; the index is the thread id modulo TASKS */
+	COMMS = 8,  /* number of cached /proc/TID/comm files; the index is the id modulo COMMS */
 };
 
 /*
- * A thread of the session. @proc is the thread's own /proc directory: it keeps referring to this
- * thread, and fails with ESRCH after its death even if the id was reused.
+ * A thread of the session. @proc is the /proc directory of this thread. After the thread's death
+ * every lookup in @proc fails, even if the kernel has reused the thread id.
  */
 struct task {
 	pid_t tid;
@@ -42,12 +43,12 @@ struct task_comm {
 };
 
 /*
- * Copies a path of at most PATH_MAX bytes from the caller's memory; returns its length or -errno.
+ * Copies a path of less than PATH_MAX bytes from the caller's memory. Returns its length or -errno.
  */
 int task_read_path(struct call *c, uint64_t at, char *to);
 /*
- * Copies as much of a string as fits into @to and appends a NUL; returns the number of bytes copied
- * or -errno.
+ * Copies a string from the caller's memory: as many bytes as fit into @to with a NUL at the end.
+ * Returns the number of bytes before the NUL, or -errno.
  */
 int task_read_prefix(struct call *c, uint64_t at, char *to, size_t room);
 /* Copies exactly @n bytes from the caller's memory; returns 0 or -errno. */
@@ -58,20 +59,24 @@ int task_read(struct call *c, uint64_t at, void *to, size_t n);
  */
 size_t task_read_iov(struct call *c, const struct iovec *its, size_t n, void *to, size_t room);
 int task_write(struct call *c, uint64_t at, const void *from, size_t n);
-/* Opens "cwd", "root", "fd/7" or another entry of the caller's /proc directory with O_PATH. */
-int task_open(struct call *c, const char *name, unsigned flags);
 /*
- * Opens the file behind the caller's descriptor @fd with O_PATH; returns -EBADF if the caller has
- * no such descriptor.
+ * Opens "cwd", "root", "fd/7" or another entry of the caller's /proc directory with O_PATH. Returns
+ * a descriptor or -errno.
  */
+int task_open(struct call *c, const char *name, unsigned flags);
+/* Opens the file of the caller's descriptor @fd with O_PATH. Returns a descriptor or -errno. */
 int task_open_fd(struct call *c, int fd);
-/* Returns the caller's root directory; the task keeps the descriptor. */
+/* Returns the root directory for the caller's paths, owned by the mediator, or -errno. */
 int task_root(struct call *c);
-int task_status(struct call *c); /* fills call.task; 0 or -errno */
-/* Duplicates the caller's descriptor itself, so that the duplicate shares file offset and flags. */
+int task_status(struct call *c); /* sets call.task and its ids and umask; 0 or -errno */
+/*
+ * Duplicates the caller's descriptor @fd; the duplicate shares file offset and status flags.
+ * Returns a descriptor or -errno.
+ */
 int task_dup_fd(struct call *c, int fd);
 /*
- * Like task_dup_fd(), but returns -ENOSYS if the kernel offers no pidfd of a thread (before 6.9).
+ * Like task_dup_fd(), but returns -ENOSYS for a thread that is not the leader of its group if the
+ * kernel has no pidfds of such threads (before 6.9).
  */
 int task_dup_thread_fd(struct call *c, int fd);
 void task_read_comm(struct call *c, char to[16]);
