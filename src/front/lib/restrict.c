@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "engines/engines.h"
 #include "base/landlock.h"
-#include "compile/host.h"
+#include "compile/compile.h"
 #include "lib/restrict_priv.h"
 
 #include "base/banned.h"

@@ -1,4 +1,4 @@
-#include "compile/host_priv.h"
+#include "compile/compile_priv.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "compile/host_priv.h"
+#include "compile/compile_priv.h"
 
 #include "base/banned.h"
 

@@ -6,7 +6,7 @@
 
 #include "able/able.h"
 #include "base/fd.h"
-#include "compile/host.h"
+#include "compile/compile.h"
 #include "mediate/mediate.h"
 
 #include "base/banned.h"

@@ -1,5 +1,5 @@
 /*
- * host.h - compile a plan and its policy into a jail program for this machine
+ * compile.h - compile a plan and its policy into a jail program for this machine
  *
  * Theory of operation
  *
@@ -8,7 +8,7 @@
  *   1. roots.c collects the paths that rules open, each once, with its rights;
  *   2. skeleton.c adds the directories, devices and files that every jail has, trust.c the files of
  *      certificate authorities;
- *   3. host.c writes the mounts, masks, listeners and limits, landlock.c the same file rules as a
+ *   3. compile.c writes the mounts, masks, listeners and limits, landlock.c the same file rules as a
  *      Landlock ruleset;
  *   4. probes.c lists attempts that must fail from inside, or must work;
  *   5. the seccomp programs of filter/ are appended and the file is sealed.
@@ -24,8 +24,8 @@
  * Writes: one sealed jail program
  * Next:   host/engine.c sends the program to writ-init
  */
-#ifndef WRIT_COMPILE_HOST_H
-#define WRIT_COMPILE_HOST_H
+#ifndef WRIT_COMPILE_COMPILE_H
+#define WRIT_COMPILE_COMPILE_H
 
 #include "jail/jail.h"
 #include "plan/plan.h"

@@ -1,16 +1,16 @@
 /*
- * host_priv.h - types and functions that the files of the module `compile` share
+ * compile_priv.h - types and functions that the files of the module `compile` share
  *
- * Reads:  compile/host.h
+ * Reads:  compile/compile.h
  * Writes: nothing
- * Next:   host.c puts the parts together
+ * Next:   compile.c puts the parts together
  */
-#ifndef WRIT_COMPILE_HOST_PRIV_H
-#define WRIT_COMPILE_HOST_PRIV_H
+#ifndef WRIT_COMPILE_COMPILE_PRIV_H
+#define WRIT_COMPILE_COMPILE_PRIV_H
 
 #include <linux/mount.h>
 
-#include "compile/host.h"
+#include "compile/compile.h"
 
 /* A path of the host that the policy grants. */
 struct root {
@@ -80,7 +80,7 @@ must_check int skeleton_dirs(struct compile *c, struct sv path);
 bool skeleton_holds(const struct compile *c, struct sv path);
 bool skeleton_is(const struct compile *c, struct sv path);
 
-/* Functions of host.c. */
+/* Functions of compile.c. */
 bool compile_shows(const struct compile *c,
 		   struct sv path); /* is @path in a tree that a rule grants as a whole? */
 
