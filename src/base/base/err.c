@@ -40,8 +40,3 @@ int writ_fail_lit(struct writ_err *err, int code, int sys, const char *what)
 	err->what[i] = 0;
 	return code;
 }
-
-int writ_nomem(struct writ_err *err)
-{
-	return writ_fail_lit(err, WRIT_E_NOMEM, 0, "out of memory");
-}

@@ -68,8 +68,15 @@ int writ_fail(struct writ_err *err, int code, int sys, const char *fmt, ...);
 must_check
 int writ_fail_lit(struct writ_err *err, int code, int sys, const char *what);
 
-/* Reports "out of memory", the most common failure of pure code. */
+/*
+ * Reports "out of memory", the most common failure of pure code. Inline, so that the analyzer of a
+ * caller sees that the result is negative.
+ */
 must_check
-int writ_nomem(struct writ_err *err);
+static inline int writ_nomem(struct writ_err *err)
+{
+	(void)!writ_fail_lit(err, WRIT_E_NOMEM, 0, "out of memory");
+	return WRIT_E_NOMEM;
+}
 
 #endif

@@ -135,31 +135,6 @@ void lint_readable(struct check *c, const struct node *at, struct sv path, enum 
 /* Would writing @path change how the agent or the host runs next time? */
 bool lint_config_path(struct sv path);
 
-/* Classification of host paths by the authority that access to them gives (host_path.c). */
-enum host_path {
-	HOST_PATH_OTHER = 0,
-	HOST_PATH_ROOT,
-	HOST_PATH_SYSTEM,
-	HOST_PATH_ENGINE,  /* control socket of a container engine or hypervisor */
-	HOST_PATH_SESSION, /* sockets of agents, buses and displays of the login session */
-	HOST_PATH_HOME,
-	HOST_PATH_CREDENTIAL,
-};
-enum host_path lint_host_path(struct sv path);
-/* Do consecutive segments of @path match an entry of @names, which is NULL-terminated? */
-bool lint_path_names(struct sv path, const char *const *names);
-/*
- * Does denying @entry, a path or glob, also deny the path @rest ("/.ssh") below the home directory?
- */
-bool lint_host_path_covers(struct sv entry, const char *rest);
-bool lint_in_home(struct sv path);
-struct sv lint_unglob(struct sv path); /* removes final slashes and stars */
-/*
- * Reports @path by the rule for its class. Returns false if the class is HOST_PATH_OTHER, which has
- * no rule.
- */
-bool lint_host_path_check(struct check *c, const struct node *at, struct sv path);
-
 /* Checks an entry of an egress allowlist, or the address of a server (hosts.c). */
 void lint_host_check(struct check *c, const struct node *at, struct sv entry);
 

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "lint/host_path_priv.h"
 #include "lint/shell_priv.h"
 
 #include "base/banned.h"

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "lint/check_priv.h"
+#include "lint/host_path_priv.h"
 
 #include "base/banned.h"
 

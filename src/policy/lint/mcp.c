@@ -1,4 +1,5 @@
 #include "lint/container_priv.h"
+#include "lint/host_path_priv.h"
 
 #include "base/banned.h"
 

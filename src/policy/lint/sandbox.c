@@ -1,4 +1,4 @@
-#include "lint/check_priv.h"
+#include "lint/host_path_priv.h"
 
 #include "base/banned.h"
 

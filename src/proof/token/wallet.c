@@ -321,7 +321,7 @@ int wallet_holder_new(const struct wallet *w, uint64_t exp, struct key_pair *ret
 	path = key_path(w, &kid);
 	r = path ? keys_write(AT_FDCWD, path, seed, err) : writ_nomem(err);
 	crypto_wipe(seed, sizeof(seed));
-	if (r == 0 && path && utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) < 0)
+	if (r == 0 && utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) < 0)
 		r = writ_fail(err, WRIT_E_SYS, errno, "%s", path);
 	if (r < 0)
 		keys_wipe(ret);

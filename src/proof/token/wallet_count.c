@@ -268,7 +268,7 @@ static void read_counter(const struct wallet *w, const struct token *t, struct s
 
 	if (open_file(w, O_RDONLY, &fd, &err) < 0 || map(fd, PROT_READ, &v, &n, &err) < 0 || n == 0)
 		return;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; v && i < n; i++)
 		if (memcmp(v[i].key, key.b, sizeof(v[i].key)) == 0) {
 			*ret = (struct wallet_use){ v[i].uses, v[i].up, v[i].down };
 			break;

@@ -8,8 +8,8 @@
  *   1. roots.c collects the paths that rules open, each once, with its rights;
  *   2. skeleton.c adds the directories, devices and files that every jail has, trust.c the files of
  *      certificate authorities;
- *   3. compile.c writes the mounts, masks, listeners and limits, landlock.c the same file rules as a
- *      Landlock ruleset;
+ *   3. compile.c writes the mounts, masks, listeners and limits, landlock.c the same file rules as
+ *      a Landlock ruleset;
  *   4. probes.c lists attempts that must fail from inside, or must work;
  *   5. the seccomp programs of filter/ are appended and the file is sealed.
  * The session gets the result as struct engine_view.
