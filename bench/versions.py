@@ -28,7 +28,7 @@ WORK = [("git status, 10k files", "git status >/dev/null"), ("find /usr/include"
 def environment(top, name, build):
     where = top / name
     where.mkdir()
-    return {"XDG_STATE_HOME": str(where), "WRIT": str(build / "prog/writ")}
+    return {"XDG_STATE_HOME": str(where / "state"), "XDG_CONFIG_HOME": str(where / "config"), "WRIT": str(build / "prog/writ")}
 
 
 def builds(top, old, new):
