@@ -53,10 +53,8 @@ static bool obey(struct mediator *m, struct arena *a, int socket)
 	if (!e || cap_parse(a, CAP_GRANT, sv_from(msg.cap), &e->cap, &err) < 0)
 		return false;
 	e->rule = RULE_NONE;
-	if (msg.type == ENGINE_MEDIATE_GRANT)
-		return mediate_grant(m, e, &err) == 0;
-	mediate_revoke(m, e);
-	return true;
+	/* After a failure the mediator ends, and the session with it. */
+	return (msg.type == ENGINE_MEDIATE_GRANT ? mediate_grant : mediate_revoke)(m, e, &err) == 0;
 }
 
 static int serve(struct mediator *m, struct arena *a, const struct engine_mediate *how)

@@ -145,9 +145,11 @@ must_check int mediate_add(struct mediator *m, int fd, struct writ_err *err);
 
 /*
  * mediate_grant() adds the capability of a live grant to the policy; mediate_revoke() removes it.
+ * SECURITY: after an error the mediator must not serve another call: its list of writable roots may
+ * be incomplete, and protected names below a missing root would not be protected.
  */
 must_check int mediate_grant(struct mediator *m, const struct cap_entry *e, struct writ_err *err);
-void mediate_revoke(struct mediator *m, const struct cap_entry *e);
+must_check int mediate_revoke(struct mediator *m, const struct cap_entry *e, struct writ_err *err);
 
 /*
  * Serves calls until one call produces an event, @timeout_ms have passed (-1: no limit), @wake (-1:

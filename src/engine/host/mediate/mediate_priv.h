@@ -51,8 +51,8 @@ struct refusal {
 struct mediator {
 	struct mediate_options opt;
 	struct rules rules;
-	/* memory for the capabilities and their index; grows until mediate_free() */
-	struct arena keep;
+	struct arena keep;    /* memory for the capabilities; grows until mediate_free() */
+	struct arena index;   /* memory for the index of the capabilities */
 	struct arena scratch; /* memory for the request that the mediator is deciding */
 	struct buf text;      /* text of the request that the mediator is deciding */
 	int self;	      /* descriptor of /proc/self/fd of the process @pid */

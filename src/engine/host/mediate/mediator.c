@@ -65,7 +65,9 @@ static int set_caps(struct mediator *m, size_t room, struct writ_err *err)
 
 static int index_set(struct mediator *m, struct writ_err *err)
 {
-	if (!cap_set_index(&m->keep, &m->rules.set))
+	arena_clear(&m->index);
+	m->index = (struct arena)ARENA_INIT(KEEP_MAX);
+	if (!cap_set_index(&m->index, &m->rules.set))
 		return writ_nomem(err);
 	return mediate_index_roots(m, err);
 }
@@ -78,6 +80,7 @@ static struct mediator *alloc(const struct mediate_options *opt)
 		return NULL;
 	m->opt = *opt;
 	m->keep = (struct arena)ARENA_INIT(KEEP_MAX);
+	m->index = (struct arena)ARENA_INIT(KEEP_MAX);
 	m->scratch = (struct arena)ARENA_INIT(SCRATCH_MAX);
 	m->text = (struct buf)BUF_INIT(CAP_TEXT_MAX);
 	m->self = m->proc = m->root = m->jail = m->inotify = m->order = -1;
@@ -151,6 +154,7 @@ void mediate_free(struct mediator *m)
 	fd_scope_close(&m->inotify);
 	fd_scope_close(&m->order);
 	arena_clear(&m->keep);
+	arena_clear(&m->index);
 	arena_clear(&m->scratch);
 	buf_clear(&m->text);
 	mediate_workers_free(m->workers);
@@ -181,9 +185,8 @@ int mediate_grant(struct mediator *m, const struct cap_entry *e, struct writ_err
 	return index_set(m, err);
 }
 
-void mediate_revoke(struct mediator *m, const struct cap_entry *e)
+int mediate_revoke(struct mediator *m, const struct cap_entry *e, struct writ_err *err)
 {
-	struct writ_err err = { 0 };
 	size_t at = m->rules.set.caps.n;
 
 	/* Remove one matching entry only: another grant may have the same text. */
@@ -195,13 +198,7 @@ void mediate_revoke(struct mediator *m, const struct cap_entry *e)
 			(m->rules.set.caps.n - at + 1) * sizeof(*m->rules.caps));
 	}
 	m->rules.revoked = true;
-	/*
-	 * SECURITY: if indexing fails, drop the old index, which no longer fits the set. Without an
-	 * index, decisions scan all entries. If cap_set_index() failed, the list of writable roots
-	 * stays as it was before the revocation.
-	 */
-	if (index_set(m, &err) < 0)
-		m->rules.set.index_caps = NULL;
+	return index_set(m, err);
 }
 
 /* --- Serve calls --- */

@@ -332,6 +332,9 @@ int op_setxattr(struct call *c)
 	r = task_read(c, c->arg[2], value, size);
 	if (r == 0)
 		r = creds_enter(c, &t.creds);
+	/* SECURITY: name and value are the caller's only if the caller is still the same. */
+	if (r == 0 && !notify_valid(c->listener, c->id))
+		r = ANSWER_GONE;
 	if (r == 0 && !is_observing(c) &&
 	    setxattr(self_path(&t, path), c->text[1], value, size, reg_int(c->arg[4])) < 0)
 		r = -errno;
@@ -347,6 +350,8 @@ int op_removexattr(struct call *c)
 
 	if (r == 0)
 		r = creds_enter(c, &t.creds);
+	if (r == 0 && !notify_valid(c->listener, c->id))
+		r = ANSWER_GONE;
 	if (r < 0 || is_observing(c))
 		return r;
 	return removexattr(self_path(&t, path), c->text[1]) < 0 ? -errno : 0;

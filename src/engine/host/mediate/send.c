@@ -197,6 +197,9 @@ static int send_one(struct call *c, int fd, const struct message *msg, uint64_t 
 		r = fill_job(c, j, msg);
 	if (r == 0)
 		r = creds_enter(c, &creds);
+	/* SECURITY: all bytes were read from the caller only if the caller is still the same. */
+	if (r == 0 && !notify_valid(c->listener, c->id))
+		r = ANSWER_GONE;
 	if (r < 0 || is_observing(c)) {
 		mediate_job_free(j);
 		return r;
