@@ -235,7 +235,7 @@ static int make_place(struct arena *a, const char *dir, uid_t uid, gid_t gid, st
 	return put_program(program, gid, err);
 }
 
-/* --- the verbs --- */
+/* --- the verbs of `writ signer` --- */
 
 static int install(struct args *a)
 {

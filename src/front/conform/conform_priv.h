@@ -78,8 +78,10 @@ bool conform_child_wait(struct suite *s, struct child *c, long ms, bool patient)
 void conform_child_end(struct child *c);
 
 /*
- * Runs a child until it exits, at most @ms, and kills the rest of its session. @out and @errs may
- * be NULL. *@ret_code is the exit status as in shells; 124: the child ran longer than @ms.
+ * Runs a child until it exits, for at most @ms milliseconds, and kills what is left of the child's
+ * process session. @patient is as in conform_child_wait(). @out and @errs may be NULL. *@ret_code
+ * is the exit status as in shells; 124: the child had not exited when the time was over, or when a
+ * signal stopped the run.
  */
 must_check int conform_child_call(struct suite *s, const struct start *how, long ms, bool patient,
 				  struct buf *out, struct buf *errs, int *ret_code,

@@ -17,8 +17,8 @@ enum {
 	STAGGER_VIA_MS = 3000,
 	/* most addresses of a destination that egress asks the operator's proxy for */
 	TARGETS_VIA = 4,
-	DIAL_MS = 30000, /* limit for resolving a name, and again for connecting */
-	/* limit for a client to name its destination, and for similar short steps */
+	DIAL_MS = 30000, /* time limit for resolving a name, and again for connecting */
+	/* time that a client has to name its destination; also the limit of similar short steps */
 	HEAD_MS = 10000,
 	HEAD_MAX = 64 << 10,
 	LOOKUPS_MAX = 256, /* most DNS replies that wait for listeners */

@@ -21,7 +21,7 @@ enum kind {
 	KIND_SUPERVISOR,
 	KIND_RESOLVER,
 	KIND_READER,
-	KIND_LOOKUP, /* a TCP connection with DNS queries */
+	KIND_LOOKUP, /* a TCP connection that carries DNS queries; not a flow */
 	KIND_ROUTE,  /* the socket to the mediator of a session on the host's network */
 	KIND_DEAD,   /* a struct that the loop frees after this round of events */
 };
@@ -84,9 +84,10 @@ struct setup {
 };
 
 /*
- * Flags of flow.side[]. READABLE: a read may return bytes. HUNG_UP: epoll has reported that the
- * peer closed or failed. AT_END: a read has returned the end of the stream. SHUT: egress has passed
- * this end on to the other side.
+ * Flags of flow.side[]. READABLE: a read may return bytes. HUNG_UP: the peer may have closed,
+ * half-closed or failed, because epoll reported it or the end of the session requires a check.
+ * AT_END: a read has returned the end of the stream. SHUT: nothing is left to do about that end:
+ * egress has passed it on or discarded it, or the close of the flow passes it on.
  */
 enum { READABLE = 1u << 0, HUNG_UP = 1u << 1, AT_END = 1u << 2, SHUT = 1u << 3 };
 

@@ -149,7 +149,10 @@ static int add_host(struct reach *r, struct sv host, reach_listeners *to, struct
 	return 0;
 }
 
-/* Adds one listener for each address of the network @net. */
+/*
+ * Adds the listeners of each address of the network @net, one for each port that a grant opens.
+ * Fails if @net has more than 256 addresses.
+ */
 static int add_network(struct reach *r, const struct cap_net_addr *net, reach_listeners *to,
 		       struct writ_err *err)
 {

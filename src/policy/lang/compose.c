@@ -139,9 +139,10 @@ static bool grants_workspace(const struct cap_set *set, const struct cap *root, 
 }
 
 /*
- * Grants the parts of a shared repository that git writes from a linked worktree.
- * SECURITY: git settings and hooks stay read-only, because git executes programs that they name.
- * The directories of other worktrees are denied for the same reason.
+ * Grants writing to the parts of a shared repository that git writes from a linked worktree.
+ * SECURITY: git settings and hooks stay read-only, because git executes hooks, and programs that
+ * settings name. For the same reason, writing to the directories of other worktrees is denied;
+ * reading them is allowed.
  */
 static int grant_shared(struct lower *l, struct cap_set *set, const struct policy_repository *g)
 {

@@ -130,7 +130,7 @@ static int request(int fd, enum signer_letter letter, struct sv bytes, struct bu
 	return expect_done(fd, b, err);
 }
 
-/* --- writ-signer as built, next to writ --- */
+/* --- writ-signer without a group of its own --- */
 
 int signer_sign(const char *keys, struct sv bytes, struct attest_key *ret_key, struct buf *sig,
 		struct writ_err *err)
@@ -171,7 +171,7 @@ int signer_verify(const struct attest_key *key, struct sv bytes, struct sv sig,
 	return request(fd, SIGNER_VERIFY, buf_view(&b), &answer, err);
 }
 
-/* --- the installed writ-signer --- */
+/* --- writ-signer installed under a group of its own --- */
 
 int signer_encode(const struct attest_member *v, size_t n, const void *from, struct buf *b,
 		  struct writ_err *err)

@@ -125,7 +125,10 @@ must_check int signer_open_program(const struct signer_install *in, int *ret_fd,
 
 /* --- client.c --- */
 
-/* Opens the writ-signer next to this program, which runs without a group of its own. */
+/*
+ * Opens the writ-signer that runs without a group of its own: below libexec beside this program, in
+ * the directory of this program, or below the libexec directory of the build.
+ */
 must_check int signer_open_plain(int *ret_fd, struct writ_err *err);
 
 /* Signs @bytes with the key attest.pem in the directory @keys; a missing key is made. */

@@ -76,8 +76,8 @@ struct session_status {
 	int exit_code; /* exit code of the session; valid if @has_exit */
 	bool has_exit;
 	/*
-	 * The limit or the failure that ended the session; NULL: the command ended by itself, or
-	 * the session was ended without a reason.
+	 * Reason why writ ended the session: a limit, a failure of writ, or a request from outside.
+	 * NULL: the command ended by itself, a signal ended the session, or the start failed.
 	 */
 	const char *ended_by;
 	bool failed; /* the start failed: see @err, @failed_at and @failed_step */

@@ -54,7 +54,10 @@ struct session_report {
 	char id[SESSION_ID + 1];
 	int exit;
 	uint32_t denials;
-	/* The limit or the person that ended the session; empty: its command ended by itself. */
+	/*
+	 * Reason why writ ended the session: a limit, a failure of writ, or a request from outside.
+	 * Empty: the command ended by itself, a signal ended the session, or the start failed.
+	 */
 	char ended_by[64];
 	char why[128]; /* why the command could not be run; empty: the command ran */
 };

@@ -239,7 +239,11 @@ static int open_signals(struct view *v, struct writ_err *err)
 	return v->signals < 0 ? writ_fail(err, WRIT_E_SYS, errno, "signalfd") : 0;
 }
 
-/* Reports activity to the supervisor, which sees the activity of a terminal without a report. */
+/*
+ * Tells the supervisor that the command has moved bytes, at most once per TICK_MS. Only needed
+ * without a terminal, where bytes pass directly between client and command: the bytes of a terminal
+ * pass through the supervisor.
+ */
 static void tell_activity(struct view *v)
 {
 	const uint64_t now = clock_boot_ms();

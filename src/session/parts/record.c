@@ -98,7 +98,10 @@ void record_end(struct session *s, struct entry *e)
 {
 	struct writ_err err = { 0 };
 
-	/* Bound the size of entries that an agent causes. Always write the end of the session. */
+	/*
+	 * A record has a limit of RECORD_MAX bytes, because an agent can cause any number of
+	 * entries. Drop and count entries beyond the limit, except those of the session's end.
+	 */
 	if (record_of(s)->log.bytes > RECORD_MAX && session_phase(s) < SESSION_ENDING)
 		record_of(s)->dropped++;
 	else if (record_of(s)->log.fd >= 0)

@@ -172,7 +172,11 @@ static int read_lines(int fd, bool follow, bool (*each)(void *ctx, struct sv lin
 				goto out;
 		if (!more)
 			break;
-		/* Check the lock before the last read, so that no line is missed. */
+		/*
+		 * The supervisor holds the lock of the record until it has written the last line.
+		 * Check the lock before reading again: if it is free, the next read gets every
+		 * line.
+		 */
 		more = is_held(fd);
 		if (more)
 			(void)usleep(100000);

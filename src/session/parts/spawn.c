@@ -284,8 +284,9 @@ static void start_agent(struct session *s, struct sub *sub, struct request *q)
 		return;
 	}
 	/*
-	 * SECURITY: limit the number of agents. Each agent leaves a record, and the kept records
-	 * are limited in number.
+	 * SECURITY: limit the number of agents that one session starts. Each agent leaves a record,
+	 * and only the newest records are kept: without this limit, a session could push the
+	 * records of other sessions out.
 	 */
 	if (spawn_of(s)->spawned == SPAWNED_MAX) {
 		answer(sub, "error this session has started as many agents as a session may");

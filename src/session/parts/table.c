@@ -58,7 +58,11 @@ static const struct session_part parts[] = {
 	  .deadline = mediation_deadline, .clear = mediation_clear },
 	{ "look", .initial = &look_initial, .poll = look_poll, .on_event = look_on_event, .deadline = look_deadline },
 
-	/* Compile and start the jail first. Egress must run before the jail's listeners exist. */
+	/*
+	 * The row "program" compiles the jail, and "jail" starts writ-init if it does not run yet.
+	 * The row "build" sends the program to writ-init, which then makes the jail's listeners.
+	 * Egress must run before: the row "network" is above "build".
+	 */
 	{ "program", .initial = &engine_initial, .init = engine_init, .start = engine_compile },
 	{ "jail", .start = engine_start, .recover = engine_recover, .kill = engine_kill, .clear = engine_clear },
 	{ "network", .initial = &network_initial, .init = network_init, .start = network_start, .poll = network_poll, .on_event = network_on_event,

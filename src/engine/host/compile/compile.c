@@ -196,8 +196,8 @@ static int set_view(struct compile *c)
 		for (size_t i = 0; r == 0 && own[i]; i++)
 			r = add_private(c, sv_from(own[i]));
 		/*
-		 * /var/tmp is usually a link to /tmp. If a granted path lies below /var/tmp, then
-		 * /var/tmp is a directory of its own.
+		 * In the jail, /var/tmp is a link to /tmp. If a granted path lies below /var/tmp,
+		 * then /var/tmp is a private directory of the session instead.
 		 */
 		for (size_t i = 0; r == 0 && i < c->roots.n; i++)
 			if (compile_path_below(c->roots.v[i].path, SV("/var/tmp"))) {

@@ -85,7 +85,10 @@ struct init {
 	 */
 	int feed_tree;
 	int ruleset;		     /* the jail's own Landlock ruleset; -1: none */
-	/* Landlock rulesets besides @ruleset; the first p->layers entries are valid. */
+	/*
+	 * Further Landlock rulesets, with which each command restricts itself after @ruleset. The
+	 * program @p has their number in p->layers.
+	 */
 	int layers[JAIL_LAYERS_MAX];
 	int children; /* signalfd for SIGCHLD */
 	bool ending;

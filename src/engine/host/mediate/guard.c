@@ -258,7 +258,10 @@ int guard_check_completion(struct call *c, const struct place *p)
 	r = place_child(c, p->dir, "config", &config);
 	if (r < 0)
 		return r;
-	/* Inside .git these names have no unchecked content: they were always protected. */
+	/*
+	 * If `config` is a protected name here, this directory is a .git directory. Its hooks, its
+	 * attributes and its configuration were checked whenever they were written.
+	 */
 	if (mediate_protected_at(c->m, p->dir, place_sv(&config)).rel >= PROTECT_AT)
 		return 0;
 	if (!holds_only(p->dir, "hooks", SV(".sample")))

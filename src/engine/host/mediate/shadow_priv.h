@@ -33,7 +33,10 @@ struct shadow {
 
 /* Creates a shadow for @p and makes its memfd call.fd. Returns ANSWER_FD or -errno. */
 int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags);
-/* Checks and installs the content of all shadows that callers have closed. */
+/*
+ * Handles shadows (memfds that callers write instead of guarded files) that their callers have
+ * closed: checks the content of each, and installs it at the name that the caller had opened.
+ */
 void shadow_handle_closed(struct mediator *m);
 void shadow_clear(struct mediator *m, struct shadow *s);
 
