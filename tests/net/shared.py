@@ -2,6 +2,7 @@
 import json
 import socket
 import threading
+from pathlib import Path
 
 import credentials
 import net
@@ -171,6 +172,38 @@ show([attempt(four.setsockopt, 0, 35, socket.inet_aton("239.1.2.3") + bytes(4)),
       attempt(four.setsockopt, 1, 25, b"lo"), attempt(four.setsockopt, 0, 4, bytes([1, 1, 1, 0])), attempt(four.setsockopt, 1, 2, 1)])
 """)
     w.same(got, ["EPERM"] * 4 + [None], "nor an interface or a way chosen")
+
+
+@test("no option says by which interface a packet leaves")
+def interfaces(w):
+    """Where the host routes its loopback outwards, a datagram for egress would leave by the interface of its socket."""
+    if not tried(w, RULES):
+        return
+    try:
+        Path("/proc/sys/net/ipv4/conf/all/route_localnet").write_text("1")
+    except OSError:
+        pass  # what is refused is seen anyway
+    w.serve("echo", 7000)
+    with socket.create_connection((net.FIRST, 7000), 3):
+        pass  # the host knows its neighbour
+    w.forget()
+    got = inside(w, RULES, """
+out = set()
+for index in range(1, 8):
+    for level, option, family in ((0, 50, 2), (0, 32, 2), (0, 50, 10), (41, 76, 10), (41, 17, 10)):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        out.add(attempt(s.setsockopt, level, option, struct.pack("!I" if option > 49 else "@I", index)))
+        try:
+            s.connect((("::ffff:" if family == 10 else "") + DNS[0], 53))
+            s.send(query("evil.test"))
+        except OSError: pass
+four, six = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+show([sorted(out, key=str), [attempt(four.setsockopt, 0, o, 1) for o in (1, 2, 8, 10, 11, 12, 13, 24, 33, 34, 49)],
+      [attempt(six.setsockopt, 41, o, 1) for o in (16, 18, 19, 23, 25, 26, 29, 33, 49, 51, 62, 66, 67)]])
+""")
+    w.same(got[0], ["EPERM"], "each is refused")
+    w.same([set(map(str, g)) for g in got[1:]], [{"None"}] * 2, "what programs set is not")
+    w.same([p for p in w.packets() if p[0] != "tcp"], [], "no datagram has left the host")
 
 
 @test("who was led to egress does not listen there")
