@@ -166,6 +166,36 @@ def private_never(w):
     w.same(w.accepted(), [], "and nothing to the world")
 
 
+@test("private= never opens an address of this machine")
+def private_own(w):
+    own, own6 = "10.9.0.1", "fd00:77::fd"
+    net.space.add_address("lo", own, 32)
+    net.space.add_address("lo", own6, 128)
+    port, hits = net.host_listener("0.0.0.0")
+    port6, hits6 = net.host_listener("::")
+    w.zone("other.example.test", net.PRIVATE)
+    w.zone("own.example.test", own)
+    w.zone("own6.example.test", own6)
+    w.zone("public.example.test", net.HOST)
+    w.serve("echo", port)
+    rules = [f"tcp://*.example.test:{port} private=10.0.0.0/8", f"tcp://own6.example.test:{port6} private=[fd00:77::]/32",
+             f"tcp://public.example.test:{port} private={net.HOST}"]
+    for tier in "AB":
+        r = w.run("true", opts=["--tier", tier, *w.rules(*rules)])
+        if tier == "B" and r.code == 122:
+            continue  # such sessions are refused here
+        got = w.python(net.INSIDE + f"""
+show([talk("other.example.test", {port}), talk("own.example.test", {port}), talk("own6.example.test", {port6}),
+      talk("public.example.test", {port})])
+""", opts=["--tier", tier, *w.rules(*rules)], timeout=60)
+        w.same(got, ["ping"] + ["ECONNRESET"] * 3, f"tier {tier}: another machine of the network is reached, this one is not")
+    w.same(hits + hits6, [], "nobody on the host heard anything")
+    for a, p in ((own, port), (own6, port6), (net.HOST, port)):
+        with net.socket.create_connection((a, p), 3) as s:
+            s.sendall(b"x")
+            w.same(s.recv(9), b"host", f"who may reach the host at {a} does")
+
+
 @test("the host's own addresses are not public")
 def own(w):
     w.zone("api.example.test", net.HOST)

@@ -1,4 +1,10 @@
 """Sessions that share the host's network, where no namespaces are to be had: the same decisions, led another way."""
+import json
+import socket
+import threading
+from pathlib import Path
+
+import credentials
 import net
 from net import test
 
@@ -168,7 +174,39 @@ show([attempt(four.setsockopt, 0, 35, socket.inet_aton("239.1.2.3") + bytes(4)),
     w.same(got, ["EPERM"] * 4 + [None], "nor an interface or a way chosen")
 
 
-@test("who was led to egress does not listen there without a rule")
+@test("no option says by which interface a packet leaves")
+def interfaces(w):
+    """Where the host routes its loopback outwards, a datagram for egress would leave by the interface of its socket."""
+    if not tried(w, RULES):
+        return
+    try:
+        Path("/proc/sys/net/ipv4/conf/all/route_localnet").write_text("1")
+    except OSError:
+        pass  # what is refused is seen anyway
+    w.serve("echo", 7000)
+    with socket.create_connection((net.FIRST, 7000), 3):
+        pass  # the host knows its neighbour
+    w.forget()
+    got = inside(w, RULES, """
+out = set()
+for index in range(1, 8):
+    for level, option, family in ((0, 50, 2), (0, 32, 2), (0, 50, 10), (41, 76, 10), (41, 17, 10)):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        out.add(attempt(s.setsockopt, level, option, struct.pack("!I" if option > 49 else "@I", index)))
+        try:
+            s.connect((("::ffff:" if family == 10 else "") + DNS[0], 53))
+            s.send(query("evil.test"))
+        except OSError: pass
+four, six = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+show([sorted(out, key=str), [attempt(four.setsockopt, 0, o, 1) for o in (1, 2, 8, 10, 11, 12, 13, 24, 33, 34, 49)],
+      [attempt(six.setsockopt, 41, o, 1) for o in (16, 18, 19, 23, 25, 26, 29, 33, 49, 51, 62, 66, 67)]])
+""")
+    w.same(got[0], ["EPERM"], "each is refused")
+    w.same([set(map(str, g)) for g in got[1:]], [{"None"}] * 2, "what programs set is not")
+    w.same([p for p in w.packets() if p[0] != "tcp"], [], "no datagram has left the host")
+
+
+@test("who was led to egress does not listen there")
 def listening(w):
     """A socket that connects is bound on the way; let go of, it would still be."""
     if not tried(w, RULES):
@@ -181,4 +219,101 @@ gone = ctypes.CDLL(None).connect(s.fileno(), struct.pack("=H14x", 0), 16)
 show([gone, s.getsockname()[0], attempt(s.listen)])
 """
     w.same(inside(w, RULES, script), [0, "127.0.0.1", "EACCES"], "it is refused")
-    w.same(inside(w, [*RULES, "allow listen 8080"], script), [0, "127.0.0.1", None], "with a rule it is not")
+    w.same(inside(w, [*RULES, "allow listen 8080"], script), [0, "127.0.0.1", "EACCES"], "with a rule for another port, too")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def reach(address, port, data=b""):
+    """What somebody outside of the session reads at a port of this machine."""
+    try:
+        with socket.create_connection((address, port), 2) as c:
+            c.sendall(data)
+            return c.recv(9)
+    except OSError as e:
+        return type(e).__name__
+
+
+@test("a session listens at the loopback address and the port of its rule, and nowhere else")
+def listen_port(w):
+    port = free_port()
+    rules = [*RULES, f"allow listen {port}"]
+    if not tried(w, rules):
+        return
+    before = credentials.listening()
+    p = w.start([w.program, "run", "--tier", "B", *w.rules(*rules), "--", net.host.PYTHON, "-u", "-c", "import sys, json\n" + net.INSIDE + f"""
+def take(a, p):
+    s = socket.socket(socket.AF_INET6 if ":" in a else socket.AF_INET)
+    if ":" in a: s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((a, p))
+    s.listen()
+    keep.append(s)
+keep = []
+all_of_them = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "::ffff:0.0.0.0", "127.0.0.2", "::ffff:127.0.0.2", "::127.0.0.1",
+               "{net.HOST}", "::ffff:{net.HOST}", "{net.HOST6}", "255.255.255.255"]
+show([[a, p, attempt(take, a, p)] for p in (0, {port + 1 if port < 65535 else port - 1}) for a in all_of_them] +
+     [[a, {port}, attempt(take, a, {port})] for a in all_of_them[3:] + all_of_them[:2]])
+c = keep[0].accept()[0]
+c.sendall(b"inside")
+sys.stdin.readline()
+"""], stdin=-1, stdout=-1, stderr=-1)
+    got = json.loads(p.stdout.readline())
+    w.same([g for g in got if g[2] is None], [["127.0.0.1", port, None], ["::1", port, None]], "of all addresses and ports")
+    here = {a for _, a in credentials.listening() - before}
+    w.ok(f"0100007F:{port:04X}" in here, "the kernel has it", here)
+    w.same({a for a in here if not a.startswith("0100007F:")}, {f"{'0' * 24}01000000:{port:04X}"}, "and nothing beyond the loopback")
+    w.same(reach(net.HOST, port), "ConnectionRefusedError", "the machine's address does not lead there")
+    w.same(reach("127.0.0.1", port), b"inside", "its loopback does")
+    p.communicate(b"\n", timeout=20)
+
+
+@test("a socket that lost its address does not listen on all of them")
+def listen_lost(w):
+    port, hits = net.host_listener()
+    rules = [f"localhost:{port}", "allow listen 8080"]
+    if not tried(w, rules):
+        return
+    got = inside(w, rules, f"""
+import ctypes
+def lost(family, a):
+    s = socket.socket(family)
+    if a:
+        s.connect((a, {port}))
+        s.sendall(b"x")
+        s.recv(9)
+        ctypes.CDLL(None).connect(s.fileno(), struct.pack("=H26x", 0), 28)
+    return [attempt(s.listen), s.getsockname()[1] if not a else 0]
+show([lost(socket.AF_INET, "127.0.0.1"), lost(socket.AF_INET6, "::ffff:127.0.0.1"), lost(socket.AF_INET, None), lost(socket.AF_INET6, None)])
+""")
+    w.same(got, [["EACCES", 0]] * 4, "none does")
+    w.same(len(hits), 2, "while two were connected before")
+
+
+@test("localhost:PORT is that port of 127.0.0.1 and ::1, and of no other loopback address")
+def loopback(w):
+    port, others = net.host_listener("127.0.0.53", b"other")
+    hits = []
+
+    def serve(address, family):
+        s = socket.create_server((address, port), family=family)
+        while True:
+            c, _ = s.accept()
+            with c:
+                hits.append(c.recv(9))
+                c.sendall(b"host")
+    for at in (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)):
+        threading.Thread(target=serve, args=at, daemon=True).start()
+    if not tried(w, [f"localhost:{port}"]):
+        return
+    got = inside(w, [f"localhost:{port}", *RULES], f"""
+show([[talk(a, {port}) for a in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "localhost")],
+      [talk(a, {port}) for a in ("127.0.0.53", "::ffff:127.0.0.53", "127.0.0.2", "127.255.255.254")]])
+""")
+    w.same(got[0], ["host"] * 4, "by each of its addresses")
+    w.same(set(got[1]), {"EACCES"}, "the others are refused")
+    w.same(others, [], "and nobody came there")
+    w.same(reach("127.0.0.53", port, b"ping"), b"other", "while somebody does listen there")

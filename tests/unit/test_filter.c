@@ -29,6 +29,9 @@
 #include "filter/set_priv.h"
 #include "tap.h"
 
+#ifndef IPV6_FLOWINFO_SEND
+#define IPV6_FLOWINFO_SEND 33
+#endif
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -232,14 +235,37 @@ static uint32_t expect_option(const uint32_t *v, uint32_t sw)
 		   { IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP },
 		   { IPPROTO_IPV6, MCAST_MSFILTER },
 		   { IPPROTO_IPV6, IPV6_PKTINFO },
-		   { IPPROTO_IPV6, IPV6_RTHDR } };
+		   { IPPROTO_IPV6, IPV6_RTHDR },
+		   { IPPROTO_IP, IP_UNICAST_IF },
+		   { IPPROTO_IP, IP_MULTICAST_IF },
+		   { IPPROTO_IPV6, IPV6_UNICAST_IF },
+		   { IPPROTO_IPV6, IPV6_MULTICAST_IF } };
+	static const uint32_t ip[] = {
+		IP_TOS,	     IP_TTL,	       IP_PKTINFO,	  IP_MTU_DISCOVER,
+		IP_RECVERR,  IP_RECVTTL,       IP_RECVTOS,	  IP_BIND_ADDRESS_NO_PORT,
+		IP_MULTICAST_TTL, IP_MULTICAST_LOOP, IP_MULTICAST_ALL
+	};
+	static const uint32_t ip6[] = {
+		IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP, IPV6_MTU_DISCOVER,
+		IPV6_RECVERR,	   IPV6_V6ONLY,		IPV6_MULTICAST_ALL,  IPV6_FLOWINFO_SEND,
+		IPV6_RECVPKTINFO,  IPV6_RECVHOPLIMIT,	IPV6_DONTFRAG,	     IPV6_RECVTCLASS,
+		IPV6_TCLASS
+	};
 
 	if (v[1] == IPPROTO_TCP && v[2] == TCP_ULP)
 		return NO(ENOENT);
 	for (size_t i = 0; i < ARRAY_LEN(no); i++)
 		if ((sw & FILTER_TIER_B) && v[1] == no[i].level && v[2] == no[i].option)
 			return NO(EPERM);
-	return GO;
+	if (!(sw & FILTER_TIER_B) || (v[1] != IPPROTO_IP && v[1] != IPPROTO_IPV6))
+		return GO;
+	for (size_t i = 0; v[1] == IPPROTO_IP && i < ARRAY_LEN(ip); i++)
+		if (v[2] == ip[i])
+			return GO;
+	for (size_t i = 0; v[1] == IPPROTO_IPV6 && i < ARRAY_LEN(ip6); i++)
+		if (v[2] == ip6[i])
+			return GO;
+	return NO(EPERM);
 }
 
 static uint32_t expect_send(uint32_t flags, uint32_t sw)

@@ -79,9 +79,10 @@ static void note_dropped(struct setup *s, const struct cap_net_addr *a)
 
 /*
  * Tests whether egress may dial address @a. SECURITY: the owner of a name decides which addresses
- * the name has. Egress dials public addresses of other hosts without a further rule. Any other
- * address needs a rule with `private=`, because it could be a service of the operator's network
- * that trusts its neighbours.
+ * the name has. Egress dials public addresses of other hosts without a further rule. An address of
+ * a private network needs a rule with `private=`, because it could be a service of the operator's
+ * network that trusts its neighbours. No such rule opens an address of this host, which has one in
+ * most networks that a rule names: its services are reached by a rule for localhost.
  */
 static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr *a)
 {
@@ -92,14 +93,16 @@ static bool may_dial(struct egress *e, struct flow *f, const struct cap_net_addr
 	const struct address_verdict judged = address_judge(a);
 	struct reach_verdict v;
 
-	if (judged.class == ADDRESS_PUBLIC && !is_local_address(e, a))
-		return true;
 	/*
 	 * A rule may open a private network, but never the host's loopback, a metadata service or
 	 * another class that is not @openable.
 	 */
 	if (judged.class != ADDRESS_PUBLIC && !judged.openable)
 		return false;
+	if (is_local_address(e, a))
+		return false;
+	if (judged.class == ADDRESS_PUBLIC)
+		return true;
 	if (f->way == REACH_READ)
 		return reach_private(&e->reach, f->host, f->port, a);
 	v = reach_decide(&e->reach, &key);

@@ -196,13 +196,15 @@ int network_totals(struct session *s, struct writ_err *err)
 
 static int start_egress(struct session *s, struct writ_err *err)
 {
-	int r = publish(s, err);
+	const bool own_network = engine_view(s)->listeners.n > 0;
+	/* On the host's network the session itself listens on the ports of `listen`. */
+	int r = own_network ? publish(s, err) : 0;
 
 	if (r == 0)
 		r = network_totals(s, err);
 
 	/* Without a network namespace, the mediator and egress need a socket to each other. */
-	if (r == 0 && engine_view(s)->listeners.n == 0)
+	if (r == 0 && !own_network)
 		r = helper_pair(network_of(s)->route, err);
 	if (r == 0)
 		r = helper_start(s, egress_child, "egress", &network_of(s)->egress_pid,

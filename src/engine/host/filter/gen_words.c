@@ -276,22 +276,27 @@ static uint32_t base_socketpair(struct gen_pool *p, uint32_t bits, unsigned int 
 
 /*
  * Tier B uses the host's network. Joining a multicast group there announces a number of the agent's
- * choice to the local network, which leaks data. The other options that tier B refuses choose the
- * route of packets. TCP_ULP is refused in both tiers.
+ * choice to the local network, which leaks data. Other options choose the interface, the source or
+ * the route of packets: with route_localnet on the host, IP_UNICAST_IF sends a datagram that was
+ * redirected to the loopback out on the wire. SECURITY: so of the options of the IP levels tier B
+ * allows only those that programs need and that choose nothing of this, and no option that a later
+ * kernel adds. TCP_ULP is refused in both tiers.
  */
 static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int arg)
 {
 	static const uint32_t sock[] = { 25, 62 }; /* BINDTODEVICE, BINDTOIFINDEX */
 	/*
-	 * IP_OPTIONS, IP_ADD_MEMBERSHIP, IP_ADD_SOURCE_MEMBERSHIP, IP_MSFILTER, MCAST_JOIN_GROUP,
-	 * MCAST_JOIN_SOURCE_GROUP, MCAST_MSFILTER
+	 * IP_TOS, IP_TTL, IP_PKTINFO (for received packets), IP_MTU_DISCOVER, IP_RECVERR,
+	 * IP_RECVTTL, IP_RECVTOS, IP_BIND_ADDRESS_NO_PORT, IP_MULTICAST_TTL, IP_MULTICAST_LOOP,
+	 * IP_MULTICAST_ALL
 	 */
-	static const uint32_t ip[] = { 4, 35, 39, 41, 42, 46, 48 };
+	static const uint32_t ip[] = { 1, 2, 8, 10, 11, 12, 13, 24, 33, 34, 49 };
 	/*
-	 * IPV6_2292PKTOPTIONS, IPV6_JOIN_GROUP, IPV6_JOIN_ANYCAST, MCAST_JOIN_GROUP,
-	 * MCAST_JOIN_SOURCE_GROUP, MCAST_MSFILTER, IPV6_PKTINFO, IPV6_RTHDR
+	 * IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP, IPV6_MTU_DISCOVER,
+	 * IPV6_RECVERR, IPV6_V6ONLY, IPV6_MULTICAST_ALL, IPV6_FLOWINFO_SEND, IPV6_RECVPKTINFO,
+	 * IPV6_RECVHOPLIMIT, IPV6_DONTFRAG, IPV6_RECVTCLASS, IPV6_TCLASS
 	 */
-	static const uint32_t ip6[] = { 6, 20, 27, 42, 46, 48, 50, 57 };
+	static const uint32_t ip6[] = { 16, 18, 19, 23, 25, 26, 29, 33, 49, 51, 62, 66, 67 };
 	uint32_t go = gen_allow(p), no = eperm(p);
 	/*
 	 * Refuse TCP_ULP with ENOENT, the errno of a kernel that lacks the requested ULP module.
@@ -301,9 +306,9 @@ static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int 
 	uint32_t at[3] = { go, go, go };
 
 	if (bits & FILTER_TIER_B) {
-		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), no, go));
+		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), go, no));
 		at[1] = gen_low(p, arg + 1, one_of(p, sock, ARRAY_LEN(sock), no, go));
-		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), no, go));
+		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), go, no));
 	}
 	return gen_low(p, arg,
 		       gen_switch(p,
@@ -440,7 +445,7 @@ static const struct gen_word base_words[] = {
 	{ "ioprio", base_own_kind, 1 /* IOPRIO_WHO_PROCESS */, "in tier B only for oneself; else EPERM" },
 	{ "socket", base_socket, 0, "AF_UNIX; AF_INET, AF_INET6: TCP, UDP (other types EPERM, protocols EPROTONOSUPPORT); NETLINK_ROUTE in tier A; else EAFNOSUPPORT" },
 	{ "socketpair", base_socketpair, 0, "AF_UNIX; else EAFNOSUPPORT" },
-	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT; in tier B joining groups, IP options and choosing an interface: EPERM" },
+	{ "setsockopt", base_setsockopt, 1, "TCP_ULP: ENOENT; in tier B choosing an interface, and options of IP and IPv6 that are not known as harmless: EPERM" },
 	{ "send2", base_send, 2, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
 	{ "send3", base_send, 3, "MSG_OOB, and MSG_FASTOPEN in tier B: EOPNOTSUPP" },
 	{ NULL, NULL, 0, NULL },

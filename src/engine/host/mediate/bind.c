@@ -18,8 +18,9 @@
 
 /*
  * bind and listen. The mediator creates the file of a UNIX socket in a directory that it has
- * checked. On the host's network a session may bind only TCP sockets, only to the loopback, and
- * only with a rule.
+ * checked. On the host's network a session may bind only TCP sockets, only to 127.0.0.1 or ::1, and
+ * only to a port that a rule names. The same holds for listening, whoever bound the socket: route.c
+ * binds sockets that connect, and the kernel binds a socket that listens without an address.
  */
 
 /* True if @path, resolved in the mediator's root without following links, is a name in @dir. */
@@ -135,48 +136,42 @@ static int bind_unix(struct call *c, struct peer *p)
 }
 
 /*
- * True if any rule allows listening on the loopback. Such a rule allows port 0, for which the
- * kernel chooses a port.
+ * Decides about listening at an address: only TCP listens. SECURITY: only 127.0.0.1 and ::1 may be
+ * listened on, with a rule for this very port. The unspecified address would accept connections
+ * from other machines. Port 0 has no rule: the kernel would choose a port that no rule names.
  */
-static bool may_bind_some(const struct mediator *m)
-{
-	for (size_t i = 0; i < m->rules.set.caps.n; i++)
-		if (m->rules.set.caps.v[i].cap.action == CAP_NET_BIND)
-			return true;
-	return false;
-}
-
-/*
- * Binds a socket on the host's network: only TCP on a loopback address, with a rule. The mediator
- * refuses the unspecified address, because such a socket would accept connections from other
- * machines.
- */
-static int bind_inet(struct call *c, const struct peer *p)
+static int decide_listen(struct call *c, int sock, const struct peer *p)
 {
 	struct cap_verdict v = { .answer = CAP_DENY, .rule = RULE_NONE };
+	enum peer_place place;
+	char text[96];
+
+	if (!mediate_peer_resource(p, text, &place))
+		return -EINVAL;
+	if (place == PEER_UNSPECIFIED)
+		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_BIND_ALL);
+	if (mediate_sock_type(sock) != SOCK_STREAM)
+		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_LISTEN_TCP);
+	if (place == PEER_LOCALHOST)
+		v = mediate_decide_text(c->m, "net.bind", sv_from(text));
+	return v.answer == CAP_ALLOW
+		       ? 0
+		       : mediate_deny(c, sv_from(text), v.rule, CAUSE_NO_LISTEN_RULE);
+}
+
+/* Binds a socket on the host's network. */
+static int bind_inet(struct call *c, const struct peer *p)
+{
 	scoped_fd sock = -1;
 	scoped_creds creds = { 0 };
-	char text[96];
-	bool local;
 	int r;
 
-	if (!mediate_peer_resource(p, text, &local))
-		return -EINVAL;
-	if (p->a.sa.sa_family == AF_INET ? p->a.in.sin_addr.s_addr == 0
-					 : IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr))
-		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_BIND_ALL);
 	sock = task_dup_fd(c, reg_int(c->arg[0]));
 	if (sock < 0)
 		return sock;
-	if (mediate_sock_type(sock) != SOCK_STREAM)
-		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_LISTEN_TCP);
-	if (local && sv_ends(sv_from(text), SV(":0")) && may_bind_some(c->m))
-		v.answer = CAP_ALLOW;
-	else if (local)
-		v = mediate_decide_text(c->m, "net.bind", sv_from(text));
-	if (v.answer != CAP_ALLOW)
-		return mediate_deny(c, sv_from(text), v.rule, CAUSE_NO_LISTEN_RULE);
-	r = creds_enter(c, &creds);
+	r = decide_listen(c, sock, p);
+	if (r == 0)
+		r = creds_enter(c, &creds);
 	if (r < 0 || is_observing(c))
 		return r;
 	return bind(sock, &p->a.sa, p->n) < 0 ? -errno : 0;
@@ -199,39 +194,59 @@ int op_bind(struct call *c)
 	return mediate_deny(c, SV("socket"), RULE_NONE, CAUSE_FAMILY);
 }
 
-/*
- * True if the socket may listen: a UNIX socket, or a socket with a port if some rule allows
- * listening. SECURITY: listen() on an unbound socket would bind the socket to every address.
- * Without any rule no IP socket may listen: route.c binds sockets that connect, and these would
- * listen without a rule.
- */
-static bool was_bound(const struct mediator *m, int sock)
+/* Reads the address that the socket is bound to. */
+static int read_own_address(int sock, struct peer *p)
 {
-	struct peer p = PEER_NONE;
-	char text[96];
-	bool local = false;
+	memset(&p->a, 0, sizeof(p->a));
+	p->n = sizeof(p->a.raw);
+	if (getsockname(sock, &p->a.sa, &p->n) < 0)
+		return -errno;
+	return p->n > sizeof(p->a.raw) ? -EINVAL : 0;
+}
 
-	p.n = sizeof(p.a.raw);
-	if (getsockname(sock, &p.a.sa, &p.n) < 0 || p.n > sizeof(p.a.raw))
-		return false;
-	if (p.a.sa.sa_family == AF_UNIX)
-		return true;
-	return may_bind_some(m) && mediate_peer_resource(&p, text, &local) &&
-	       !sv_ends(sv_from(text), SV(":0"));
+/*
+ * Listens on an IP socket that is bound to the allowed address @p. SECURITY: a socket without an
+ * address would listen on every address of the host. After a disconnect getsockname() still reports
+ * a port that the socket has lost. So bind the socket again: EINVAL proves that it has the port.
+ * Another thread may disconnect the socket before listen(), so look at the address again.
+ */
+static int listen_inet(struct call *c, int sock, const struct peer *p)
+{
+	scoped_creds creds = { 0 };
+	struct peer now = PEER_NONE;
+	int r = creds_enter(c, &creds);
+
+	if (r < 0)
+		return r;
+	if (bind(sock, &p->a.sa, p->n) < 0 && errno != EINVAL)
+		return -errno;
+	if (listen(sock, reg_int(c->arg[1])) < 0)
+		return -errno;
+	r = read_own_address(sock, &now);
+	if (r == 0 && now.n == p->n && memcmp(now.a.raw, p->a.raw, p->n) == 0)
+		return 0;
+	(void)shutdown(sock, SHUT_RDWR);
+	return -EACCES;
 }
 
 int op_listen(struct call *c)
 {
+	struct peer p = PEER_NONE;
 	scoped_fd sock = -1;
+	int r;
 
 	if (c->m->opt.own_mounts)
 		return ANSWER_CONTINUE;
 	sock = task_dup_fd(c, reg_int(c->arg[0]));
 	if (sock < 0)
 		return sock;
-	if (!was_bound(c->m, sock))
-		return mediate_deny(c, SV("a port"), RULE_NONE, CAUSE_BIND_UNKNOWN);
-	if (is_observing(c))
-		return 0;
-	return listen(sock, reg_int(c->arg[1])) < 0 ? -errno : 0;
+	r = read_own_address(sock, &p);
+	if (r < 0)
+		return r;
+	if (p.a.sa.sa_family == AF_UNIX)
+		return is_observing(c) || listen(sock, reg_int(c->arg[1])) == 0 ? 0 : -errno;
+	if (p.a.sa.sa_family != AF_INET && p.a.sa.sa_family != AF_INET6)
+		return mediate_deny(c, SV("socket"), RULE_NONE, CAUSE_FAMILY);
+	r = decide_listen(c, sock, &p);
+	return r < 0 || is_observing(c) ? r : listen_inet(c, sock, &p);
 }

@@ -41,7 +41,23 @@ int mediate_peer_read(struct call *c, uint64_t at, uint64_t n, struct peer *p)
 
 /* --- Addresses --- */
 
-bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local)
+static enum peer_place place_of_v4(uint32_t a)
+{
+	if (a == INADDR_ANY)
+		return PEER_UNSPECIFIED;
+	if (a == INADDR_LOOPBACK)
+		return PEER_LOCALHOST;
+	return a >> 24 == INADDR_LOOPBACK >> 24 ? PEER_LOOPBACK : PEER_ELSEWHERE;
+}
+
+static enum peer_place place_of_v6(const struct in6_addr *a)
+{
+	if (IN6_IS_ADDR_UNSPECIFIED(a))
+		return PEER_UNSPECIFIED;
+	return IN6_IS_ADDR_LOOPBACK(a) ? PEER_LOCALHOST : PEER_ELSEWHERE;
+}
+
+bool mediate_peer_resource(const struct peer *p, char to[96], enum peer_place *ret_place)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct in_addr v4 = { 0 };
@@ -57,11 +73,8 @@ bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local)
 	} else if (!six) {
 		v4 = p->a.in.sin_addr;
 	}
-	/* A connection to the unspecified address reaches this machine. */
-	*ret_local = six ? IN6_IS_ADDR_LOOPBACK(&p->a.in6.sin6_addr) ||
-				     IN6_IS_ADDR_UNSPECIFIED(&p->a.in6.sin6_addr)
-			 : ntohl(v4.s_addr) >> 24 == 127 || v4.s_addr == 0;
-	if (*ret_local)
+	*ret_place = six ? place_of_v6(&p->a.in6.sin6_addr) : place_of_v4(ntohl(v4.s_addr));
+	if (*ret_place == PEER_LOCALHOST || *ret_place == PEER_UNSPECIFIED)
 		(void)snprintf(to, 96, "tcp/localhost:%u", port);
 	else if (six && inet_ntop(AF_INET6, &p->a.in6.sin6_addr, text, sizeof(text)))
 		(void)snprintf(to, 96, "tcp/[%s]:%u", text, port);
@@ -112,11 +125,11 @@ static int decide_inet(struct call *c, int sock, struct peer *p)
 {
 	struct cap_verdict v = { .rule = RULE_NONE };
 	char text[96];
-	bool local;
+	enum peer_place place;
 
-	if (!mediate_peer_resource(p, text, &local))
+	if (!mediate_peer_resource(p, text, &place))
 		return -EINVAL;
-	if (c->m->opt.route > 0 && (!local || is_name_server(p)))
+	if (c->m->opt.route > 0 && (place == PEER_ELSEWHERE || is_name_server(p)))
 		return route_to_egress(c, sock, p);
 	if (mediate_sock_type(sock) != SOCK_STREAM)
 		return mediate_deny(c, sv_from(text), RULE_NONE, CAUSE_ONLY_TCP);

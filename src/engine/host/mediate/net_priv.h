@@ -45,12 +45,20 @@ struct peer {
 
 void mediate_peer_clear(struct peer *p);
 int mediate_peer_read(struct call *c, uint64_t at, uint64_t n, struct peer *p); /* 0 or -errno */
+/* Where an IP address leads, as seen from this machine. */
+enum peer_place {
+	PEER_ELSEWHERE = 0, /* not a loopback address; may still be an address of this machine */
+	PEER_LOOPBACK,	    /* 127.0.0.0/8 without 127.0.0.1: no name of the policy means these */
+	PEER_LOCALHOST,	    /* 127.0.0.1 or ::1 */
+	PEER_UNSPECIFIED,   /* 0.0.0.0 or ::, connects to localhost, listens on every address */
+};
+
 /*
  * Prints the address as the policy names it: "tcp/localhost:80", "tcp/10.0.0.1:80",
- * "tcp/[fd00::1]:80". *@ret_local is true for a loopback or unspecified address, which becomes
- * "localhost". Returns false if the address cannot be printed.
+ * "tcp/[fd00::1]:80". PEER_LOCALHOST and PEER_UNSPECIFIED become "localhost". An IPv4-mapped
+ * address means its IPv4 address. Returns false if the address cannot be printed.
  */
-bool mediate_peer_resource(const struct peer *p, char to[96], bool *ret_local);
+bool mediate_peer_resource(const struct peer *p, char to[96], enum peer_place *ret_place);
 /*
  * Copies the path of a UNIX address and appends a NUL, which a path that fills sun_path does not
  * have. Returns false for an abstract or unnamed address.
