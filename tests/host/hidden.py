@@ -1,8 +1,6 @@
 """hidden.py - files that a rule hides by their name stay hidden, whatever becomes of their names."""
 import os
 import shutil
-import subprocess
-import time
 
 from host import PYTHON, ROOT, places, test, wait_for
 
@@ -58,6 +56,26 @@ def granted(w, kind, d):
     w.ok("HIDDEN" not in out and "NAMED" not in out, f"{kind}: what the policy hides is not", out)
     w.ok([e for e in w.events("denied") if e["object"] == str(d / ".env")], f"{kind}: and it is on record as denied", w.events("denied"))
     (w.ws / "go").unlink()
+
+
+@test("a live grant is refused if it would show what a line hides")
+def _(w):
+    for world in worlds(w):
+        d = world.dir / "granted"
+        for name in ("open/plain", "keys/a.key", "keys/plain", "secret/file"):
+            put(world, d / name, name)
+        for deny, refused, held in ((f"deny read {d}/secret", (d, d / "secret", d / "secret/file"), d / "open"),
+                                    (f"deny read {d}/keys/*.key", (d, d / "keys", d / "keys/a.key"), d / "secret")):
+            script = waits('cd "$1" && cat open/plain keys/* secret/file 2>/dev/null; exit 11')
+            proc, sid = world.background(script, "sh", str(d), opts=("--tier", "A", "--policy", world.policy("allow write .", deny)))
+            for path in refused:
+                for kind in ("read", "write"):
+                    r = world.writ("allow", sid, f"{kind}:{path}")
+                    world.ok(r.code == 125 and "--allow" in r.said, f"{deny.split('/')[-1]}: {kind} of {path.name} is refused, and it says what to do", r)
+            world.exits(world.writ("allow", sid, f"read:{held}"), 0, f"{deny.split('/')[-1]}: control: what is beside is granted")
+            out, err = result_of(world, proc)
+            world.same(out, "open/plain" if held.name == "open" else "secret/file", "control: and read, and nothing else", err)
+            (world.ws / "go").unlink()
 
 
 @test("nothing but plain files is opened below a live grant", needs_root=True)
