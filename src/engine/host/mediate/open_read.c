@@ -1,5 +1,6 @@
 #include "mediate/mediate_priv.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -183,7 +184,8 @@ int mediate_open_for_read(struct call *c, int obj, const struct stat *st, struct
 /* --- Programs --- */
 
 enum {
-	INTERPRETERS = 5, /* maximum number of nested interpreters of scripts, as in the kernel */
+	/* more than the kernel follows: 5 of scripts, and that of the last program */
+	INTERPRETERS = 8,
 	SCRIPT_HEAD = 256 /* number of bytes in which the kernel looks for the interpreter */
 };
 
@@ -226,22 +228,48 @@ static int open_program(struct call *c, int dir)
 	return -ELOOP;
 }
 
+/* Copies the interpreter that the ELF program @fd names, such as ld.so, like find_interpreter(). */
+static int elf_interpreter(struct call *c, int fd)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	/* Not 64 bits: each call of such a program is refused, so it does no harm. */
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
+	    memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64)
+		return 0;
+	for (size_t i = 0; i < h.e_phnum; i++) {
+		if (h.e_phentsize != sizeof(p) || h.e_phoff > INT32_MAX ||
+		    pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) !=
+			    (ssize_t)sizeof(p))
+			return -ENOEXEC;
+		if (p.p_type != PT_INTERP)
+			continue;
+		if (p.p_filesz < 2 || p.p_filesz > PATH_MAX || p.p_offset > INT64_MAX ||
+		    pread(fd, c->text[0], p.p_filesz, (off_t)p.p_offset) != (ssize_t)p.p_filesz ||
+		    c->text[0][p.p_filesz - 1] != 0)
+			return -ENOEXEC;
+		return 1;
+	}
+	return 0;
+}
+
 /*
- * Copies the interpreter of the script @obj to call.text[0]. Returns 1, 0 if @obj is no script, or
- * -errno.
+ * Copies the path of the interpreter of the program @obj to call.text[0]. Returns 1, 0 if there is
+ * none, or -errno.
  */
-static int script_interpreter(struct call *c, int obj)
+static int find_interpreter(struct call *c, int obj)
 {
 	char head[SCRIPT_HEAD + 1];
 	scoped_fd fd = mediate_reopen(c->m, obj, O_RDONLY | O_NONBLOCK);
-	const ssize_t got = fd < 0 ? -1 : read(fd, head, SCRIPT_HEAD);
+	const ssize_t got = fd < 0 ? -1 : pread(fd, head, SCRIPT_HEAD, 0);
 	size_t at = 2, n;
 
 	if (got < 0)
 		return -EACCES;
 	head[got] = 0;
 	if (strncmp(head, "#!", 2) != 0)
-		return 0;
+		return elf_interpreter(c, fd);
 	at += strspn(head + at, " \t");
 	n = strcspn(head + at, " \t\n");
 	memcpy(c->text[0], head + at, n);
@@ -275,7 +303,7 @@ static int decide_program(struct call *c, int obj, const struct stat *st)
 }
 
 /*
- * Denies running a program that rules hide from reading, also as the interpreter of a script. The
+ * Denies running a program that rules hide from reading, also as the interpreter of another. The
  * kernel reads the path a second time when it performs the exec, so who wins a race can still run a
  * hidden program. SECURITY: what the mediator cannot resolve is refused, because the kernel might.
  */
@@ -296,7 +324,7 @@ int mediate_check_exec(struct call *c)
 		/* The kernel refuses to run anything but a regular file. */
 		if (r < 0 || !S_ISREG(st.st_mode))
 			return r;
-		r = script_interpreter(c, obj);
+		r = find_interpreter(c, obj);
 		if (r <= 0)
 			return r;
 		dir = AT_FDCWD;
