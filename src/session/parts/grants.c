@@ -86,6 +86,36 @@ static const char *cannot_grant(const struct session *s, struct sv path)
 	return NULL;
 }
 
+/*
+ * True if a rule that denies reading can apply at, below or above @path. Compares only the part of
+ * the rule before its first wildcard, so the answer may be true where no file matches.
+ */
+static bool may_be_hidden(const struct cap_seq *rule, struct sv path)
+{
+	struct sv rest = sv_skip(path, 1);
+
+	for (size_t i = 0; rest.n && i < rule->n && i != rule->hole && !rule->segs[i].star; i++)
+		if (!sv_eq(sv_cut(&rest, '/'), rule->segs[i].pre))
+			return false;
+	return true;
+}
+
+/*
+ * SECURITY: a mount shows everything below it. The rules that deny reading hold there only if the
+ * mediator decides every open. Else the session hides paths by masks, which were mounted at its
+ * start, and which a new mount does not have or covers.
+ */
+static bool shows_hidden(const struct session *s, struct sv path)
+{
+	const struct cap_set *set = &s->opt->policy->set;
+
+	for (size_t i = 0; !engine_view(s)->read_all && i < set->nots.n; i++)
+		if (set->nots.v[i].cap.action == CAP_FS_READ &&
+		    may_be_hidden(&set->nots.v[i].cap.path, path))
+			return true;
+	return false;
+}
+
 static void grant_answer(const struct caller *who, uint32_t number)
 {
 	rpc_result(who->conn, who->call, json_pack("{s:i}", "grant", (int)number), NULL, 0);
@@ -260,6 +290,10 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 		control_refuse(who, RPC_E_DENIED, "%s", err.what);
 	else if (!engine_attaches(s))
 		grant_unmounted(s, who, &like);
+	else if (shows_hidden(s, path))
+		control_refuse(who, RPC_E_DENIED,
+			       "the policy denies reading something there, which a live grant "
+			       "would show: start it again with --allow");
 	else
 		grant_mounted(s, who, &like);
 }

@@ -231,6 +231,19 @@ bool mediate_may_read_device(struct mediator *m, struct sv path)
 	       decide(m, &req).answer == CAP_ALLOW;
 }
 
+bool mediate_read_denied(struct mediator *m, struct sv path)
+{
+	struct cap_verdict v;
+	struct cap req;
+
+	if (!m->rules.read_nots)
+		return false;
+	if (!parse_request(m, "fs.read", path, true, "", &req))
+		return true;
+	v = decide(m, &req);
+	return v.answer != CAP_ALLOW && v.rule != RULE_NONE;
+}
+
 /* SECURITY: no rule opens the directories where writ keeps its keys and records. */
 static bool is_writ_dir(const struct mediator *m, struct sv path)
 {

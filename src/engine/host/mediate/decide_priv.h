@@ -67,6 +67,11 @@ bool mediate_is_left_to_kernel(const struct mediator *m, const struct place *p);
  */
 int mediate_decide_path(struct call *c, enum want want, struct sv path);
 bool mediate_may(struct mediator *m, enum want want, struct sv path, struct cap_verdict *ret_v);
+/*
+ * True if a rule denies reading @path, or if no request about @path can be made. False also where
+ * nothing grants @path.
+ */
+bool mediate_read_denied(struct mediator *m, struct sv path);
 bool mediate_may_read_device(struct mediator *m, struct sv path);
 struct cap_verdict mediate_decide_text(struct mediator *m, const char *action, struct sv resource);
 

@@ -182,9 +182,16 @@ int op_exec(struct call *c)
 	record_args(c, c->arg[1], e);
 	task_read_comm(c, e->comm);
 	if (c->m->opt.read_all) {
-		const int r = mediate_check_exec(c, named ? e->object : "");
+		/* SECURITY: the record cuts long paths, so the decision needs a copy of its own. */
+		int r = task_read_path(c, c->arg[0], c->text[0]);
 
-		if (r < 0)
+		if (r >= 0)
+			r = mediate_check_exec(c);
+		/*
+		 * SECURITY: the operator names the program of the first exec, which writ-init
+		 * makes. A later caller that cannot be inspected runs nothing.
+		 */
+		if (r < 0 && (c->started || c->inspected))
 			return r;
 	}
 	if (!notify_valid(c->listener, c->id))

@@ -42,6 +42,10 @@
  *     which programs of the host may follow, and for the name of a socket that it binds.
  *   - Decisions are about an open object, or about an open directory and one name in it. An object
  *     that came from a descriptor is compared by device and inode with the object at its path.
+ *   - Landlock does not restrict the mediator. It opens plain files and directories for a caller,
+ *     devices only in /dev, pipes only of the session, and files of /proc as procfs.c says.
+ *   - A path that a descriptor reports counts only if it leads to the object: the host may have
+ *     replaced the file, or moved it out of its mount.
  *   - Calls that change names take a lock that all mediators of a user share (order.c). So no other
  *     session changes a name between the check of a mediator and its operation.
  *   - An observing mediator (observe_only) answers every call with CONTINUE and changes nothing.

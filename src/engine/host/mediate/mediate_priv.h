@@ -68,6 +68,7 @@ struct mediator {
 	struct task_comm comms[COMMS];
 	int64_t umask_seen; /* monotonic time in ms of the last umask() of any caller */
 	int listeners[LISTENERS];
+	bool started[LISTENERS]; /* the mediator has read the memory of a caller at this listener */
 	size_t listeners_n;
 	dev_t devices[DEVICES];
 	size_t devices_n;
@@ -102,6 +103,12 @@ struct call {
 	 * describe an earlier thread with the same id.
 	 */
 	bool fresh;
+	bool inspected; /* the mediator has read the memory of the caller */
+	/*
+	 * False until a caller at the listener could be inspected. Before its exec a command is
+	 * writ-init, whose memory the mediator of an ordinary user cannot read.
+	 */
+	bool started;
 	int fd; /* descriptor for ANSWER_FD; owned by the call */
 	unsigned fd_flags;
 	enum mediate_op op;

@@ -168,6 +168,7 @@ int mediate_add(struct mediator *m, int fd, struct writ_err *err)
 	if (m->listeners_n == LISTENERS)
 		return writ_fail(err, WRIT_E_LIMIT, 0, "more than %d listeners", LISTENERS);
 	notify_sync_wakeup(fd);
+	m->started[m->listeners_n] = false;
 	m->listeners[m->listeners_n++] = fd_take(&owned);
 	return 0;
 }
@@ -182,6 +183,8 @@ int mediate_grant(struct mediator *m, const struct cap_entry *e, struct writ_err
 	if (r < 0)
 		return r;
 	m->rules.caps[m->rules.set.caps.n++] = add;
+	/* SECURITY: the kernel reuses device numbers of unmounted file systems. */
+	m->devices_n = 0;
 	return index_set(m, err);
 }
 
@@ -263,6 +266,8 @@ static int run_op(struct call *c)
 	c->op = c->row->op;
 	c->dir = c->row->form == OP_AT ? reg_int(*c->arg++) : AT_FDCWD;
 	c->flags = c->row->flags_at ? c->arg[c->row->flags_at] : c->row->flags;
+	/* mediate_path_of_fd() compares with the callers' root. Without it, "/" is refused. */
+	(void)task_root(c);
 	r = c->row->fn(c);
 	/* EMFILE: no descriptor is left. Drop the caches, so that the next call can succeed. */
 	if (r == -EMFILE)
@@ -272,9 +277,9 @@ static int run_op(struct call *c)
 	return r;
 }
 
-static void serve(struct mediator *m, int listener)
+static void serve(struct mediator *m, int listener, bool *started)
 {
-	struct call c = { .m = m, .listener = listener, .fd = -1 };
+	struct call c = { .m = m, .listener = listener, .started = *started, .fd = -1 };
 	const int got = notify_recv(m, listener);
 	int r = -ENOSYS;
 
@@ -290,6 +295,7 @@ static void serve(struct mediator *m, int listener)
 	/* Refuse with ENOSYS a call of another architecture or of a process that is not visible. */
 	if (notify_arch_ok(&m->req) && c.tid > 0)
 		r = run_op(&c);
+	*started = c.started || c.inspected;
 	send_answer(&c, r);
 }
 
@@ -301,13 +307,14 @@ static bool serve_ready(struct mediator *m, const struct pollfd *fds, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
 		if (fds[i].revents & POLLIN) {
-			serve(m, fds[i].fd);
+			serve(m, fds[i].fd, &m->started[i]);
 			if (m->has_event)
 				return true;
 		} else if (fds[i].revents) {
 			/* POLLHUP: the last process under this filter has exited. */
 			fd_scope_close(&m->listeners[i]);
 			m->listeners[i] = m->listeners[--m->listeners_n];
+			m->started[i] = m->started[m->listeners_n];
 		}
 	}
 	return false;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -149,6 +150,41 @@ static int open_for_read(struct call *c, struct place *p, int obj, const struct 
 				     : mediate_open_object(c, obj, w->flags & ~O_TRUNC);
 }
 
+/*
+ * Sets the path of @p to the one that the directory stores. A directory that ignores case may have
+ * stored the name in another spelling, and rules match the stored spelling. SECURITY: a program on
+ * the host may give the name of @obj to another file meanwhile; then the path of @obj ends in
+ * " (deleted)", which no rule matches. So the path counts only if it still leads to @obj. Returns
+ * 0, -EACCES, or -EAGAIN if the path leads elsewhere; then @p is unchanged.
+ */
+static int take_stored_path(struct call *c, struct place *p, int obj, const struct stat *st)
+{
+	static const struct sv gone = SV_INIT(" (deleted)");
+	char path[PATH_MAX], up[NAME_MAX + 8];
+	const char *name;
+	struct stat at;
+	size_t n;
+	int r;
+
+	if (!c->m->rules.globs)
+		return 0;
+	if (!mediate_path_of_fd(c->m, obj, path, &n) || path[0] != '/')
+		return -EACCES;
+	name = strrchr(path, '/') + 1;
+	(void)snprintf(up, sizeof(up), "../%s", name);
+	if (p->name[0] && *name)
+		r = fstatat(p->dir, name, &at, AT_SYMLINK_NOFOLLOW);
+	else if (sv_ends((struct sv){ path, n }, gone))
+		r = fstatat(obj, up, &at, AT_SYMLINK_NOFOLLOW);
+	else
+		r = fstat(obj, &at);
+	if (r < 0 || at.st_dev != st->st_dev || at.st_ino != st->st_ino)
+		return -EAGAIN;
+	memcpy(p->path, path, n + 1);
+	p->n = n;
+	return 0;
+}
+
 static int open_found(struct call *c, struct place *p, int obj, const struct stat *st,
 		      const struct want_open *w)
 {
@@ -156,12 +192,6 @@ static int open_found(struct call *c, struct place *p, int obj, const struct sta
 		return w->flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
 	if ((w->flags & O_DIRECTORY) && !S_ISDIR(st->st_mode))
 		return -ENOTDIR;
-	/*
-	 * A directory that ignores case may have stored the name in another spelling. Rules match
-	 * the stored spelling, so take the path from the opened object.
-	 */
-	if (c->m->rules.globs && !mediate_path_of_fd(c->m, obj, p->path, &p->n))
-		return -EACCES;
 	if (only_reads(w) || (w->flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY) {
 		if ((w->flags & O_CREAT) && S_ISDIR(st->st_mode))
 			return -EISDIR;
@@ -315,12 +345,13 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 
 /*
  * Opens or creates the file at @p. Starts again, up to TRIES times in all, if another process
- * creates the name after the lookup has not found it.
+ * creates the name after the lookup has not found it, or replaces the file that it has found.
  */
 static int open_place(struct call *c, struct place *p, const struct want_open *w,
 		      struct creds *creds)
 {
 	const bool excl = (w->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	bool replaced = false;
 
 	for (unsigned i = 0, links = 0; i < TRIES; i++) {
 		scoped_fd obj = -1;
@@ -360,9 +391,12 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 			return obj;
 		if (is_tmpfile(w))
 			return open_tmpfile(c, obj, &st, w, creds);
-		return open_found(c, p, obj, &st, w);
+		r = take_stored_path(c, p, obj, &st);
+		if (r != -EAGAIN)
+			return r < 0 ? r : open_found(c, p, obj, &st, w);
+		replaced = true;
 	}
-	return -EEXIST;
+	return replaced ? -EACCES : -EEXIST;
 }
 
 /*
@@ -411,6 +445,8 @@ static int open_own_fd(struct call *c, int number, const struct want_open *w)
 	    (!S_ISREG(st.st_mode) || path[0] != '/' || st.st_nlink == 0 ||
 	     mediate_is_private(c->m, (struct sv){ path, n })))
 		return ANSWER_CONTINUE;
+	if (reads_are_mediated(c, w) && mediate_is_below((struct sv){ path, n }, SV("/proc")))
+		return mediate_proc_open(c, path, w->flags);
 	r = place_find(c, AT_FDCWD, path, &p);
 	if (r < 0)
 		return r;
@@ -422,6 +458,10 @@ static int open_own_fd(struct call *c, int number, const struct want_open *w)
 	    at.st_ino != st.st_ino)
 		return ANSWER_CONTINUE;
 	r = creds_enter(c, &creds);
+	if (r == 0)
+		r = take_stored_path(c, &p, obj, &st);
+	if (r == -EAGAIN)
+		return -EACCES;
 	return r < 0 ? r : open_found(c, &p, obj, &st, w);
 }
 

@@ -45,8 +45,12 @@ int mediate_pipe_open(struct call *c, int obj, int flags);
 int mediate_proc_open(struct call *c, const char *text, int flags);
 /* Copies a field, counted from 1, of the file /proc/TID/stat that is open as @fd. */
 bool mediate_stat_field(int fd, unsigned field, char to[32]);
-/* Returns 0, or records a denial and returns -EACCES if a rule hides the program @path. */
-int mediate_check_exec(struct call *c, const char *path);
+/*
+ * Decides about the program that call.text[0] names, relative to call.dir, or if it is empty, the
+ * descriptor call.dir; and about its interpreters. Overwrites call.text[0]. Returns 0 or -errno; if
+ * a rule hides the program, records a denial and returns -EACCES.
+ */
+int mediate_check_exec(struct call *c);
 
 /*
  * True if @text, an absolute path or a path relative to @dir, leads to a closed directory

@@ -27,6 +27,18 @@ void place_clear(struct place *p)
 	p->dir = -1;
 }
 
+/*
+ * True if @path is what the kernel reports for an object that no longer lies below the root of its
+ * mount, because the host moved a directory out of a granted tree. SECURITY: the kernel reports "/"
+ * for each such object. Only the root directory has that path.
+ */
+static bool is_outside_mount(struct mediator *m, int fd, struct sv path)
+{
+	if (sv_is(path, "/ (deleted)"))
+		return true;
+	return sv_is(path, "/") && !mediate_same_file(fd, m->opt.own_mounts ? m->jail : m->root);
+}
+
 bool mediate_path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n)
 {
 	char name[16];
@@ -34,7 +46,8 @@ bool mediate_path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *r
 
 	(void)snprintf(name, sizeof(name), "%d", fd);
 	n = readlinkat(m->self, name, to, PATH_MAX);
-	if (n <= 0 || n >= PATH_MAX)
+	errno = n >= PATH_MAX ? ENAMETOOLONG : EACCES;
+	if (n <= 0 || n >= PATH_MAX || is_outside_mount(m, fd, (struct sv){ to, (size_t)n }))
 		return false;
 	to[n] = 0;
 	*ret_n = (size_t)n;
@@ -100,7 +113,7 @@ static int place_path(struct call *c, struct place *p)
 	const size_t name_n = strlen(p->name);
 
 	if (!mediate_path_of_fd(c->m, p->dir, p->path, &p->n))
-		return -ENAMETOOLONG;
+		return -errno;
 	if (p->path[0] != '/' || (mediate_mounts_changed(c->m) && !reopen_topmost(c, p)))
 		return -EACCES;
 	if (name_n == 0)

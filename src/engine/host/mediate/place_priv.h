@@ -74,6 +74,10 @@ int place_open(struct call *c, struct place *p, bool follow, struct stat *ret_st
  */
 bool mediate_mounts_changed(const struct mediator *m);
 bool mediate_same_file(int a, int b); /* true if both descriptors have the same device and inode */
+/*
+ * Stores the path of @fd. Returns false with errno set if the object has none, or one that says
+ * nothing because the object is outside its mount.
+ */
 bool mediate_path_of_fd(struct mediator *m, int fd, char to[PATH_MAX], size_t *ret_n);
 /*
  * Calls openat2() with O_CLOEXEC and the RESOLVE_* flags @resolve. Returns a descriptor or -errno.

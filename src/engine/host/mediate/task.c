@@ -135,6 +135,7 @@ int task_read(struct call *c, uint64_t at, void *to, size_t n)
 	got = process_vm_readv(c->tid, &mine, 1, &its, 1, 0);
 	if (got < 0)
 		return errno == EFAULT ? -EFAULT : -EACCES;
+	c->inspected = true;
 	return (size_t)got == n ? 0 : -EFAULT;
 }
 
