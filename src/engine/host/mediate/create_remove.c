@@ -97,6 +97,8 @@ static int may_create_entry(struct call *c, const struct place *p, mode_t type)
 		break;
 	}
 	r = fine ? mediate_decide_path(c, WANT_PUT, place_sv(p)) : guard_deny(c, p, &g);
+	if (r >= 0 && type == S_IFLNK && !is_git_symlink_probe(c, p) && guard_is_in_git(c, p))
+		r = guard_deny_link(c, p);
 	if (r >= 0 && type == S_IFLNK)
 		r = mediate_check_link(c, p, c->text[1]);
 	return r < 0 ? r : guard_check_completion(c, p);
