@@ -219,7 +219,7 @@ static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *valu
 /* --- Locations of remotes --- */
 
 struct remotes {
-	const struct call *c;
+	struct call *c;
 	struct sv dir; /* path of the directory that contains the configuration */
 };
 

@@ -50,9 +50,10 @@ int mediate_check_exec(struct call *c, const char *path);
 
 /*
  * True if @text, an absolute path or a path relative to @dir, leads to a closed directory
- * (mediate_options.closed_dirs), into one, or to a directory above one.
+ * (mediate_options.closed_dirs), into one, or to a directory above one. Follows links only where
+ * the session sees the same files as the host, and limits the number of steps.
  */
-bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text);
+bool mediate_reaches_writ(struct call *c, struct sv dir, const char *text);
 /* Checks a symbolic link at @p with the target @text before its creation. Returns 0 or -errno. */
 int mediate_check_link(struct call *c, const struct place *p, const char *text);
 bool mediate_is_mount_point(const struct place *p);
