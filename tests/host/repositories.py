@@ -380,3 +380,31 @@ test -z "$(find . -path '*.git/*' -type l)"; cd one; g worktree remove ../tree; 
     for tier in "AB":
         v = w.at("/var/tmp")
         w.exits(v.sh(script, opts=("--tier", tier)), 0, f"tier {tier}: init, clone, commit, gc and worktree add")
+
+
+@test("the worktree of a submodule is no link, and becomes none")
+def worktree_link(w):
+    begin = ("mkdir -p .git/modules && git init -q --separate-git-dir=.git/modules/sub sub && cd sub && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd .. && ")
+    setting = "git config -f .git/modules/sub/config core.worktree "
+    ways = {"a link before": ("ln -s {out} link; " + setting + "../../../link", "link"),
+            "a link later": (setting + "../../../link; ln -s {out} link", "link"),
+            "a link above it": (setting + "../../../p/q/link; ln -s {out} p", "p"),
+            "a link that is moved there": (setting + "../../../link; ln -s {out} l; mv l link", "link"),
+            "a link with a second name": (setting + "../../../link; ln -s {out} l; ln -P l link", "link"),
+            "a directory that becomes one": ("mkdir link; " + setting + "../../../link; rmdir link; ln -s {out} link", "link"),
+            "a directory with one is moved there": (setting + "../../../p/link; mkdir m; ln -s {out} m/link; mv m p", "p/link"),
+            "a nested module": ("mkdir -p .git/modules/sub/d/e; printf '[core]\\n\\tworktree = ../../../../../link\\n' > c; mv c .git/modules/sub/d/e/config; ln -s {out} link", "link"),
+            "a module among objects": ("mkdir -p .git/modules/sub/objects/e; printf '[core]\\n\\tworktree = ../../../../../link\\n' > c; mv c .git/modules/sub/objects/e/config; ln -s {out} link", "link")}
+    for tier in "AB":
+        for what, (script, name) in ways.items():
+            v = w.at("/var/tmp")
+            out = v.dir / "out"
+            out.mkdir()
+            git(v, "init", "-q", ".", cwd=v.ws)
+            r = v.sh(begin + script.format(out=out), opts=("--tier", tier))
+            told = [p for p in (v.ws / ".git/modules").rglob("config") if "link" in p.read_text()]
+            w.ok(not (told and (v.ws / name).is_symlink()), f"tier {tier}: {what}", r)
+            w.ok((v.ws / ".git/modules/sub/HEAD").exists(), f"tier {tier}, {what}: control: there is a submodule", r)
+        r = v.sh(setting + "../../../sub && test \"$(git -C sub rev-parse --show-toplevel)\" = $PWD/sub && ln -s sub/a other && mv other third && mkdir -p n/m && ln -s ../x n/m/l && mv n sub/n",
+                 opts=("--tier", tier))
+        w.exits(r, 0, f"tier {tier}: control: its own directory, and links elsewhere")

@@ -60,6 +60,8 @@ int mediate_check_link(struct call *c, const struct place *p, const char *text)
 
 	if (rule != RULE_NONE)
 		return mediate_deny(c, place_sv(p), rule, CAUSE_LINK_DENIED);
+	if (mediate_git_is_worktree(c, p, place_sv(p)))
+		return mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_LINK_WORKTREE);
 	return mediate_reaches_writ(c, place_parent(p), text)
 		       ? mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_LINK_OWN_FILES)
 		       : 0;

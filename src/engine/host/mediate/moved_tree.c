@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mediate/git_priv.h"
 #include "mediate/guard_priv.h"
 #include "mediate/open_priv.h"
 #include "mediate/place_priv.h"
@@ -22,6 +23,7 @@ enum { TREE_ENTRIES = 65536, TREE_DEPTH = 100 };
 struct tree {
 	struct call *c;
 	size_t seen;
+	const struct place *place; /* new place of the directory that moves */
 	bool git; /* the new path is in a git directory, where no link may be */
 	char from[PATH_MAX], to[PATH_MAX];
 };
@@ -70,6 +72,8 @@ static int check_link(struct tree *t, int dir, const char *name)
 		return deny_here(t, CAUSE_MOVE_LINK_UNSEEN);
 	if (t->git)
 		return deny_here(t, CAUSE_MOVE_LINK_GIT);
+	if (mediate_git_is_worktree(t->c, t->place, to))
+		return deny_here(t, CAUSE_MOVE_LINK_WORKTREE);
 	text[n] = 0;
 	rest = sv_from(text);
 	if (mediate_rule_bypassed(t->c->m, to, rest) != RULE_NONE)
@@ -143,7 +147,7 @@ static int tree_dir(struct tree *t, int fd, unsigned depth)
  */
 int mediate_check_moved_tree(struct call *c, const struct place *from, const struct place *to)
 {
-	struct tree t = { .c = c, .git = guard_is_in_git(c, to) };
+	struct tree t = { .c = c, .place = to, .git = guard_is_in_git(c, to) };
 	const int fd = openat(from->dir, from->name,
 			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
