@@ -269,3 +269,34 @@ test -s src/lib/config.worktree -a -e src/lib/HEAD''', opts=("--tier", tier, "--
         w.sh("mkdir foo; ln -s foo info; mkdir objects refs; echo 'ref: refs/heads/m' >HEAD; echo '* filter=lfs' >info/attributes",
              opts=("--tier", tier, "--allow", "write:."))
         w.ok(not ((w.ws / "refs").exists() and (w.ws / "foo/attributes").exists()), f"tier {tier}: attributes behind a link")
+
+
+# Each is executed or obeyed by a tool: as a file, or as a directory with a file in it.
+OBEYED = """
+.hg/sharedpath .hg/requires .sl/config .sl/sharedpath .sl/requires .jj/repo/config.toml .jj/workspace-config.toml
+.git/lazygit.yml .lazygit.yml .lefthook.yml .lefthook-local.yml lefthook.yml lefthook-local.yml .overcommit.yml .windsurf
+.roo .clinerules .kiro .amazonq .qwen .factory .crush.json crush.json opencode.jsonc .github/hooks .mise .mise.local.toml
+.config/mise.toml mise.local.toml .config/direnv .dir-locals-2.el .helix .config/helix .config/zed .lvimrc .Rprofile
+.ocamlinit .iex.exs .irbrc .pryrc .octaverc .erlang .cshrc .tcshrc .kshrc .login .config/nushell .screenrc .config/tmux
+.xprofile .pam_environment .config/environment.d .config/hypr .config/sway .config/i3 .local/share/applications .local/bin
+.bazelrc .mvn/extensions.xml .mvn/jvm.config rust-toolchain.toml rust-toolchain .pylintrc
+""".split()
+
+
+@test("what each tool obeys")
+def obeyed(w):
+    """A name that a tool executes cannot be made, and the work beside it goes on."""
+    script = ('for n; do mkdir -p "$(dirname "$n")" 2>/dev/null; (echo x > "$n") 2>/dev/null; mkdir "$n" 2>/dev/null && echo x > "$n/f";'
+              ' echo x > t; mv t "$n" 2>/dev/null; ln -s t "$n" 2>/dev/null; done; rm -f t; true')
+    for tier in "AB":
+        v = w.at("/var/tmp")
+        r = v.sh(script, "sh", *OBEYED, opts=("--tier", tier))
+        made = [n for n in OBEYED if (v.ws / n).is_file() or (v.ws / n).is_symlink() or (v.ws / n / "f").exists()]
+        w.same(made, [], f"tier {tier}: none can be made", r)
+        names = ["Rprofile", "sub/lefthook.yml", "sub/rust-toolchain.toml", ".hg/store/x", ".jj/repo/store/x", ".config/other", ".local/share/x", ".github/workflows/x.yml", ".mvn/x",
+                 "tools/x", ".mise-x", "CLAUDE.md"]
+        r = v.sh('for n; do mkdir -p "$(dirname "$n")" && echo x > "$n" || exit 1; done; mv tools t2', "sh", *names, opts=("--tier", tier))
+        w.exits(r, 0, f"tier {tier}: control: others can")
+        opened = v.policy("allow write .", "open .hg/requires", "open lefthook.yml")
+        r = v.sh("echo x > .hg/requires && echo x > lefthook.yml", opts=("--tier", tier, "--policy", opened))
+        w.exits(r, 0, f"tier {tier}: control: and those that are opened")

@@ -284,3 +284,127 @@ def _(w):
         empty = v.ws
         r = v.sh("git init -q && echo x > x && git add x && git commit -qm x", cwd=empty, opts=IDENTITY)
         w.exits(r, 0, "init of the workspace itself")
+
+
+LINKS = {
+    "made": "ln -s {out} {at}",
+    "made by a relative name": "ln -s ../../../out {at}",
+    "moved in": "ln -s {out} l && mv -T l {at}",
+    "given a second name": "ln -s {out} l && ln -P l {at}",
+    "moved in with its directory": "mkdir m && ln -s {out} m/l && mv m {at}",
+    "exchanged": "ln -s {out} l && echo x > {at} && {exchange} l {at}",
+}
+EXCHANGE = ("python3 -c 'import ctypes, os, sys; a, b = [os.fsencode(x) for x in sys.argv[1:]];"
+            " sys.exit(ctypes.CDLL(None).renameat2(-100, a, -100, b, 2) != 0)'")
+
+
+def links_below(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_symlink())
+
+
+@test("no link comes into a git directory")
+def git_links(w):
+    """git outside appends to its reflogs and replaces messages through links, so a link there leads it to any file."""
+    for tier in "AB":
+        v = w.at("/var/tmp")
+        out = v.dir / "out"
+        out.write_text("kept\n")
+        clone, tree, super_ = prepare(v)
+        places = {"a repository": (clone, [".git/logs/l", ".git/l", ".git/objects/pack/l", ".git/refs/heads/l", ".git/info/l", ".git/logs/refs/heads/l"]),
+                  "its message": (clone, [".git/COMMIT_EDITMSG2"]),
+                  "a linked worktree": (tree, [str(v.dir / "base/.git/worktrees/tree/logs/l"), str(v.dir / "base/.git/logs/l")]),
+                  "a submodule": (super_, [".git/modules/mod/logs/l", ".git/modules/mod/l"]),
+                  "a bare repository": (v.ws, ["bare.git/l", "bare.git/objects/l", "bare.git/refs/heads/l"])}
+        git(v, "init", "-q", "--bare", v.ws / "bare.git", cwd=v.ws)
+        for what, (cwd, names) in places.items():
+            for name in names:
+                for way, script in LINKS.items():
+                    r = v.sh("rm -rf l m; " + script.format(out=out, at=name, exchange=EXCHANGE), opts=("--tier", tier), cwd=cwd)
+                    found = links_below(v.dir / "base/.git") + links_below(v.ws / "bare.git") + links_below(clone / ".git") + links_below(super_ / ".git")
+                    w.same(found, [], f"tier {tier}, {what}: none {way} at {os.path.basename(name)}", r)
+                    v.sh(f"rm -rf l m {name}", cwd=cwd)
+        w.exits(v.sh("ln -s a l1 && mv l1 l2 && mkdir d && mv l2 d/ && mv d e && test -L e/l2 && rm -r e", opts=("--tier", tier), cwd=clone), 0,
+                f"tier {tier}: control: a link beside it works")
+        r = v.sh("rm .git/logs/HEAD; ln -s ../../../out .git/logs/HEAD; rm -f .git/COMMIT_EDITMSG; ln -s config .git/COMMIT_EDITMSG", opts=("--tier", tier), cwd=clone)
+        before = (clone / ".git/config").read_bytes()
+        git(v, "commit", "-q", "--allow-empty", "-m", "[core] x", cwd=clone)
+        w.same((out.read_text(), (clone / ".git/config").read_bytes()), ("kept\n", before), f"tier {tier}: a commit outside writes no other file", r)
+
+
+@test("a directory with links does not become a git directory")
+def links_first(w):
+    for tier in "AB":
+        v = w.at("/var/tmp")
+        opts = ("--tier", tier)
+        steps = {"its log is a link": "mkdir -p b/logs b/refs; echo 'ref: refs/heads/m' > b/HEAD; ln -s ../../x b/logs/HEAD; mkdir b/objects",
+                 "its objects are a link": "mkdir -p b/refs o; echo 'ref: refs/heads/m' > b/HEAD; ln -s ../o b/objects",
+                 "objects with a link are moved in": "mkdir -p b/refs o; echo 'ref: refs/heads/m' > b/HEAD; ln -s x o/l; mv o b/objects",
+                 "its HEAD is a link": "mkdir -p b/objects; ln -s ../h b/HEAD",
+                 "it hides a directory": "mkdir -p b/d b/refs; ln -s ../../x b/d/l; chmod 0 b/d; mkdir b/objects"}
+        for what, script in steps.items():
+            r = v.sh("chmod -R u+rwx b 2>/dev/null; rm -rf b o; " + script + "; chmod 700 b/d 2>/dev/null; true", opts=opts)
+            b = v.ws / "b"
+            whole = os.path.lexists(b / "objects") and (os.path.lexists(b / "refs") or os.path.lexists(b / "HEAD"))
+            w.ok(not (whole and links_below(b)), f"tier {tier}: {what}", r)
+        r = v.sh("rm -rf b o; mkdir -p b/refs b/objects && echo 'ref: refs/heads/m' > b/HEAD && test -d b/objects", opts=opts)
+        w.exits(r, 0, f"tier {tier}: control: one without links may be made")
+        script = ("rm -rf c; git init -q --bare c && d=$PWD && cd c/hooks && chmod 0 .. && echo x > post-update; chmod 755 $d/c; "
+                  "cd $d/c/logs || { mkdir $d/c/logs && cd $d/c/logs; }; chmod 0 ..; ln -s ../../x HEAD; chmod 755 $d/c; true")
+        r = v.sh(script, opts=opts)
+        w.ok((v.ws / "c/HEAD").exists() and not (v.ws / "c/hooks/post-update").exists() and not links_below(v.ws / "c"),
+             f"tier {tier}: nor is one that cannot be searched taken for another directory", r)
+
+
+@test("a link that is in a git directory already is not written through")
+def links_before(w):
+    for tier in "AB":
+        v = w.at("/var/tmp")
+        git(v, "init", "-q", ".", cwd=v.ws)
+        v.put("target", "kept\n")
+        (v.ws / ".git/description").unlink()
+        (v.ws / ".git/description").symlink_to("../target")
+        (v.ws / "plain").symlink_to("target")
+        r = v.sh("echo x >> .git/description; echo x > .git/description; truncate -s 0 .git/description; cat .git/description", opts=("--tier", tier))
+        w.same(((v.ws / "target").read_text(), r.text), ("kept\n", "kept\n"), f"tier {tier}: but may be read", r)
+        w.exits(v.sh("echo y > plain && rm .git/description && echo z > .git/description", opts=("--tier", tier)), 0, f"tier {tier}: control: others are")
+
+
+@test("git itself still works")
+def git_works(w):
+    script = """set -e; export GIT_CONFIG_NOSYSTEM=1; g() { git -c user.name=a -c user.email=a@b -c init.defaultBranch=main "$@"; }
+g init -q one; cd one; git config --get core.symlinks && exit 9; echo 1 > a; ln -s a l; g add -A; g commit -qm one; g branch side; echo 2 > a; g commit -qam two
+g gc -q --prune=now; g fsck; g worktree add -q ../tree side; cd ../tree; test -L l; echo 3 > b; g add b; g commit -qm three; g worktree list; cd ..
+g clone -q one two; cd two; test -L l; g repack -adq; cd ..; g clone -q --no-hardlinks one copy; g clone -q --bare one bare.git
+find one/.git/objects bare.git/objects -type f -links +1 | grep -q .; cd bare.git; g gc -q; g update-ref refs/heads/x HEAD; cd ..
+test -z "$(find . -path '*.git/*' -type l)"; cd one; g worktree remove ../tree; g stash list; g init -q ."""
+    for tier in "AB":
+        v = w.at("/var/tmp")
+        w.exits(v.sh(script, opts=("--tier", tier)), 0, f"tier {tier}: init, clone, commit, gc and worktree add")
+
+
+@test("the worktree of a submodule is no link, and becomes none")
+def worktree_link(w):
+    begin = ("mkdir -p .git/modules && git init -q --separate-git-dir=.git/modules/sub sub && cd sub && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd .. && ")
+    setting = "git config -f .git/modules/sub/config core.worktree "
+    ways = {"a link before": ("ln -s {out} link; " + setting + "../../../link", "link"),
+            "a link later": (setting + "../../../link; ln -s {out} link", "link"),
+            "a link above it": (setting + "../../../p/q/link; ln -s {out} p", "p"),
+            "a link that is moved there": (setting + "../../../link; ln -s {out} l; mv l link", "link"),
+            "a link with a second name": (setting + "../../../link; ln -s {out} l; ln -P l link", "link"),
+            "a directory that becomes one": ("mkdir link; " + setting + "../../../link; rmdir link; ln -s {out} link", "link"),
+            "a directory with one is moved there": (setting + "../../../p/link; mkdir m; ln -s {out} m/link; mv m p", "p/link"),
+            "a nested module": ("mkdir -p .git/modules/sub/d/e; printf '[core]\\n\\tworktree = ../../../../../link\\n' > c; mv c .git/modules/sub/d/e/config; ln -s {out} link", "link"),
+            "a module among objects": ("mkdir -p .git/modules/sub/objects/e; printf '[core]\\n\\tworktree = ../../../../../link\\n' > c; mv c .git/modules/sub/objects/e/config; ln -s {out} link", "link")}
+    for tier in "AB":
+        for what, (script, name) in ways.items():
+            v = w.at("/var/tmp")
+            out = v.dir / "out"
+            out.mkdir()
+            git(v, "init", "-q", ".", cwd=v.ws)
+            r = v.sh(begin + script.format(out=out), opts=("--tier", tier))
+            told = [p for p in (v.ws / ".git/modules").rglob("config") if "link" in p.read_text()]
+            w.ok(not (told and (v.ws / name).is_symlink()), f"tier {tier}: {what}", r)
+            w.ok((v.ws / ".git/modules/sub/HEAD").exists(), f"tier {tier}, {what}: control: there is a submodule", r)
+        r = v.sh(setting + "../../../sub && test \"$(git -C sub rev-parse --show-toplevel)\" = $PWD/sub && ln -s sub/a other && mv other third && mkdir -p n/m && ln -s ../x n/m/l && mv n sub/n",
+                 opts=("--tier", tier))
+        w.exits(r, 0, f"tier {tier}: control: its own directory, and links elsewhere")

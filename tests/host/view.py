@@ -3,6 +3,7 @@ import os
 import socket
 import subprocess
 
+from bounds import within
 from host import PYTHON, ROOT, test
 
 ENVIRONMENT = {"PATH", "SHELL", "USER", "LOGNAME", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "HOME", "TMPDIR",
@@ -282,3 +283,53 @@ print(json.dumps(out))
     for tier in ("A", "B"):
         v = w.at("/tmp")
         w.same(v.python(script, opts=("--tier", tier)), want, f"tier {tier}: the umask of that moment, of any thread")
+
+
+@test("where a link leads is decided by what is seen inside")
+def links_tell_nothing(w):
+    """A refusal that depends on names of the host would tell which of them exist, and could wait for them."""
+    (w.home / "here").mkdir()
+    (w.dir / "real").mkdir()
+    (w.dir / "alias").symlink_to("real")
+    os.chown(w.dir / "real", *(os.stat(w.ws).st_uid, os.stat(w.ws).st_gid))
+    got = w.python("""
+def made(target):
+    try: os.symlink(target, "p")
+    except OSError: return False
+    os.unlink("p")
+    return True
+print(json.dumps([[made(p + "/../zzz"), made(p + "/.."), made(p + "/x"), made(p)] for p in sys.argv[1:]]))
+""", str(w.home / "here"), str(w.home / "none"), "/root", "/root0", "/srv/x/y", f"/proc/{os.getpid()}/fd", "/proc/999999/fd", opts=("--tier", "A"))
+    w.same(got[0], got[1], "a directory outside looks like none")
+    w.ok(got[2] == got[3] == got[4] and got[5] == got[6], "and so do those of the system, and processes", got)
+    env = {**w.env, "XDG_STATE_HOME": str(w.dir / "alias")}
+    for tier in "AB":
+        opts = ("--tier", tier)
+        texts = [f"{w.dir}/alias/writ", f"{w.dir}/real/writ/homes", f"{w.dir}/real", "../real/writ", "/proc/self/cwd/x", "/proc/1/root/home"]
+        r = w.sh("for t; do ln -s $t l && echo $t; rm -f l; done; true", "sh", *texts, env=env, opts=opts)
+        w.same(r.text, "", f"tier {tier}: no link leads to writ's own files", r)
+        # A link in the session's own directory must not hide where the host goes.
+        r = w.sh(f'for d in "$HOME" "$TMPDIR"; do ln -sfn /usr "$d/l"; done; mkdir -p {w.dir}/real/writ 2>/dev/null; ln -s {w.dir}/real/writ/keys k; true', env=env, opts=opts)
+        w.ok(not os.path.lexists(w.ws / "k"), f"tier {tier}: nor past one that is its own", r)
+        r = w.sh("set -e; mkdir d; ln -s d a; ln -s a/../d/x b; ln -s ../none c; ln -s /usr/bin/env e; ln -s $PWD/d/../d f; ln -s /none/x g; ln -s a/b/c h; rm -r a b c d e f g h", env=env, opts=opts)
+        w.exits(r, 0, f"tier {tier}: control: other links are made")
+
+
+@test("a link that takes long to follow does not keep the mediator busy")
+def slow_link(w):
+    for tier in "AB":
+        got = w.python("""
+import time
+os.mkdir("d")
+try: os.symlink("d/../" * 800 + ".", "l")
+except OSError: os.symlink("d/../" * 300 + ".", "l")
+begin = time.monotonic()
+try: os.symlink("l/" * 30 + "a/" * 150 + "z", "probe")
+except OSError: pass
+took = time.monotonic() - begin
+os.symlink("d", "control")
+os.unlink("control"); os.rmdir("d"); os.unlink("l")
+print(json.dumps(took))
+""", opts=("--tier", tier), timeout=60)
+        w.ok(within(got, 0.5), f"tier {tier}: it is answered at once", f"{got:.2f} s")
+        w.sh("rm -f probe")

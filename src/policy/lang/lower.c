@@ -444,7 +444,7 @@ static bool lower_open(struct lower *l, const struct stmt *s)
 	if (sv_starts(name, SV("./")))
 		name = sv_skip(name, 2);
 	if (!protect_find(name)) {
-		const char *names[128];
+		const char *names[256];
 		size_t n = 0;
 
 		for (const struct protect_name *p = protect_names;

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -91,13 +92,34 @@ static int serve(struct mediator *m, struct arena *a, const struct engine_mediat
 	}
 }
 
+/*
+ * SECURITY: the directories of writ as the user's environment spells them. A link of the user may
+ * lead to one of them, and the session does not see that link. So the mediator, which looks up the
+ * targets of new links in the session's root only, compares them with these spellings, too.
+ */
+static size_t add_spelling(struct arena *a, struct sv *closed, size_t n, const char *variable,
+			   const char *folder)
+{
+	const char *set = getenv(variable), *home = getenv("HOME");
+	struct sv top = sv_from(set && set[0] == '/' ? set : home ? home : "");
+	const char *below = set && set[0] == '/' ? "" : folder, *text;
+
+	while (sv_ends(top, SV("/")))
+		top = sv_sub(top, 0, top.n - 1);
+	text = top.n ? arena_fmt(a, SV_FMT "%s/writ", SV_ARG(top), below) : NULL;
+	if (text)
+		closed[n++] = sv_from(text);
+	return n;
+}
+
 int host_mediate(const struct engine_run *run, struct arena *a, const struct engine_mediate *how)
 {
 	const struct engine_view *v = &run->view;
 	const struct policy *policy = how->policy;
-	const struct sv closed[] = { how->state, how->config };
+	struct sv closed[4] = { how->state, how->config };
+	size_t closed_n = how->config.n ? 2 : 1;
 	struct sv *opens = arena_array(a, struct sv, policy->opens.n + 1);
-	const struct mediate_options opt = {
+	struct mediate_options opt = {
 		.set = &policy->set,
 		.realm = how->realm,
 		.workspace = how->workspace,
@@ -116,7 +138,6 @@ int host_mediate(const struct engine_run *run, struct arena *a, const struct eng
 		.read_fixed_n = v->read_fixed.n,
 		.shm = v->shm,
 		.closed_dirs = closed,
-		.closed_dirs_n = how->config.n ? 2 : 1,
 		.own_mounts = v->own_mounts,
 		.order = arena_fmt(a, SV_FMT "/order", SV_ARG(how->state)),
 		.route = how->route,
@@ -126,6 +147,8 @@ int host_mediate(const struct engine_run *run, struct arena *a, const struct eng
 	struct writ_err err = { 0 };
 	struct mediator *m;
 
+	closed_n = add_spelling(a, closed, closed_n, "XDG_STATE_HOME", "/.local/state");
+	opt.closed_dirs_n = add_spelling(a, closed, closed_n, "XDG_CONFIG_HOME", "/.config");
 	for (size_t i = 0; opens && i < policy->opens.n; i++)
 		opens[i] = policy->opens.v[i].path;
 	if (!opt.order || mediate_new(&opt, &m, &err) < 0)

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,6 +60,8 @@ int mediate_check_link(struct call *c, const struct place *p, const char *text)
 
 	if (rule != RULE_NONE)
 		return mediate_deny(c, place_sv(p), rule, CAUSE_LINK_DENIED);
+	if (mediate_git_is_worktree(c, p, place_sv(p)))
+		return mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_LINK_WORKTREE);
 	return mediate_reaches_writ(c, place_parent(p), text)
 		       ? mediate_deny(c, place_sv(p), RULE_NONE, CAUSE_LINK_OWN_FILES)
 		       : 0;
@@ -97,6 +97,8 @@ static int may_create_entry(struct call *c, const struct place *p, mode_t type)
 		break;
 	}
 	r = fine ? mediate_decide_path(c, WANT_PUT, place_sv(p)) : guard_deny(c, p, &g);
+	if (r >= 0 && type == S_IFLNK && !is_git_symlink_probe(c, p) && guard_is_in_git(c, p))
+		r = guard_deny_link(c, p);
 	if (r >= 0 && type == S_IFLNK)
 		r = mediate_check_link(c, p, c->text[1]);
 	return r < 0 ? r : guard_check_completion(c, p);
@@ -159,50 +161,6 @@ int op_mknod(struct call *c)
 	if (type == S_IFIFO)
 		(void)endpoint_add(c->m, p.dir, place_syscall_name(&p));
 	return 0;
-}
-
-/*
- * SECURITY: the agent's private home is an ordinary directory on the host, and writ does not check
- * its content. A link in a granted tree that leads to the private home, or to a directory above it,
- * would let the user's own programs read or run files that the agent prepared. This function
- * resolves the target of a link in the host's root as far as it exists, and compares the rest as
- * text. A link to another place is harmless by itself: each access of the session through the link
- * is decided by its physical path.
- */
-bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text)
-{
-	char path[2 * PATH_MAX], head[PATH_MAX], real[PATH_MAX];
-	const int n = text[0] == '/'
-			      ? snprintf(path, sizeof(path), "%s", text)
-			      : snprintf(path, sizeof(path), SV_FMT "/%s", SV_ARG(dir), text);
-	struct buf full = BUF_INIT(sizeof(path));
-	size_t cut = (size_t)n;
-	bool ours = false;
-
-	/* The path is too long to resolve: assume that it reaches a closed directory, if any. */
-	if (n < 0 || (size_t)n >= sizeof(head))
-		return c->m->opt.closed_dirs_n > 0;
-	/* Cut components off the end until the path exists. realpath() then follows its links. */
-	for (;;) {
-		memcpy(head, path, cut);
-		head[cut] = 0;
-		if (realpath(cut ? head : "/", real))
-			break;
-		if (cut == 0)
-			return true;
-		do
-			cut--;
-		while (cut && path[cut] != '/');
-	}
-	buf_str(&full, real[1] ? real : "");
-	buf_str(&full, path + cut);
-	for (size_t i = 0; !ours && i < c->m->opt.closed_dirs_n; i++)
-		ours = strstr(path + cut, "..") ||
-		       mediate_is_below(buf_view(&full), c->m->opt.closed_dirs[i]) ||
-		       mediate_is_below(c->m->opt.closed_dirs[i],
-					full.n ? buf_view(&full) : SV("/"));
-	buf_clear(&full);
-	return ours;
 }
 
 int op_symlink(struct call *c)

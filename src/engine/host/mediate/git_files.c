@@ -1,5 +1,6 @@
 #include "mediate/mediate_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -200,26 +201,161 @@ static enum cap_cause pointer_error(struct mediator *m, int root, struct sv dir,
 	return CAUSE_NONE;
 }
 
+/* --- Worktrees of submodules --- */
+
+/* Limits of the search for configurations of submodules, which each new link causes. */
+enum { MODULE_ENTRIES = 4096, MODULE_DEPTH = 32 };
+
+/*
+ * Names of large directories in a git directory. No configuration below one may set core.worktree,
+ * so that the search for such configurations may leave these directories out.
+ */
+static bool is_left_out(struct sv name)
+{
+	return sv_is(name, "objects") || sv_is(name, "refs") || sv_is(name, "logs") ||
+	       sv_is(name, "hooks") || sv_is(name, "info") || sv_is(name, "rr-cache");
+}
+
+/*
+ * Returns the directory that holds the .git directory in whose modules @dir lies; empty: no such
+ * directory, or the search for configurations would not find one in @dir.
+ */
+static struct sv super_top(struct sv dir)
+{
+	const struct sv mods = SV("/.git/modules/");
+	struct sv top = SV(""), rest = SV("");
+
+	for (size_t i = 0; i < dir.n; i++) {
+		if (!sv_starts(sv_skip(dir, i), mods))
+			continue;
+		top = sv_sub(dir, 0, i);
+		rest = sv_skip(dir, i + mods.n);
+	}
+	while (rest.n)
+		if (is_left_out(sv_cut(&rest, '/')))
+			return SV("");
+	return top;
+}
+
 /*
  * Checks core.worktree, which decides where git writes. Accepts a directory that the session may
- * write and that is neither private, nor protected, nor in a .git directory.
+ * write and that is neither private, nor protected, nor in a .git directory. SECURITY: no part of
+ * the path may be a link, now or later: the directory is in the tree of the superproject, where
+ * mediate_git_is_worktree() finds the configuration before a link is created.
  */
-static bool worktree_is_fine(struct mediator *m, struct sv dir, const char *value)
+static bool worktree_is_fine(struct mediator *m, int root, struct sv dir, const char *value)
 {
+	const struct sv top = super_top(dir);
 	char text[PATH_MAX];
 	struct cap_verdict v;
 	struct sv path;
 
 	return resolve_relative(dir, sv_from(value), text, &path) && !mediate_is_private(m, path) &&
+	       top.n && mediate_is_below(path, top) && is_real_dir(m, root, path) &&
 	       mediate_may(m, WANT_WRITE, path, &v) && !has_part(path, SV("/.git/")) &&
 	       !sv_ends(path, SV("/.git")) &&
 	       mediate_protected_at(m, -1, path).rel == PROTECT_CLEAR;
 }
 
+/*
+ * True if the configuration in the directory @dir sets core.worktree to @link or to a directory
+ * below it, or cannot be read.
+ */
+static bool config_leads_past(int dir, struct sv path, const char *name, struct sv link)
+{
+	scoped_buf b = BUF_INIT(GITCONFIG_MAX);
+	char value[GITCONFIG_VALUE], text[PATH_MAX];
+	struct sv place;
+	mode_t mode;
+	const int r = read_at(dir, name, &b, &mode);
+
+	if (r < 0)
+		return r != -ENOENT && r != -ENOTDIR;
+	/* Text that git itself refuses, or that came there without the mediator, leads nowhere. */
+	return gitconfig_get(buf_view(&b), "core", "worktree", value) &&
+	       (!resolve_relative(path, sv_from(value), text, &place) ||
+		mediate_is_below(place, link));
+}
+
+/* Searches the directory @fd, whose path is @path and which this function takes, and below it. */
+static bool module_leads_past(int fd, char path[PATH_MAX], struct sv link, unsigned depth,
+			      unsigned *seen)
+{
+	const size_t n = strlen(path);
+	scoped_list *d = fdopendir(fd);
+	bool found = false;
+
+	if (!d) {
+		fd_scope_close(&fd);
+		return true;
+	}
+	found = depth > MODULE_DEPTH ||
+		config_leads_past(fd, (struct sv){ path, n }, "config", link) ||
+		config_leads_past(fd, (struct sv){ path, n }, "config.worktree", link);
+	while (!found) {
+		const struct dirent *e = readdir(d);
+		int next;
+
+		if (!e)
+			break;
+		if (sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), "..") ||
+		    is_left_out(sv_from(e->d_name)))
+			continue;
+		if (++*seen > MODULE_ENTRIES || n + strlen(e->d_name) + 2 > PATH_MAX)
+			return true;
+		next = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0) {
+			found = errno != ENOTDIR && errno != ELOOP && errno != ENOENT;
+			continue;
+		}
+		(void)snprintf(path + n, PATH_MAX - n, "/%s", e->d_name);
+		found = module_leads_past(next, path, link, depth + 1, seen);
+		path[n] = 0;
+	}
+	return found;
+}
+
+bool mediate_git_is_worktree(struct call *c, const struct place *at, struct sv link)
+{
+	scoped_fd dir = fcntl(at->dir, F_DUPFD_CLOEXEC, 3);
+	struct sv path = place_parent(at);
+	unsigned seen = 0;
+
+	for (;;) {
+		char mods[PATH_MAX];
+		int fd, up;
+
+		fd = openat(dir, ".git/modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0) {
+			const int n = snprintf(mods, sizeof(mods), SV_FMT "/.git/modules",
+					       SV_ARG(path));
+
+			if (n < 0 || (size_t)n >= sizeof(mods)) {
+				fd_scope_close(&fd);
+				return true;
+			}
+			if (module_leads_past(fd, mods, link, 0, &seen))
+				return true;
+		} else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP &&
+			   !mediate_is_below(c->m->opt.workspace, path.n ? path : SV("/"))) {
+			return true;
+		}
+		if (path.n == 0)
+			return false;
+		up = openat(dir, "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* The session cannot change who may search the directories above the workspace. */
+		if (up < 0)
+			return !mediate_is_below(c->m->opt.workspace, path);
+		fd_scope_close(&dir);
+		dir = up;
+		path = sv_sub(path, 0, sv_rfind(path, '/'));
+	}
+}
+
 /* --- Locations of remotes --- */
 
 struct remotes {
-	const struct call *c;
+	struct call *c;
 	struct sv dir; /* path of the directory that contains the configuration */
 };
 
@@ -286,7 +422,7 @@ static int check_config(struct call *c, const struct place *to, struct sv bytes,
 		return mediate_deny(c, place_sv(to), RULE_NONE, CAUSE_CONFIG_OLD);
 	if (!gitconfig_check(buf_view(&old), bytes, module, &a))
 		return mediate_deny_detail(c, place_sv(to), RULE_NONE, CAUSE_CONFIG, a.why);
-	if (a.has_worktree && !worktree_is_fine(c->m, place_parent(to), a.worktree))
+	if (a.has_worktree && !worktree_is_fine(c->m, task_root(c), place_parent(to), a.worktree))
 		return mediate_deny(
 			c, place_sv(to), RULE_NONE, CAUSE_CONFIG_WORKTREE);
 	if (!gitconfig_remotes(bytes, remote_is_fine, &(struct remotes){ c, place_parent(to) }))

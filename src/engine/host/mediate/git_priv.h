@@ -35,4 +35,11 @@ int mediate_git_may_unlink(struct call *c, const struct place *p, const struct g
  */
 int mediate_git_reinstall_config(struct call *c, const struct place *config, bool module);
 
+/*
+ * True if the path @link, at or below @at, is the worktree of a submodule or a directory above it,
+ * by a configuration in .git/modules of a directory above @at. A symbolic link must not come there:
+ * git outside would write, read and remove files where the link leads. True in doubt.
+ */
+bool mediate_git_is_worktree(struct call *c, const struct place *at, struct sv link);
+
 #endif

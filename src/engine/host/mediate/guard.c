@@ -25,14 +25,20 @@ static const struct protect_name bare_hooks = { ".git/hooks", PROTECT_DEPTH, "gi
 static const struct protect_name bare_attributes = { ".git/info/attributes", PROTECT_DEPTH, "can attach filters that git runs" };
 static const struct protect_name bare_remotes = { ".git/remotes/*", PROTECT_DEPTH, "can name programs git runs to reach a remote" };
 static const struct protect_name staging = { ".writ-*", PROTECT_DEPTH, "writ's own, for a moment" };
+static const struct protect_name git_links = { ".git", PROTECT_DEPTH, "git writes through links in its own directory" };
 static const struct protect_name common_dir = { ".git/commondir", PROTECT_DEPTH, "leads git to the settings of another repository" };
 /* clang-format on */
 
+/*
+ * SECURITY: only a clear answer means that a name does not exist. The session can make a directory
+ * unsearchable and reach its subdirectories by descriptors, so that each lookup fails.
+ */
 static bool exists_in(int dir, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	       (errno != ENOENT && errno != ENOTDIR);
 }
 
 /* Existence of the four names by which git recognises a repository or a linked worktree. */
@@ -185,6 +191,102 @@ int guard_deny(struct call *c, const struct place *p, const struct guard *g)
 	return mediate_deny_protected(c, place_sv(p), g->row);
 }
 
+/* True if creating @p turns its directory, which is no repository yet, into one. */
+static bool completes_repository(const struct place *p)
+{
+	struct marks k;
+
+	if (strcmp(p->name, "objects") != 0 && strcmp(p->name, "refs") != 0 &&
+	    strcmp(p->name, "HEAD") != 0 && strcmp(p->name, "commondir") != 0)
+		return false;
+	k = marks_in(p->dir, false);
+	if (is_repository(&k))
+		return false;
+	k.objects = k.objects || p->name[0] == 'o';
+	k.refs = k.refs || p->name[0] == 'r';
+	k.head = k.head || p->name[0] == 'H';
+	k.common = k.common || p->name[0] == 'c';
+	return is_repository(&k);
+}
+
+/* --- Links in git directories --- */
+
+enum { LINKS_SEEN = 65536, LINKS_DEPTH = 64 };
+
+/* True if a directory above the last name of @path is called ".git", in any spelling. */
+static bool is_below_dot_git(struct sv path)
+{
+	path = sv_sub(path, 0, sv_rfind(path, '/'));
+	while (path.n) {
+		const struct sv name = sv_cut(&path, '/');
+
+		if (name.n == 4 && strncasecmp(name.p, ".git", 4) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * SECURITY: git outside the session opens reflogs, messages and the like without O_NOFOLLOW, so a
+ * link in a git directory makes git write the agent's text to any file. Finds git directories by
+ * their name and, from @p->dir upwards, by their content. The search by content ends at the
+ * workspace: the user chose it as a working tree, even if a bare repository contains it.
+ */
+bool guard_is_in_git(const struct call *c, const struct place *p)
+{
+	const struct sv workspace = c->m->opt.workspace;
+	scoped_fd at = fcntl(p->dir, F_DUPFD_CLOEXEC, 3);
+	struct sv path = place_parent(p);
+
+	if (is_below_dot_git(place_sv(p)) || completes_repository(p))
+		return true;
+	for (;;) {
+		int up;
+
+		if (at < 0 || looks_like_repository(at, false))
+			return true;
+		if (path.n == 0 || (workspace.n && sv_eq(path, workspace)))
+			return false;
+		up = openat(at, "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd_scope_close(&at);
+		at = up;
+		path = sv_sub(path, 0, sv_rfind(path, '/'));
+	}
+}
+
+int guard_deny_link(struct call *c, const struct place *p)
+{
+	return mediate_deny_protected(c, place_sv(p), &git_links);
+}
+
+/*
+ * True if no link is in the directory @name in @dir or below it. A directory that cannot be listed,
+ * or is too large or too deep to search, counts as one with a link. *@seen counts the entries.
+ */
+static bool has_no_link(int dir, const char *name, unsigned depth, size_t *seen)
+{
+	scoped_list *d = depth < LINKS_DEPTH ? fd_open_list(dir, name) : NULL;
+	bool fine = d != NULL;
+
+	while (fine) {
+		const struct dirent *e = readdir(d);
+		unsigned type;
+		struct stat st;
+
+		if (!e)
+			break;
+		type = e->d_type;
+		if (sv_is(sv_from(e->d_name), ".") || sv_is(sv_from(e->d_name), ".."))
+			continue;
+		if (type == DT_UNKNOWN &&
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			type = IFTODT(st.st_mode);
+		fine = ++*seen <= LINKS_SEEN && type != DT_LNK && type != DT_UNKNOWN &&
+		       (type != DT_DIR || has_no_link(dirfd(d), e->d_name, depth + 1, seen));
+	}
+	return fine;
+}
+
 /* --- Completing a repository --- */
 
 /*
@@ -236,21 +338,15 @@ static int reinstall_config(struct call *c, const struct place *p, const char *n
 
 int guard_check_completion(struct call *c, const struct place *p)
 {
-	struct marks k;
+	size_t seen = 0;
 	scoped_place config = PLACE_NONE;
 	int r;
 
-	if (strcmp(p->name, "objects") != 0 && strcmp(p->name, "refs") != 0 &&
-	    strcmp(p->name, "HEAD") != 0 && strcmp(p->name, "commondir") != 0)
+	if (!completes_repository(p))
 		return 0;
-	k = marks_in(p->dir, false);
-	if (is_repository(&k))
-		return 0;
-	k.objects = k.objects || p->name[0] == 'o';
-	k.refs = k.refs || p->name[0] == 'r';
-	k.head = k.head || p->name[0] == 'H';
-	k.common = k.common || p->name[0] == 'c';
-	if (!is_repository(&k) || is_lifted(c->m, &bare_config) || is_lifted(c->m, &bare_hooks))
+	if (!has_no_link(p->dir, ".", 0, &seen))
+		return guard_deny_link(c, p);
+	if (is_lifted(c->m, &bare_config) || is_lifted(c->m, &bare_hooks))
 		return 0;
 	if (!is_lifted(c->m, &bare_remotes) &&
 	    (!holds_only(p->dir, "remotes", SV("")) || !holds_only(p->dir, "branches", SV(""))))

@@ -44,9 +44,18 @@ struct guard guard_classify(struct call *c, const struct place *p);
 /*
  * Call before @p is created. The new name may turn its directory into a git repository. Then git
  * starts to obey settings that the session wrote to the directory earlier: checks these settings
- * and replaces the configuration files by checked copies. Returns 0 or -errno.
+ * and that no link is in the directory, and replaces the configuration files by checked copies.
+ * Returns 0 or -errno.
  */
 int guard_check_completion(struct call *c, const struct place *p);
+/*
+ * True if @p is in a git directory (that of a repository, a bare repository, a submodule or a
+ * linked worktree), or if creating @p makes its directory one. A session may neither create a
+ * symbolic link there nor write through one.
+ */
+bool guard_is_in_git(const struct call *c, const struct place *p);
+/* Records the denial of a symbolic link at @p in a git directory and returns -EACCES. */
+int guard_deny_link(struct call *c, const struct place *p);
 int guard_deny(struct call *c, const struct place *p, const struct guard *g);
 
 #endif

@@ -38,8 +38,8 @@
  *     call gives no access to files or to other programs (O_PATH, umask, a socket in the session's
  *     own network), and for exec, which no other process can perform.
  *   - If the session has its own mounts, the mediator resolves a caller's path in the caller's
- *     root. It follows a text in the host's root only to compare: for the target of a new link,
- *     which programs of the host may follow, and for the name of a socket that it binds.
+ *     root, also the target of a new link, which programs of the host may follow. It looks a text
+ *     up in the host's root only to compare: for the name of a socket that it binds.
  *   - Decisions are about an open object, or about an open directory and one name in it. An object
  *     that came from a descriptor is compared by device and inode with the object at its path.
  *   - Landlock does not restrict the mediator. It opens plain files and directories for a caller,

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mediate/git_priv.h"
+#include "mediate/guard_priv.h"
 #include "mediate/open_priv.h"
+#include "mediate/place_priv.h"
 
 #include "base/banned.h"
 
@@ -20,6 +23,8 @@ enum { TREE_ENTRIES = 65536, TREE_DEPTH = 100 };
 struct tree {
 	struct call *c;
 	size_t seen;
+	const struct place *place; /* new place of the directory that moves */
+	bool git; /* the new path is in a git directory, where no link may be */
 	char from[PATH_MAX], to[PATH_MAX];
 };
 
@@ -65,6 +70,10 @@ static int check_link(struct tree *t, int dir, const char *name)
 
 	if (n <= 0)
 		return deny_here(t, CAUSE_MOVE_LINK_UNSEEN);
+	if (t->git)
+		return deny_here(t, CAUSE_MOVE_LINK_GIT);
+	if (mediate_git_is_worktree(t->c, t->place, to))
+		return deny_here(t, CAUSE_MOVE_LINK_WORKTREE);
 	text[n] = 0;
 	rest = sv_from(text);
 	if (mediate_rule_bypassed(t->c->m, to, rest) != RULE_NONE)
@@ -136,14 +145,14 @@ static int tree_dir(struct tree *t, int fd, unsigned depth)
  * protected names and, if some rule is finer than a whole tree, against the rules. It refuses to
  * move a tree that is too large or too deep to check.
  */
-int mediate_check_moved_tree(struct call *c, int dir, const char *name, struct sv from,
-			     struct sv to)
+int mediate_check_moved_tree(struct call *c, const struct place *from, const struct place *to)
 {
-	struct tree t = { .c = c };
-	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct tree t = { .c = c, .place = to, .git = guard_is_in_git(c, to) };
+	const int fd = openat(from->dir, from->name,
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	(void)snprintf(t.from, sizeof(t.from), SV_FMT, SV_ARG(from));
-	(void)snprintf(t.to, sizeof(t.to), SV_FMT, SV_ARG(to));
+	(void)snprintf(t.from, sizeof(t.from), SV_FMT, SV_ARG(place_sv(from)));
+	(void)snprintf(t.to, sizeof(t.to), SV_FMT, SV_ARG(place_sv(to)));
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ENOENT ? -errno
 							   : deny_here(&t, CAUSE_UNSEEN);

@@ -344,6 +344,20 @@ static int open_quick(struct call *c, struct place *p, const struct want_open *w
 /* --- General path --- */
 
 /*
+ * Refuses to write or create through a link in a git directory. Only the last name of the caller's
+ * path counts; the policy decides about the object that a link leads to in any case.
+ */
+static int check_write_through(struct call *c, const struct place *p)
+{
+	struct stat st;
+
+	if (p->name[0] == 0 || fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISLNK(st.st_mode) || !guard_is_in_git(c, p))
+		return 0;
+	return guard_deny_link(c, p);
+}
+
+/*
  * Opens or creates the file at @p. Starts again, up to TRIES times in all, if another process
  * creates the name after the lookup has not found it, or replaces the file that it has found.
  */
@@ -364,6 +378,9 @@ static int open_place(struct call *c, struct place *p, const struct want_open *w
 		if (r != -EAGAIN)
 			return r;
 		c->m->has_event = false;
+		r = only_reads(w) || (w->flags & O_NOFOLLOW) ? 0 : check_write_through(c, p);
+		if (r < 0)
+			return r;
 		obj = place_open(c, p, !(w->flags & O_NOFOLLOW), &st);
 		if (obj == -ENOENT && (w->flags & O_CREAT) && p->dir >= 0) {
 			r = create(c, p, w, creds);
@@ -563,6 +580,7 @@ int op_truncate(struct call *c)
 	if ((int64_t)c->arg[1] < 0)
 		return -EINVAL;
 	r = creds_enter(c, &creds);
+	r = r < 0 ? r : check_write_through(c, &p);
 	obj = r < 0 ? r : place_open(c, &p, true, &st);
 	if (obj < 0)
 		return obj;

@@ -54,17 +54,14 @@ int mediate_check_exec(struct call *c);
 
 /*
  * True if @text, an absolute path or a path relative to @dir, leads to a closed directory
- * (mediate_options.closed_dirs), into one, or to a directory above one.
+ * (mediate_options.closed_dirs), into one, or to a directory above one. Follows links only where
+ * the session sees the same files as the host, and limits the number of steps.
  */
-bool mediate_reaches_writ(const struct call *c, struct sv dir, const char *text);
+bool mediate_reaches_writ(struct call *c, struct sv dir, const char *text);
 /* Checks a symbolic link at @p with the target @text before its creation. Returns 0 or -errno. */
 int mediate_check_link(struct call *c, const struct place *p, const char *text);
 bool mediate_is_mount_point(const struct place *p);
-/*
- * Checks everything in the directory @name in @dir before the directory moves from the path @from
- * to the path @to. Returns 0 or -errno.
- */
-int mediate_check_moved_tree(struct call *c, int dir, const char *name, struct sv from,
-			     struct sv to);
+/* Checks everything in the directory @from before it moves to @to. Returns 0 or -errno. */
+int mediate_check_moved_tree(struct call *c, const struct place *from, const struct place *to);
 
 #endif

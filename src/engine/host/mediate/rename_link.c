@@ -81,7 +81,7 @@ static int check_moved_link(struct call *c, const struct place *from, const stru
 	if (n <= 0)
 		return -EACCES;
 	text[n] = 0;
-	return mediate_check_link(c, to, text);
+	return guard_is_in_git(c, to) ? guard_deny_link(c, to) : mediate_check_link(c, to, text);
 }
 
 /* Decides whether the object may appear at its new name. */
@@ -126,8 +126,7 @@ static int may_move(struct call *c, struct move *v)
 	if (r == 0)
 		r = may_arrive(c, v);
 	if (r == 0 && S_ISDIR(v->st.st_mode))
-		r = mediate_check_moved_tree(c, v->from->dir, v->from->name, place_sv(v->from),
-					     place_sv(v->to));
+		r = mediate_check_moved_tree(c, v->from, v->to);
 	return r;
 }
 
