@@ -269,6 +269,106 @@ def _(w):
     p.end()
 
 
+def jail_mounts(proc):
+    """The mounts of the jail of the run @proc, as its command sees them."""
+    command = wait_for(lambda: children(children(keeper(proc))[0]), 5)[0]
+    return Path(f"/proc/{command}/mountinfo").read_text()
+
+
+@test("a revoke takes back the granted mount, whatever became of its path", needs_root=True)
+def _(w):
+    for top, user in places()[1:]:
+        revoke_bent(w.at(top, user), "root" if user is None else "a user")
+
+
+def revoke_bent(w, who):
+    for name in ("in/sys", "in/priv", "in/data"):
+        (w.ws / name).mkdir(parents=True)
+    (w.ws / "priv").mkdir()
+    (w.ws / "priv/name").write_text("s")
+    file = w.ws / "single"
+    file.write_text("f")
+    for p in (w.ws / "in", *(w.ws / "in").iterdir(), file) if w.user is not None else ():
+        os.chown(p, w.user, w.user)
+    bend = "mv in in2; ln -s /proc in; : > bent; while [ ! -e again ]; do sleep 0.05; done; rm in; ln -s . in; : > bent2; while [ ! -e stop ]; do sleep 0.05; done; exit 11"
+    proc, sid = w.background(f"while [ ! -e go ]; do sleep 0.05; done; {bend}", opts=("--policy", w.policy("allow write .", "deny read ./priv")))
+    for path in ("in/sys", "in/priv", "in/data", "single"):
+        w.exits(w.writ("allow", sid, f"write:{w.ws}/{path}"), 0, f"{who}: allow {path}")
+    before = jail_mounts(proc)
+    w.ok(" /proc/sys " in before and f" {w.ws}/priv " in before and f" {w.ws}/in/sys " in before, f"{who}: control: masks and grants are there", before)
+    w.exits(w.writ("revoke", sid, "4"), 0, f"{who}: revoke of a file")
+    w.exits(w.writ("revoke", sid, "3"), 0, f"{who}: revoke before the path is bent")
+    w.ok(f" {w.ws}/in/data " not in jail_mounts(proc) and f" {w.ws}/single " not in jail_mounts(proc), f"{who}: control: it detaches", jail_mounts(proc))
+    (w.ws / "go").write_text("")
+    w.ok(wait_for(lambda: (w.ws / "bent").exists(), 5), f"{who}: the path leads to /proc now")
+    r = w.writ("revoke", sid, "1")
+    after = jail_mounts(proc)
+    w.ok(r.code == 0 and " /proc/sys " in after, f"{who}: /proc/sys keeps its mount", r)
+    w.ok(f" {w.ws}/in2/sys " not in after, f"{who}: the granted mount is gone", after)
+    (w.ws / "again").write_text("")
+    w.ok(wait_for(lambda: (w.ws / "bent2").exists(), 5), f"{who}: the path leads to the hidden directory now")
+    r = w.writ("revoke", sid, "2")
+    after = jail_mounts(proc)
+    w.ok(r.code == 0 and f" {w.ws}/priv " in after, f"{who}: the hidden directory keeps its mask", r)
+    w.ok(f" {w.ws}/in2/priv " not in after, f"{who}: the granted mount is gone, too", after)
+    (w.ws / "stop").write_text("")
+    w.same(proc.wait(10), 11, f"{who}: the session went on")
+    for name in ("stop", "go", "again"):
+        (w.ws / name).unlink()
+
+
+@test("no grant covers what is the session's own")
+def _(w):
+    d = outside(w)
+    proc, sid = w.background("while [ ! -e stop ]; do sleep 0.05; done; exit 11")
+    before = jail_mounts(proc)
+    for path in ("/run", "/etc", "/var", "/tmp"):
+        r = w.writ("allow", sid, f"read:{path}")
+        w.ok(r.code == 125 and "own" in r.said, f"read {path}: refused, in words", r)
+    w.same(jail_mounts(proc), before, "nothing was mounted")
+    w.exits(w.writ("allow", sid, f"read:{d}"), 0, "control: another directory is granted")
+    w.ok(jail_mounts(proc) != before, "control: and mounted")
+    (w.ws / "stop").write_text("")
+    w.same(proc.wait(10), 11, "the session went on")
+
+
+@test("a grant carries no mount of the kernel along", needs_root=True)
+def _(w):
+    for top, user in places()[1:]:
+        no_kernel_mounts(w.at(top, user), "root" if user is None else "a user")
+
+
+def no_kernel_mounts(w, who):
+    d = outside(w)
+    for name in ("pro c", "sys", "data"):
+        (d / name).mkdir()
+    (d / "procfile").write_text("")
+    inner = f"""
+mount -t proc proc "$1/pro c" && mount --bind /sys "$1/sys" && mount -t tmpfs data "$1/data" && mount --bind /proc/version "$1/procfile" || exit 99
+echo kept > "$1/data/file"; chmod 755 "$1/data"
+shift; exec "$@"
+"""
+    drop = () if w.user is None else ("setpriv", f"--reuid={w.user}", f"--regid={w.user}", "--clear-groups")
+    script = """
+d=$1; writ=$2
+sid=$($writ session start -q) || exit 98
+look() { $writ session exec $sid -- sh -c 'for p; do if [ -r "$p" ] && cat "$p" >/dev/null 2>&1; then echo "yes $p"; else echo "no $p"; fi; done' sh "$d/file" "$d/data/file" "$d/pro c/1/cmdline" "$d/pro c/version" "$d/sys/kernel/mm/transparent_hugepage/enabled" "$d/procfile"; }
+$writ allow $sid "read:$d" || exit 97
+look
+$writ session exec $sid -- grep -c " $d" /proc/self/mountinfo
+$writ allow $sid "read:$d/pro c"; echo "direct $?"
+$writ revoke $sid 1; echo "revoke $?"
+look
+$writ stop $sid
+"""
+    r = w.call(["unshare", "-m", "--propagation", "private", "sh", "-c", inner, "sh", d, *drop, "sh", "-c", script, "sh", d, w.program], as_user=0)
+    lines = r.text.splitlines()
+    w.same(lines[:6], [f"yes {d}/file", f"yes {d}/data/file", f"no {d}/pro c/1/cmdline", f"no {d}/pro c/version",
+                       f"no {d}/sys/kernel/mm/transparent_hugepage/enabled", f"no {d}/procfile"], f"{who}: its files, and no more", r)
+    w.ok("direct 125" in lines, f"{who}: nor is one granted by itself", r)
+    w.ok("revoke 0" in lines and lines[-6:] == ["no" + l[l.index(" "):] for l in lines[:6]], f"{who}: revoked", r)
+
+
 @test("grants that make no sense")
 def _(w):
     d = outside(w)

@@ -253,6 +253,8 @@ enum {
 	 * command and exits with the command's status.
 	 */
 	ENGINE_KILL_LED = 64,
+	/* Grants of one session that may have a mount; ids of attach() are 1 to this. */
+	ENGINE_GRANTS_MAX = 256,
 };
 
 /* Kinds of namespaces of the process that runs the probes. */

@@ -14,7 +14,7 @@
 
 #include "parts/control.h"
 
-enum { GRANTS_MAX = 256 };
+enum { GRANTS_MAX = ENGINE_GRANTS_MAX };
 
 enum grant_state {
 	GRANT_NONE = 0,	 /* the grant was revoked, or could not be attached */

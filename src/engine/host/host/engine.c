@@ -14,6 +14,7 @@
 _Static_assert((int)ENGINE_COMMAND_MAX == (int)JAIL_MAX && (int)ENGINE_PATH == (int)JAIL_PATH &&
 		       (int)ENGINE_FDS_MAX == (int)JAIL_SOCKETS_MAX &&
 		       (int)ENGINE_PROBES_MAX == (int)JAIL_PROBES_MAX &&
+		       (int)ENGINE_GRANTS_MAX == (int)JAIL_GRANTS_MAX &&
 		       (int)ENGINE_KILL_LED == (int)JAIL_KILL_LED,
 	       "the interface has the limits of the protocol");
 
