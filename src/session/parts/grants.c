@@ -86,6 +86,28 @@ static const char *cannot_grant(const struct session *s, struct sv path)
 	return NULL;
 }
 
+/*
+ * Returns a directory of the session's own that a mount at @path would cover, or an empty string.
+ * SECURITY: such a mount would replace the files that writ made for this session, for example its
+ * users and name servers in /etc, by those of the host.
+ */
+static struct sv covered_by_mount(const struct session *s, struct sv path)
+{
+	static const char *const own[] = { "/etc", "/run", "/var/agent", NULL };
+	const struct engine_view *v = engine_view(s);
+
+	for (size_t i = 0; own[i]; i++)
+		if (sv_below(sv_from(own[i]), path))
+			return sv_from(own[i]);
+	for (size_t i = 0; i < v->private_dirs.n; i++)
+		if (sv_below(v->private_dirs.v[i], path))
+			return v->private_dirs.v[i];
+	for (size_t i = 0; i < v->shared_dirs.n; i++)
+		if (sv_below(v->shared_dirs.v[i], path))
+			return v->shared_dirs.v[i];
+	return SV("");
+}
+
 static void grant_answer(const struct caller *who, uint32_t number)
 {
 	rpc_result(who->conn, who->call, json_pack("{s:i}", "grant", (int)number), NULL, 0);
@@ -219,6 +241,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 	const struct grant *other;
 	struct writ_err err = { 0 };
 	const char *why;
+	struct sv own;
 
 	if (path.n == 0 || path.n >= sizeof(like.path) || path.p[0] != '/' ||
 	    sv_find(path, 0) != SIZE_MAX) {
@@ -234,8 +257,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 	 * whatever is mounted there.
 	 */
 	for (size_t i = 0; i < engine_view(s)->private_dirs.n; i++) {
-		const struct sv own = engine_view(s)->private_dirs.v[i];
-
+		own = engine_view(s)->private_dirs.v[i];
 		if (sv_below(path, own)) {
 			control_refuse(who, RPC_E_DENIED,
 				       SV_FMT
@@ -245,9 +267,15 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 		}
 	}
 	why = cannot_grant(s, path);
+	own = engine_attaches(s) ? covered_by_mount(s, path) : SV("");
 	other = find_obstacle(s, &like);
 	if (why)
 		control_refuse(who, RPC_E_DENIED, "%s", why);
+	else if (own.n)
+		control_refuse(who, RPC_E_DENIED,
+			       "that would cover " SV_FMT
+			       ", which is the session's own: grant something below it",
+			       SV_ARG(own));
 	else if (other && other->state == GRANT_UNWANTED)
 		control_refuse(who, RPC_E_DENIED, "grant %u is being taken back there: try again",
 			       other->number);
