@@ -124,8 +124,9 @@ static const char *const trap_exec = "execve execveat";
 static const char *const keeper =
 	"read write close fstat newfstatat openat openat2 mkdirat symlinkat umount2 open_tree "
 	"move_mount "
-	"mount_setattr=442 setns fork exit exit_group wait4 gettid set_tid_address set_robust_list "
-	"rt_sigprocmask rt_sigreturn restart_syscall prctl poll ppoll bind listen recvmsg";
+	"mount_setattr=442 setns fchdir fork exit exit_group wait4 gettid set_tid_address "
+	"set_robust_list rt_sigprocmask rt_sigreturn restart_syscall prctl poll ppoll bind listen "
+	"recvmsg";
 
 enum list {
 	ALLOWED,

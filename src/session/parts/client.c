@@ -93,13 +93,19 @@ static int ask(int run, const char *id, const char *method, json_t *params, time
 	return r;
 }
 
-/* Finds the complete id of the only session whose id begins with @id, which may be empty. */
+/*
+ * Finds the complete id of the only session whose id begins with @id. SECURITY: an empty @id is an
+ * error, because it begins every id: with an unset variable, a person would mean no session.
+ */
 static int find(int run, struct sv id, char ret[SESSION_ID + 1], struct writ_err *err)
 {
 	scoped_list *d = fd_open_list(run, ".");
 	struct dirent *e;
 	size_t found = 0;
 
+	if (id.n == 0)
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "which session? an empty name is none; see writ ps");
 	if (!d)
 		return writ_fail(err, WRIT_E_SYS, errno, "list the sessions");
 	while ((e = readdir(d))) {

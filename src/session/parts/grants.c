@@ -1,5 +1,6 @@
 #include "parts/grants.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,6 +117,28 @@ static bool shows_hidden(const struct session *s, struct sv path)
 	return false;
 }
 
+/*
+ * Returns a directory of the session's own that a mount at @path would cover, or an empty string.
+ * SECURITY: such a mount would replace the files that writ made for this session, for example its
+ * users and name servers in /etc, by those of the host.
+ */
+static struct sv covered_by_mount(const struct session *s, struct sv path)
+{
+	static const char *const own[] = { "/etc", "/run", "/var/agent", NULL };
+	const struct engine_view *v = engine_view(s);
+
+	for (size_t i = 0; own[i]; i++)
+		if (sv_below(sv_from(own[i]), path))
+			return sv_from(own[i]);
+	for (size_t i = 0; i < v->private_dirs.n; i++)
+		if (sv_below(v->private_dirs.v[i], path))
+			return v->private_dirs.v[i];
+	for (size_t i = 0; i < v->shared_dirs.n; i++)
+		if (sv_below(v->shared_dirs.v[i], path))
+			return v->shared_dirs.v[i];
+	return SV("");
+}
+
 static void grant_answer(const struct caller *who, uint32_t number)
 {
 	rpc_result(who->conn, who->call, json_pack("{s:i}", "grant", (int)number), NULL, 0);
@@ -201,14 +224,16 @@ static void grant_unmounted(struct session *s, const struct caller *who, const s
 	grant_answer(who, g->number);
 }
 
-static void grant_mounted(struct session *s, const struct caller *who, const struct grant *like)
+static void grant_mounted(struct session *s, const struct caller *who, const struct grant *like,
+			  const struct engine_object *expected)
 {
 	struct writ_err err = { 0 };
 	struct grant *g = add_grant(s, who, like);
 
 	if (!g)
 		return;
-	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, g->write, &err) < 0) {
+	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, expected, g->write,
+					  &err) < 0) {
 		grants_of(s)->grants.n--;
 		control_refuse(who, RPC_E_DENIED, "%s", err.what);
 		return;
@@ -249,6 +274,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 	const struct grant *other;
 	struct writ_err err = { 0 };
 	const char *why;
+	struct sv own;
 
 	if (path.n == 0 || path.n >= sizeof(like.path) || path.p[0] != '/' ||
 	    sv_find(path, 0) != SIZE_MAX) {
@@ -264,8 +290,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 	 * whatever is mounted there.
 	 */
 	for (size_t i = 0; i < engine_view(s)->private_dirs.n; i++) {
-		const struct sv own = engine_view(s)->private_dirs.v[i];
-
+		own = engine_view(s)->private_dirs.v[i];
 		if (sv_below(path, own)) {
 			control_refuse(who, RPC_E_DENIED,
 				       SV_FMT
@@ -275,9 +300,15 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 		}
 	}
 	why = cannot_grant(s, path);
+	own = engine_attaches(s) ? covered_by_mount(s, path) : SV("");
 	other = find_obstacle(s, &like);
 	if (why)
 		control_refuse(who, RPC_E_DENIED, "%s", why);
+	else if (own.n)
+		control_refuse(who, RPC_E_DENIED,
+			       "that would cover " SV_FMT
+			       ", which is the session's own: grant something below it",
+			       SV_ARG(own));
 	else if (other && other->state == GRANT_UNWANTED)
 		control_refuse(who, RPC_E_DENIED, "grant %u is being taken back there: try again",
 			       other->number);
@@ -295,7 +326,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 			       "the policy denies reading something there, which a live grant "
 			       "would show: start it again with --allow");
 	else
-		grant_mounted(s, who, &like);
+		grant_mounted(s, who, &like, &req->expected);
 }
 
 void grants_allow(struct session *s, const struct caller *who, const struct grant_request *req)
@@ -416,6 +447,17 @@ void grants_revoke(struct session *s, const struct caller *who, uint32_t n)
 	}
 }
 
+/* Replaces errors of the keeper that have a meaning for people. */
+static void explain_refusal(const struct grant *g, struct writ_err *err)
+{
+	if (err->sys == ESTALE)
+		(void)writ_fail(err, WRIT_E_DENIED, 0,
+				"another object is at %s now: it was not granted", g->path);
+	else if (err->sys == EOPNOTSUPP)
+		(void)writ_fail(err, WRIT_E_DENIED, 0,
+				"%s is the kernel's: it is not granted", g->path);
+}
+
 /* Handles the answer of the keeper about a mount: it is attached, or @err says why it is not. */
 static void on_attached(struct session *s, struct grant *g, struct writ_err *err)
 {
@@ -424,6 +466,7 @@ static void on_attached(struct session *s, struct grant *g, struct writ_err *err
 
 	if (err->code) {
 		g->state = GRANT_NONE;
+		explain_refusal(g, err);
 		answer_failed(s, g, CALL_GRANT, err);
 		answer_waiting(s, g, CALL_REVOKE);
 		/* The grant never took effect: reuse its place for the next grant. */

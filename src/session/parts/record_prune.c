@@ -221,9 +221,12 @@ int session_denials(struct sv state, struct sv id,
 {
 	struct reading r = { .each = each, .ctx = ctx };
 	char name[SESSION_ID + 1];
-	const int fd = open_record(state, id, false, name, err);
-	int result;
+	int result, fd;
 
+	if (id.n == 0)
+		return writ_fail(err, WRIT_E_SYNTAX, 0,
+				 "which session? an empty name is none; see writ ps");
+	fd = open_record(state, id, false, name, err);
 	if (fd < 0)
 		return fd;
 	close(fd);

@@ -57,6 +57,7 @@
 #include "jail/program.h"
 
 enum { COMMANDS_MAX = 256 };
+enum { FAMILY_UNIX = 1, TYPE_SEQPACKET = 5 }; /* AF_UNIX, SOCK_SEQPACKET */
 
 /* The complete state of pid 1. */
 struct init {
@@ -171,6 +172,14 @@ int init_message_send_many(int socket, const struct jail_message *m, const int *
 /* Receives a message. Returns the number of bytes, 0 at end of file, or a negative errno. */
 long init_message_receive(int socket, struct jail_message *ret, char *ret_text, size_t text_room,
 			  int *ret_fds, uint32_t room, uint32_t *ret_fds_n);
+
+/* Functions of kernel_mounts.c. */
+/*
+ * Masks all kernel file systems that are mounted below @path in the mount namespace of this
+ * process, with masks of the mount namespace @jail. Fails with -EOPNOTSUPP if @dev, the device of
+ * @path, is that of a kernel file system.
+ */
+long init_mask_kernel_mounts(int jail, const char *path, uint64_t dev);
 
 /* Functions of keeper.c. */
 /* Creates the network namespace, sends it or the error through @socket, and closes @socket. */

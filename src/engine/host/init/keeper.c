@@ -11,11 +11,23 @@
 /*
  * The keeper is a process in the outer user namespace, outside the pid namespace of the agent. It
  * has the rights over the jail's mounts and network. The supervisor asks it for three things:
- * attach a mount, detach a mount, and open another socket in the jail's network.
+ * attach a mount, detach this mount again, and open another socket in the jail's network.
  */
 
-enum { DETACH = 2, NO_FOLLOW = 8, PRIVATE = 1 << 18 }; /* MNT_DETACH, UMOUNT_NOFOLLOW, MS_PRIVATE */
+enum { DETACH = 2, PRIVATE = 1 << 18 }; /* MNT_DETACH, MS_PRIVATE */
 enum { TYPE_MASK = 0170000, TYPE_DIR = 0040000 };
+/* Exit status of the child of serve_mount(), which has reported the result to the supervisor. */
+enum { CHILD_DONE = 0, CHILD_LOST = 1, CHILD_FAILED = 2 };
+
+/*
+ * The mounts that the keeper has attached. SECURITY: the agent can rename the directories above a
+ * mount and put links in their place, so a path does not identify a mount. The keeper keeps a
+ * descriptor of each mount and detaches the mount of this descriptor.
+ */
+struct attached {
+	int fds[JAIL_GRANTS_MAX + 1]; /* by the id of the grant; -1: none */
+	int link[2];		      /* a child sends the descriptor of the mount to the keeper */
+};
 
 /*
  * Creates the components of @path below @root that do not exist yet: directories, and as last
@@ -112,32 +124,59 @@ static long make_target(char *path, bool dir)
 }
 
 /*
- * Attaches @path of the host at the same path in the jail. Runs in a child process, because it
- * changes namespaces and cannot return. The unshare() gives the child a private copy of the host's
- * mounts, from which the child clones the tree at @path.
+ * Clones the tree at @path of the host, with the mount attributes @attr. Sets *@ret_dir if it is a
+ * directory. The unshare() gives this process a private copy of the host's mounts, in which kernel
+ * file systems below @path are masked before the tree is cloned.
  */
-static long attach(int jail, char *path, uint64_t attr)
+static long clone_tree(int jail, const char *path, const struct jail_object *expected,
+		       uint64_t attr, bool *ret_dir)
 {
 	struct mount_attr set = { .attr_set = attr, .propagation = PRIVATE };
 	struct stat st;
-	long fd, tree, target, r;
+	long fd, tree, r;
 
 	r = sys(unshare, CLONE_NEWNS);
 	if (r < 0)
 		return r;
-	/* This open resolves @path in the child's copy of the host's mounts. */
+	/* This open resolves @path in the copy of the host's mounts. */
 	fd = init_open_name(AT_FDCWD, path);
 	if (fd < 0)
 		return fd;
 	r = sys(fstat, fd, &st);
+	/* SECURITY: compare the object that is cloned: its path may name another one by now. */
+	if (r == 0 && expected->ino && (expected->dev != st.st_dev || expected->ino != st.st_ino))
+		r = -ESTALE;
+	if (r == 0)
+		r = init_mask_kernel_mounts(jail, path, st.st_dev);
 	tree = r < 0 ? r
 		     : sys(open_tree, fd, "",
 			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (tree < 0)
 		return tree;
+	*ret_dir = (st.st_mode & TYPE_MASK) == TYPE_DIR;
 	r = sys(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof(set));
-	if (r == 0)
-		r = sys(setns, jail, CLONE_NEWNS);
+	return r < 0 ? r : tree;
+}
+
+/*
+ * Attaches @path of the host at the same path in the jail. Runs in a child process, because it
+ * changes namespaces and cannot return. Sends the descriptor of the mount through @link before the
+ * mount is attached, or a message without a descriptor if there is no mount.
+ */
+static long attach(int jail, int link, char *path, const struct jail_object *expected,
+		   uint64_t attr)
+{
+	const struct jail_message kept = { .type = JAIL_ATTACH };
+	bool dir = false;
+	const long tree = clone_tree(jail, path, expected, attr, &dir);
+	long target, r;
+
+	r = init_message_send(link, &kept, tree < 0 ? -1 : (int)tree);
+	if (r < 0 && tree >= 0 && init_message_send(link, &kept, -1) < 0)
+		sys_exit(CHILD_LOST);
+	if (r < 0 || tree < 0)
+		return tree < 0 ? tree : r;
+	r = sys(setns, jail, CLONE_NEWNS);
 	if (r < 0)
 		return r;
 	/*
@@ -146,7 +185,7 @@ static long attach(int jail, char *path, uint64_t attr)
 	 */
 	target = init_open_name(AT_FDCWD, path);
 	if (target == -ENOENT) {
-		r = make_target(path, (st.st_mode & TYPE_MASK) == TYPE_DIR);
+		r = make_target(path, dir);
 		target = r < 0 ? r : init_open_name(AT_FDCWD, path);
 	}
 	return target < 0 ? target
@@ -154,11 +193,34 @@ static long attach(int jail, char *path, uint64_t attr)
 				MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-static long detach(int jail, const char *path)
+/*
+ * Detaches the mount of the descriptor @mount. The kernel detaches what lies on top of this mount
+ * first, so repeat until it refuses with EINVAL: the mount is in no namespace any more. SECURITY: a
+ * first EINVAL means that the mount was gone before the call. The keeper cannot tell where it went,
+ * so it reports an error, and the supervisor ends the session.
+ */
+static long detach(int jail, int mount)
 {
-	const long r = sys(setns, jail, CLONE_NEWNS);
+	/*
+	 * Opened now, because the jail's own /proc does not show this process. The text of a
+	 * descriptor's link is not read: the kernel follows the link to the object itself.
+	 */
+	const long fds = sys(openat, AT_FDCWD, "/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC,
+			     0);
+	long r = fds < 0 ? fds : sys(setns, jail, CLONE_NEWNS);
+	char name[24];
+	size_t n = 0;
 
-	return r < 0 ? r : sys(umount2, path, DETACH | NO_FOLLOW);
+	if (r == 0)
+		r = sys(fchdir, fds);
+	init_put_number(name, &n, (uint64_t)mount);
+	name[n] = 0;
+	for (int i = 0; r == 0 && i < JAIL_GRANTS_MAX; i++) {
+		r = sys(umount2, name, DETACH);
+		if (r == -EINVAL && i > 0)
+			return 0;
+	}
+	return r < 0 ? r : -EBUSY;
 }
 
 /*
@@ -177,20 +239,47 @@ static void serve_listen(const struct jail_message *ask, const struct jail_liste
 		(void)sys(close, fd);
 }
 
-static void serve_mount(int jail, const struct jail_message *ask, char *path)
+/*
+ * Receives the descriptor of the mount that a child has attached, or not attached if @failed, as
+ * the mount of grant @id. A child has sent exactly one message before it exits.
+ */
+static void keep_mount(struct attached *at, uint32_t id, bool failed)
+{
+	struct jail_message m;
+	uint32_t n;
+	int fd = -1;
+
+	if (init_message_receive(at->link[0], &m, NULL, 0, &fd, 1, &n) <= 0)
+		sys_exit(1);
+	/* SECURITY: the keeper could not detach this mount. Exit, which ends the session. */
+	if (!failed && n != 1)
+		sys_exit(1);
+	if (failed && n == 1)
+		(void)sys(close, fd);
+	else if (!failed)
+		at->fds[id] = fd;
+}
+
+static void serve_mount(struct attached *at, int jail, const struct jail_message *ask,
+			const struct jail_object *expected, char *path)
 {
 	struct jail_message m = { .type = JAIL_DONE, .id = ask->id };
-	const long pid = sys(clone, SIGCHLD, 0, 0, 0, 0);
+	const bool on = ask->type == JAIL_ATTACH;
+	/* SECURITY: each id has one mount at most. Otherwise a mount would be forgotten. */
+	const bool valid =
+		ask->id > 0 && ask->id <= JAIL_GRANTS_MAX && (at->fds[ask->id] < 0) == on;
+	const long pid = valid ? sys(clone, SIGCHLD, 0, 0, 0, 0) : -EINVAL;
 	int status = 0;
 	long r;
 
 	if (pid == 0) {
-		r = ask->type == JAIL_ATTACH ? attach(jail, path, (uint64_t)ask->value)
-					     : detach(jail, path);
+		r = on ? attach(jail, at->link[1], path, expected, (uint64_t)ask->value)
+		       : detach(jail, at->fds[ask->id]);
 		if (r < 0)
-			(void)init_fail(&m.err, r, ask->type == JAIL_ATTACH ? "attach" : "detach",
-					path);
-		sys_exit(init_message_send(JAIL_FD_KEEPER, &m, -1) < 0);
+			(void)init_fail(&m.err, r, on ? "attach" : "detach", path);
+		if (init_message_send(JAIL_FD_KEEPER, &m, -1) < 0)
+			sys_exit(CHILD_LOST);
+		sys_exit(r < 0 ? CHILD_FAILED : CHILD_DONE);
 	}
 	if (pid < 0) {
 		(void)init_fail(&m.err, pid, "live grant", path);
@@ -201,8 +290,15 @@ static void serve_mount(int jail, const struct jail_message *ask, char *path)
 	 * SECURITY: the child died, or could not send its answer, so the mount may be attached or
 	 * not. Exit: the supervisor ends a session whose keeper is gone.
 	 */
-	if (sys(wait4, pid, &status, 0, 0) < 0 || status != 0)
+	if (sys(wait4, pid, &status, 0, 0) < 0 ||
+	    (status != CHILD_DONE << 8 && status != CHILD_FAILED << 8))
 		sys_exit(1);
+	if (on) {
+		keep_mount(at, ask->id, status != CHILD_DONE);
+	} else if (status == CHILD_DONE) {
+		(void)sys(close, at->fds[ask->id]);
+		at->fds[ask->id] = -1;
+	}
 }
 
 /*
@@ -261,7 +357,9 @@ _Noreturn void keeper_main(int pid1, int network)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
 	struct jail_listen l;
-	char path[JAIL_PATH], proc[64] = "/proc/";
+	struct attached at;
+	struct jail_object expected;
+	char text[sizeof(expected) + JAIL_PATH], *path, proc[64] = "/proc/";
 	size_t n = 6;
 	uint32_t fds_n;
 	int fds[1];
@@ -271,8 +369,10 @@ _Noreturn void keeper_main(int pid1, int network)
 	init_put_number(proc, &n, (uint64_t)pid1);
 	memcpy(proc + n, "/ns/mnt", 8);
 	jail = sys(openat, AT_FDCWD, proc, O_RDONLY | O_CLOEXEC, 0);
-	if (jail < 0)
+	if (jail < 0 || sys(socketpair, FAMILY_UNIX, TYPE_SEQPACKET | O_CLOEXEC, 0, at.link) < 0)
 		sys_exit(1);
+	for (uint32_t i = 0; i <= JAIL_GRANTS_MAX; i++)
+		at.fds[i] = -1;
 	(void)sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (init_message_send(JAIL_FD_KEEPER, &m, -1) < 0)
 		sys_exit(1);
@@ -286,20 +386,26 @@ _Noreturn void keeper_main(int pid1, int network)
 	}
 	restrict_keeper();
 	for (;;) {
-		const long r = init_message_receive(JAIL_FD_KEEPER, &m, path, sizeof(path), fds, 1,
+		const long r = init_message_receive(JAIL_FD_KEEPER, &m, text, sizeof(text), fds, 1,
 						    &fds_n);
 
 		if (r <= (long)sizeof(m) + 1)
 			break;
 		if (m.type == JAIL_LISTEN) {
-			memcpy(&l, path, sizeof(l));
+			memcpy(&l, text, sizeof(l));
 			if ((size_t)r == sizeof(m) + sizeof(l))
 				serve_listen(&m, &l);
 			continue;
 		}
-		path[(size_t)r - sizeof(m) - 1] = 0;
+		text[(size_t)r - sizeof(m) - 1] = 0;
+		path = text;
+		expected = (struct jail_object){ 0 };
+		if (m.type == JAIL_ATTACH && (size_t)r > sizeof(m) + sizeof(expected) + 1) {
+			memcpy(&expected, text, sizeof(expected));
+			path = text + sizeof(expected);
+		}
 		if (path[0] == '/' && (m.type == JAIL_ATTACH || m.type == JAIL_DETACH))
-			serve_mount((int)jail, &m, path);
+			serve_mount(&at, (int)jail, &m, &expected, path);
 	}
 	/* End of file: the supervisor has exited. Kill pid 1, which ends the jail. */
 	(void)sys(kill, pid1, SIGKILL);

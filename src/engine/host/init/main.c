@@ -9,7 +9,7 @@
 #include "base/banned.h"
 
 /* Constants of the kernel that only headers of the C library define. */
-enum { FAMILY_UNIX = 1, TYPE_SEQPACKET = 5, MONOTONIC = 1, BLOCK_SIGNALS = 0 };
+enum { MONOTONIC = 1, BLOCK_SIGNALS = 0 };
 enum { GIVEN_MAX = 5, REAP_MAX = 256, ENDING_S = 4, LIST_MAX = 64 << 10 };
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n)
