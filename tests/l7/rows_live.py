@@ -91,6 +91,27 @@ def row_questions_whole(ok, pki):
     ok.equal("a query that cannot be shown is refused", (code(got), w.asks.qsize()), ("403", 0))
 
 
+def row_body_of_a_get(ok, pki):
+    """A server that expects no body would take it for the next request: such a connection is not used again."""
+    w = World(API, pki)
+    o = w.origin("api.test", plain())
+    s = w.tls("api.test")
+    inner = b"GET /inner HTTP/1.1\r\nHost: api.test\r\n\r\n"
+    for method in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        before = o.connections
+        o.seen.clear()
+        first = Stream(w.tls("api.test"))
+        first.sock.sendall(get("/a", method=method, more=f"Content-Length: {len(inner)}\r\n") + inner)
+        ok.equal(f"{method}: it is answered", code(first.message(head_only=method == "HEAD")), "200")
+        ok.equal(f"{method}: the server is told that nothing follows", o.seen[0][1].get("connection"), ["close"])
+        ok.equal(f"{method}: the next is answered", code(w.ask(get("/b"), sock=s)), "200")
+        ok(f"{method}: on another connection", o.connections > before, (before, o.connections))
+    before = o.connections
+    for method, more, body in (("GET", "", b""), ("POST", "Content-Length: 1\r\n", b"x"), ("GET", "", b"")):
+        w.ask(get("/c", method=method, more=more) + body, sock=s)
+    ok.equal("others share one", o.connections - before <= 1, True)
+
+
 def row_N093_asked_in_full(ok, pki):
     """Nobody is asked about a path of which only the beginning could be shown."""
     w = World(ASKED, pki)
