@@ -39,6 +39,12 @@ def row_N082_set(ok, pki):
     w.ask(get(more="Authorization: Bearer mine\r\nAuthorization: Bearer two\r\n"), sock=s)
     ok.equal("others are replaced", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
     ok.equal("no coding is asked for", o.seen[-1][1]["accept-encoding"], ["identity"])
+    for word in ("ApiKey", "BEARER"):
+        ok.equal(f"{word} is a scheme", code(w.ask(get(more=f"Authorization: {word} {P}\r\n"), sock=s)), "200")
+    seen = len(o.seen)
+    for before in ("x" * 17, "Bearer  ", "Bearer x ", "xBearer ", "Bearer", "Bearer " * 2, "a=b, "):
+        ok.equal(f"{before!r} before it is refused", code(w.ask(get(more=f"Authorization: {before}{P}\r\n"), sock=s)), "403")
+    ok.equal("and not sent", len(o.seen), seen)
     ok.equal("twice in one field is too often",
              code(w.ask(get(more=f"Authorization: Bearer {P} {P}\r\n"), sock=s)), "403")
     ok.equal("Connection cannot take it away",
@@ -452,6 +458,11 @@ def row_N092_kinds(ok, pki):
     ok.equal("header", r[1]["x-api-key"], [VALUE])
     r, _ = seen("header:x-api-key", get())
     ok.equal("header, none there", r[1]["x-api-key"], [VALUE])
+    for text in ("a:b:", "a b:", "\"a\":", "a"):
+        _, status = seen("basic", get(more=f"Authorization: Basic {basic(text + P)}\r\n"))
+        ok.equal(f"basic, {text!r} is no user name", status, "403")
+    _, status = seen("header:x-api-key", get(more=f"X-Api-Key: {'x' * 40}{P}\r\n"))
+    ok.equal("header, text of the client before it", status, "403")
     r, _ = seen("query:key", get(f"/a?x=1&key={P}&y=2"))
     ok.equal("query", r[0], "GET /a?x=1&key=s3cr3t%2F%2Bval%3Due~42&y=2 HTTP/1.1")
     r, _ = seen("query:key", get("/a?x=1"))
