@@ -289,9 +289,9 @@ static const struct sv schemes[] = {
 };
 
 /*
- * Tests for a text that may stand before the placeholder of @s. SECURITY: servers quote headers that
- * they refuse, often cut at a fixed length. If the agent chose the length of the text before the
- * value, it would choose how much of the value is quoted, and a response with all but the last
+ * Tests for a text that may stand before the placeholder of @s. SECURITY: servers quote headers
+ * that they refuse, often cut at a fixed length. If the agent chose the length of the text before
+ * the value, it would choose how much of the value is quoted, and a response with all but the last
  * letter is no match. Basic credentials need a user name, so there one name and a colon may stand.
  */
 static bool may_precede(const struct secret *s, struct sv text)

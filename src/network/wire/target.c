@@ -104,8 +104,8 @@ static bool decode(struct sv path, struct buf *out)
 }
 
 /*
- * Tests for a segment that some server reads as "." or "..": one that decodes the path and passes it
- * on makes '?' and '#' end the path, and others drop blanks around names.
+ * Tests for a segment that some server reads as "." or "..": one that decodes the path and passes
+ * it on makes '?' and '#' end the path, and others drop blanks around names.
  */
 static bool is_dots(struct sv seg)
 {
