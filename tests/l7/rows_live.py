@@ -57,6 +57,61 @@ def row_questions(ok, pki):
     ok.equal("over HTTP/2", dict(p.wait(i)["fields"])[":status"], "200")
 
 
+def row_questions_whole(ok, pki):
+    """A question shows what is asked to its end, and a yes is for nothing else."""
+    w = World(ASKED, pki)
+    o = w.origin("api.test", plain())
+    raws = [get("/publish"), get("/publish"), get("/publish?draft=1"), get("/publish?draft=0&to=all"),
+            get("/publish", method="POST", more="Content-Length: 3\r\n") + b"one",
+            get("/publish", method="POST", more="Content-Length: 3\r\n") + b"two",
+            get("/publish", method="POST", more="Transfer-Encoding: chunked\r\n") + b"1\r\na\r\n0\r\n\r\n"]
+    streams = [Stream(w.tls("api.test")) for _ in raws]
+    asked = []
+    for i, (s, raw) in enumerate(zip(streams, raws)):
+        s.sock.sendall(raw)
+        if i != 1:
+            try:
+                asked.append(w.asks.get(timeout=3))
+            except queue.Empty:
+                asked.append({"id": 0, "method": "nothing", "path": ""})
+    ok.equal("each has its question, in which the query is", [(a["method"], a["path"]) for a in asked],
+             [("GET", "/publish"), ("GET", "/publish?draft=1"), ("GET", "/publish?draft=0&to=all")] + [("POST", "/publish")] * 3)
+    w.tell(ANSWER, asked[0]["id"], 1)
+    ok.equal("yes is for those that are the same", [code(s.message()) for s in streams[:2]], ["200"] * 2)
+    wait(lambda: len(o.seen) > 2, 0.5)
+    ok.equal("and for no other", [r[0] for r in o.seen], ["GET /publish HTTP/1.1"] * 2)
+    w.tell(ANSWER, asked[4]["id"], 1)
+    ok.equal("nor for another body", (code(streams[5].message()), [r[2] for r in o.seen[2:]]), ("200", [b"two"]))
+    w.tell(ANSWER, asked[3]["id"], 0)
+    ok.equal("which can be refused", (code(streams[4].message()), len(o.seen)), ("403", 3))
+    for a in asked[1:3] + asked[5:]:
+        w.tell(ANSWER, a["id"], 1)
+    ok.equal("the others come when they are allowed", [code(streams[i].message()) for i in (2, 3, 6)], ["200"] * 3)
+    got = w.ask(get("/x?" + "a" * 520))
+    ok.equal("a query that cannot be shown is refused", (code(got), w.asks.qsize()), ("403", 0))
+
+
+def row_body_of_a_get(ok, pki):
+    """A server that expects no body would take it for the next request: such a connection is not used again."""
+    w = World(API, pki)
+    o = w.origin("api.test", plain())
+    s = w.tls("api.test")
+    inner = b"GET /inner HTTP/1.1\r\nHost: api.test\r\n\r\n"
+    for method in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        before = o.connections
+        o.seen.clear()
+        first = Stream(w.tls("api.test"))
+        first.sock.sendall(get("/a", method=method, more=f"Content-Length: {len(inner)}\r\n") + inner)
+        ok.equal(f"{method}: it is answered", code(first.message(head_only=method == "HEAD")), "200")
+        ok.equal(f"{method}: the server is told that nothing follows", o.seen[0][1].get("connection"), ["close"])
+        ok.equal(f"{method}: the next is answered", code(w.ask(get("/b"), sock=s)), "200")
+        ok(f"{method}: on another connection", o.connections > before, (before, o.connections))
+    before = o.connections
+    for method, more, body in (("GET", "", b""), ("POST", "Content-Length: 1\r\n", b"x"), ("GET", "", b"")):
+        w.ask(get("/c", method=method, more=more) + body, sock=s)
+    ok.equal("others share one", o.connections - before <= 1, True)
+
+
 def row_N093_asked_in_full(ok, pki):
     """Nobody is asked about a path of which only the beginning could be shown."""
     w = World(ASKED, pki)

@@ -1,6 +1,7 @@
 """Secrets: N082 to N092."""
 import base64
 import gzip
+import socket
 import zlib
 
 import h2
@@ -9,6 +10,7 @@ from rows_http1 import KEY, WS, wait, websocket
 from world import SANITIZED, Stream, World, answer, get, placeholder, plain, rule
 
 VALUE = "s3cr3t/+val=ue~42"
+WS_ANSWER = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 API = [rule("https://api.test:443/**"), rule("https://other.test:443/**"), rule("http://api.test:80/**")]
 TOKEN = ("TOKEN", "bearer", "https://api.test:443/**", VALUE)
 P = placeholder("TOKEN")
@@ -39,6 +41,12 @@ def row_N082_set(ok, pki):
     w.ask(get(more="Authorization: Bearer mine\r\nAuthorization: Bearer two\r\n"), sock=s)
     ok.equal("others are replaced", o.seen[-1][1]["authorization"], [f"Bearer {VALUE}"])
     ok.equal("no coding is asked for", o.seen[-1][1]["accept-encoding"], ["identity"])
+    for word in ("ApiKey", "BEARER"):
+        ok.equal(f"{word} is a scheme", code(w.ask(get(more=f"Authorization: {word} {P}\r\n"), sock=s)), "200")
+    seen = len(o.seen)
+    for before in ("x" * 17, "Bearer  ", "Bearer x ", "xBearer ", "Bearer", "Bearer " * 2, "a=b, "):
+        ok.equal(f"{before!r} before it is refused", code(w.ask(get(more=f"Authorization: {before}{P}\r\n"), sock=s)), "403")
+    ok.equal("and not sent", len(o.seen), seen)
     ok.equal("twice in one field is too often",
              code(w.ask(get(more=f"Authorization: Bearer {P} {P}\r\n"), sock=s)), "403")
     ok.equal("Connection cannot take it away",
@@ -353,6 +361,85 @@ def row_N088_websocket(ok, pki):
         ok("it is not asked for", "sec-websocket-extensions" not in o.seen[0], o.seen)
 
 
+def messages(raw):
+    """The data messages in frames of a server, one after the other, the last perhaps not whole; and the control frames."""
+    data, controls, at, new = [], [], 0, True
+    while at + 2 <= len(raw):
+        first, n, at = raw[at], raw[at + 1], at + 2
+        if n >= 126:
+            more = 2 if n == 126 else 8
+            n, at = int.from_bytes(raw[at:at + more], "big"), at + more
+        payload, at = raw[at:at + n], at + n
+        if first & 8:
+            controls.append(payload)
+            continue
+        if new:
+            data.append(b"")
+        data[-1] += payload
+        new = bool(first & 0x80)
+    return data, controls
+
+
+def plain_frame(data, first=0x81):
+    n = len(data)
+    return bytes([first]) + (bytes([n]) if n < 126 else b"\x7e" + n.to_bytes(2, "big") if n < 65536 else b"\x7f" + n.to_bytes(8, "big")) + data
+
+
+def row_N088_frames(ok, pki):
+    """A value is found in a message however the server cuts it into frames; without the value the message arrives."""
+    v = VALUE.encode()
+    f = plain_frame
+
+    def pieces(data, size, between=b""):
+        cut = [data[i:i + size] for i in range(0, len(data), size)]
+        return between.join(f(c, (0x80 if i == len(cut) - 1 else 0) | (0 if i else 1)) for i, c in enumerate(cut))
+
+    def given(raw, size=1 << 20, fields=""):
+        def handler(origin, sock):
+            Stream(sock).message()
+            sock.sendall((WS_ANSWER + fields + "\r\n").encode())
+            for i in range(0, len(raw), size):
+                sock.sendall(raw[i:i + size])
+            sock.shutdown(socket.SHUT_WR)
+            sock.recv(1)
+        w = World(API, pki, secrets=(TOKEN,))
+        w.origin("api.test", handler)
+        s = Stream(w.tls("api.test", alpn=["http/1.1"]))
+        s.sock.settimeout(5)
+        s.sock.sendall(get("/ws", more=WS + KEY))
+        s.until(b"\r\n\r\n")
+        try:
+            while True:
+                s.more()
+        except (EOFError, OSError):
+            pass
+        return messages(s.rest), w.event()["why"]
+    near = v[:4] + b"?"  # more of it would be a guess
+    for name, raw in {"one frame": f(b"<" + near + b">"), "one byte each": pieces(b"<" + near + b">", 1),
+                      "three frames, a ping between": pieces(b"<" + near + b">", 3, f(b"hi", 0x89)),
+                      "empty frames": f(b"<" + near, 0x01) + f(b"", 0x00) + f(b">", 0x00) + f(b"", 0x80)}.items():
+        for size in (1, 1 << 20):
+            (data, controls), why = given(raw, size)
+            ok.equal(f"{name}, without the value: it arrives", (data, why), ([b"<" + near + b">"], ""))
+            ok.equal(f"{name}: and so do control frames", controls, [b"hi", b"hi"] if "ping" in name else [])
+    big = bytes(range(256)) * 600
+    (data, _), why = given(f(big, 0x82) + f(b"") + pieces(big, 70000))
+    ok.equal("long and empty ones arrive", (len(data), data == [big, b"", big], why), (3, True, ""))
+    for name, raw in {"one frame": f(b"<" + v + b">"), "one byte each": pieces(b"<" + v + b">", 1), "a ping between": pieces(b"<" + v + b">", 9, f(b"hi", 0x89)),
+                      "empty frames between": f(b"<" + v[:5], 0x01) + f(b"", 0x00) + f(v[5:], 0x80), "a ping": f(v, 0x89), "a close": f(b"\x03\xe8" + v, 0x88),
+                      "base64 in pieces": pieces(base64.b64encode(v * 2), 3), "behind a message": f(b"first") + pieces(v, 4)}.items():
+        for size in (1, 1 << 20):
+            (data, controls), why = given(raw, size)
+            ok(f"{name}: the value does not come", v not in b"".join(data) and v[2:] not in b"".join(controls) and
+               v not in base64.b64decode(b"".join(data)[:-(len(b"".join(data)) % 4) or None] if "base64" in name else b""), (data, controls))
+            ok(f"{name}: on record", why in ("secret-in-answer", "secret-guessed"), why)
+    for name, raw in {"a masked one": frame(v), "a compressed one": f(b"x", 0xc1), "an unknown kind": f(b"x", 0x83), "a control frame in parts": f(b"x", 0x09),
+                      "a long control frame": f(b"x" * 126, 0x89), "a part without a beginning": f(b"x", 0x80), "a beginning in a message": f(b"x", 0x01) * 2}.items():
+        (data, controls), why = given(f(b"good") + raw)
+        ok(f"{name}: refused", b"".join(data) in (b"", b"good", b"goodx") and not controls, (data, controls))
+        ok.equal(f"{name}: on record", why, "a frame that cannot be looked through")
+
+
 def row_N088_guessing(ok, pki):
     """What is held back because it may become the value tells whether a guess was right: not for long."""
     def echo(origin, sock):
@@ -366,19 +453,22 @@ def row_N088_guessing(ok, pki):
 
     def held(s, guess):
         """Is all of it held back? Then what follows sets it free."""
-        s.sendall(b"\n" + guess)
-        got, end = b"", len(guess) + 3
-        while len(got) <= 1:
+        s.sendall(plain_frame(b"\n" + guess, 0x01))
+        raw, end = b"", len(guess) + 3
+
+        def got():
+            return len(b"".join(messages(raw)[0]))
+        while got() <= 1:
             s.settimeout(0.15)
             try:
-                got += s.recv(4096) or b"!" * end
+                raw += s.recv(4096) or plain_frame(b"!" * end)
             except TimeoutError:
                 break
-        s.sendall(b"\n!")
+        s.sendall(plain_frame(b"\n!", 0x80))
         s.settimeout(5)
-        all_held = len(got) <= 1
-        while len(got) < end:
-            got += s.recv(4096) or b"!" * end
+        all_held = got() <= 1
+        while got() < end:
+            raw += s.recv(4096) or plain_frame(b"!" * end)
         return all_held
     s, known = w.tls("api.test"), 0
     s.sendall(get(more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -452,6 +542,11 @@ def row_N092_kinds(ok, pki):
     ok.equal("header", r[1]["x-api-key"], [VALUE])
     r, _ = seen("header:x-api-key", get())
     ok.equal("header, none there", r[1]["x-api-key"], [VALUE])
+    for text in ("a:b:", "a b:", "\"a\":", "a"):
+        _, status = seen("basic", get(more=f"Authorization: Basic {basic(text + P)}\r\n"))
+        ok.equal(f"basic, {text!r} is no user name", status, "403")
+    _, status = seen("header:x-api-key", get(more=f"X-Api-Key: {'x' * 40}{P}\r\n"))
+    ok.equal("header, text of the client before it", status, "403")
     r, _ = seen("query:key", get(f"/a?x=1&key={P}&y=2"))
     ok.equal("query", r[0], "GET /a?x=1&key=s3cr3t%2F%2Bval%3Due~42&y=2 HTTP/1.1")
     r, _ = seen("query:key", get("/a?x=1"))

@@ -245,3 +245,67 @@ step([talk(n, {port}) for n in names])
     go(p)
     w.ok("host" not in say(p), "and gone")
     w.same(len(hits), 4, "nobody came but when it was allowed")
+
+
+@test("who leaves while its name is looked up, or while it is dialled, is on record")
+def left(w):
+    w.zone("slow.example.test", net.space.SILENT[0])
+    w.zone("api.example.test", net.FIRST)
+    w.serve("echo", 7000)
+    names = [f"data{i}.pkg.test" for i in range(3)]
+    for name in names:
+        w.zone(name, silent=["A", "AAAA"])
+    rules = w.rules("tcp://slow.example.test:7000-7003", "tcp://*.pkg.test:7000", "tcp://api.example.test:7000")
+    for tier in "AB":
+        if w.run("true", opts=["--tier", tier, *rules]).code == 122:
+            w.ok(tier == "B", "tier B is refused before anything runs")
+            continue
+        w.forget()
+        got = w.python(net.INSIDE + f"""
+def knock(name, port, hard):
+    s = socket.create_connection((name, port), 5)
+    if hard: s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    time.sleep(0.3)
+    s.close()
+for port in (7001, 7002): knock("slow.example.test", port, True)
+for name in {names!r}: knock(name, 7000, True)
+show(talk("api.example.test", 7000))
+""", opts=["--tier", tier, *rules], timeout=60)
+        w.same(got, "ping", f"{tier}: who stays is served")
+        asked = sorted({q[0] for q in w.queries("pkg.test")})
+        w.same(asked, names, f"{tier}: the names have been asked for outside")
+        w.same(sorted({p[2] for p in w.packets() if p[1] == net.space.SILENT[0]}), [7001, 7002], f"{tier}: and packets have left")
+        seen = [(e["host"], e["port"], e["answer"], e.get("why")) for e in w.net_events("connect")]
+        why = "its client left before it was reached"
+        w.same(sorted(s for s in seen if s[3]), sorted([("slow.example.test", p, "allow", why) for p in (7001, 7002)] +
+                                                       [(n, 7000, "allow", why) for n in names]),
+               f"{tier}: each is on record")
+        w.same([s for s in seen if not s[3]], [("api.example.test", 7000, "allow", None)], f"{tier}: so is the one that was reached")
+
+
+@test("the reader is killed while it waits for a server: that is on record, and another reads on")
+def reader_waiting(w):
+    w.zone("slow.example.test", net.space.SILENT[0])
+    w.zone("api.example.test", net.FIRST)
+    w.serve("http", 80)
+    p = w.started_inside(["http://slow.example.test/v1/**", "http://api.example.test/v1/**"], STEPS + """
+def get(name):
+    return talk(name, 80, b"GET /v1/x HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % name.encode())[:15]
+s = socket.create_connection(("slow.example.test", 80), 5)
+s.sendall(b"GET /v1/x HTTP/1.1\\r\\nHost: slow.example.test\\r\\n\\r\\n")
+time.sleep(0.5)
+step("waits")
+step(get("api.example.test"))
+""")
+    w.same(say(p), "waits", "somebody waits")
+    w.ok(any(k[1] == net.space.SILENT[0] for k in w.packets()), "a packet has left")
+    readers = [c for c in net.host.children(p.pid) if net.read(f"/proc/{c}/comm") == "writ-l7\n"]
+    w.same(len(readers), 1, "there is a reader")
+    os.kill(readers[0], signal.SIGKILL)
+    time.sleep(0.5)
+    go(p)
+    w.same(say(p), "HTTP/1.1 200 OK", "another reads on")
+    go(p)
+    p.wait(20)
+    seen = [(e["host"], e["port"], e.get("why")) for e in w.net_events("connect", host="slow.example.test")]
+    w.same(seen, [("slow.example.test", 80, "nobody is there to read its requests")], "what it waited for is on record")

@@ -156,6 +156,19 @@ struct flow *flow_for_reader(struct egress *e, uint32_t reader_id)
 	return f;
 }
 
+void flow_reader_lost(struct egress *e)
+{
+	struct flow *next;
+
+	for (struct flow *f = e->waiting; f; f = next) {
+		next = f->next;
+		if (!f->for_reader)
+			continue;
+		f->for_reader = false;
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_NO_READER);
+	}
+}
+
 static void end(struct egress *e, struct flow *f, bool reset, enum cap_answer answer,
 		enum cap_cause cause)
 {
@@ -207,6 +220,30 @@ void flow_refuse(struct egress *e, struct flow *f, enum cap_answer answer, uint3
 		 enum cap_cause cause)
 {
 	flow_refuse_detail(e, f, answer, rule, cause, NULL);
+}
+
+/*
+ * Ends a pending flow whose client has left. SECURITY: record a flow whose name was being resolved
+ * or whose destination was being dialled. A question to a name server or a packet may already have
+ * left the machine, and either can carry data that the agent chose, so a client must not be able to
+ * keep it off the record by leaving. A flow in another state has sent nothing outside.
+ */
+static void leave(struct egress *e, struct flow *f)
+{
+	switch ((enum flow_state)f->state) {
+	case FLOW_NAME:
+	case FLOW_DIAL:
+		flow_refuse(e, f, CAP_ALLOW, RULE_NONE, CAUSE_LEFT);
+		break;
+	case FLOW_HEAD:
+	case FLOW_ASKED:
+	case FLOW_INSIDE:
+	case FLOW_UNREAD:
+	case FLOW_TUNNEL:
+	case FLOW_DEAD:
+		flow_drop(e, f, false);
+		break;
+	}
 }
 
 /* --- decisions --- */
@@ -362,7 +399,7 @@ static void make_room(struct egress *e)
 	while (f && !f->setup->half_closed)
 		f = f->next;
 	if (f)
-		flow_drop(e, f, false);
+		leave(e, f);
 }
 
 static void accept_one(struct egress *e, const struct listener *l, int fd)
@@ -520,7 +557,7 @@ static void ready_early(struct egress *e, struct flow *f, uint32_t events)
 		return;
 	}
 	if (events & (EPOLLHUP | EPOLLERR)) {
-		flow_drop(e, f, false);
+		leave(e, f);
 	} else if ((events & EPOLLRDHUP) && !f->setup->half_closed) {
 		f->setup->half_closed = true;
 		e->half_closed_n++;

@@ -141,6 +141,11 @@ void flow_timers(struct egress *e);
 void flow_inside(struct egress *e, uint32_t id, int fd);
 void flow_set_due(struct egress *e, struct flow *f, uint64_t due_ms);
 struct flow *flow_for_reader(struct egress *e, uint32_t reader_id);
+/*
+ * Ends and records the flows that a reader requested before it ended. SECURITY: the next reader
+ * chooses its ids from 1 again, and must not get a connection that the old reader requested.
+ */
+void flow_reader_lost(struct egress *e);
 /* Closes a flow without recording it. free_dead() frees it later: epoll may still report it. */
 void flow_drop(struct egress *e, struct flow *f, bool reset);
 struct flow *flow_by_id(struct egress *e, uint32_t id);
@@ -176,6 +181,11 @@ struct sv egress_head_intern(struct egress *e, struct sv host);
 void reader_hand_over(struct egress *e, struct flow *f);
 void reader_receive(struct egress *e);
 void reader_attached(struct egress *e);
+/*
+ * Handles the end of the reader, which closed the connections that it held. The supervisor starts
+ * another reader and sends its socket.
+ */
+void reader_lost(struct egress *e);
 void reader_send_last(struct egress *e); /* tells the reader that no more clients will come */
 void reader_dialled(struct egress *e, struct flow *f, int fd, const struct cap_net_addr *to,
 		    const struct cap_why *why);

@@ -196,6 +196,8 @@ static void receive_supervisor(struct egress *e)
 	case EGRESS_READER:
 		if (n != 1)
 			_exit(1);
+		/* The socket of the new reader may arrive before the end of the old one is seen. */
+		reader_lost(e);
 		e->reader.fd = fds[0];
 		egress_watch(e, e->reader.fd, EPOLLIN, &e->reader);
 		reader_attached(e);

@@ -100,6 +100,16 @@ static void on_dial(struct egress *e, const struct reader_message *m)
 		dial_start(e, f);
 }
 
+void reader_lost(struct egress *e)
+{
+	if (e->reader.fd < 0)
+		return;
+	egress_unwatch(e, e->reader.fd);
+	close(e->reader.fd);
+	e->reader.fd = -1;
+	flow_reader_lost(e);
+}
+
 void reader_receive(struct egress *e)
 {
 	struct reader_message m;
@@ -108,12 +118,7 @@ void reader_receive(struct egress *e)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n != (ssize_t)sizeof(m)) {
-		/*
-		 * The reader has ended, and the connections that it held are closed. The supervisor
-		 * starts another reader and sends its socket.
-		 */
-		close(e->reader.fd);
-		e->reader.fd = -1;
+		reader_lost(e);
 		return;
 	}
 	if (m.type == READER_DIAL)

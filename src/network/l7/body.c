@@ -154,7 +154,8 @@ static enum cap_cause set_guard(struct call *c, struct http1_response *r, struct
 		return CAUSE_NONE;
 	if (many)
 		return CAUSE_CODING;
-	c->resp.guard = l7_guard_new(c->l7, coding ? coding->value : SV(""), &why);
+	c->resp.guard = l7_guard_new(c->l7, coding ? coding->value : SV(""),
+				     r->websocket, &why);
 	if (!c->resp.guard)
 		return why;
 	if (l7_guard_decodes(c->resp.guard)) {

@@ -5,7 +5,7 @@
 
 #include "base/banned.h"
 
-/* Longest path about which the reader asks a person; it fits into egress_event.path. */
+/* Longest target about which the reader asks a person; it fits into egress_event.path. */
 enum { ASKED_MAX = 500 };
 enum { TEXT_MAX = 96 << 10, HEAD_MAX = 80 << 10, PAGE_MAX = 4096, TRAILERS_MAX = 16 << 10 };
 
@@ -225,13 +225,26 @@ static bool check(struct call *c)
 static bool ask_key(const struct call *c, struct sv *ret, char *room, size_t room_n)
 {
 	const int n = snprintf(room, room_n, SV_FMT ":%u " SV_FMT " " SV_FMT, SV_ARG(c->host),
-			       c->port, SV_ARG(c->q.method), SV_ARG(c->target.path));
+			       c->port, SV_ARG(c->q.method), SV_ARG(c->target.text));
 
 	*ret = (struct sv){ room, (size_t)n };
 	return n > 0 && (size_t)n < room_n;
 }
 
-/* Asks a person about a call. Calls with the same host, port, method and path share a question. */
+/*
+ * Tests whether a call may share a question with equal calls. SECURITY: a request with a body, and
+ * a WebSocket, say more than their head, and most of it arrives after the question. Each of them
+ * has a question of its own, so that one yes is never for two bodies.
+ */
+static bool is_whole(const struct call *c)
+{
+	return c->req.ended && c->q.websocket.n == 0;
+}
+
+/*
+ * Asks a person about a call. Calls without a body share a question if host, port, method, path and
+ * query are the same.
+ */
 static void ask(struct call *c)
 {
 	struct l7 *l = c->l7;
@@ -240,15 +253,15 @@ static void ask(struct call *c)
 	struct sv key;
 
 	/*
-	 * SECURITY: refuse a path that is too long to be shown completely. A person must not
-	 * approve text whose end is hidden.
+	 * SECURITY: refuse a path and query that are too long to be shown completely. A person
+	 * must not approve text whose end is hidden.
 	 */
-	if (c->target.path.n > ASKED_MAX || !ask_key(c, &key, room, sizeof(room))) {
+	if (c->target.text.n > ASKED_MAX || !ask_key(c, &key, room, sizeof(room))) {
 		call_refuse(c, 403, CAUSE_ASK_LONG);
 		return;
 	}
 	c->at = CALL_ASKING;
-	for (size_t i = 0; i < l->asks_n; i++)
+	for (size_t i = 0; is_whole(c) && i < l->asks_n; i++)
 		if (sv_eq(l->asks[i].key, key)) {
 			c->ask = l->asks[i].id;
 			return;
@@ -259,7 +272,7 @@ static void ask(struct call *c)
 		return;
 	}
 	memcpy(a->key_room, room, key.n);
-	a->key = (struct sv){ a->key_room, key.n };
+	a->key = (struct sv){ a->key_room, is_whole(c) ? key.n : 0 };
 	a->id = c->ask;
 	l->asks_n++;
 }

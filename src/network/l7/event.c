@@ -92,6 +92,8 @@ bool l7_event_ask(const struct call *c, uint32_t id)
 {
 	struct egress_event e = about(c);
 
+	/* SECURITY: the query is part of what a person approves, so the question shows it. */
+	l7_copy_safe(e.path, sizeof(e.path), c->target.text);
 	e.answer = CAP_ASK;
 	return send_event(c->l7, EGRESS_ASK, id, &e);
 }

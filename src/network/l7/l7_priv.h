@@ -9,10 +9,11 @@
 #include "l7/h2_priv.h"
 #include "l7/origin_priv.h"
 
-/* An open question to a person; calls with the same key share the question. */
+/* An open question to a person; calls without a body and with the same key share the question. */
 struct ask {
 	uint32_t id;
-	struct sv key; /* host, port, method and path of the calls */
+	/* host, port, method, path and query of the calls; empty: a call that shares no question */
+	struct sv key;
 	char key_room[1024];
 };
 

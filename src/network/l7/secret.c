@@ -281,7 +281,35 @@ static bool is_header(const struct secret *s)
 	return s->as != AS_QUERY;
 }
 
-/* Tests whether field @f may carry secret @s and contains the placeholder of @s exactly once. */
+/* Texts that may stand before a secret in a header: the scheme words of common services. */
+static const struct sv schemes[] = {
+	SV_INIT("Bearer "), SV_INIT("Token "),	  SV_INIT("Basic "), SV_INIT("ApiKey "),
+	SV_INIT("Bot "),    SV_INIT("SSWS "),	  SV_INIT("key="),   SV_INIT("Token token="),
+	SV_INIT("Splunk "), SV_INIT("GenieKey "),
+};
+
+/*
+ * Tests for a text that may stand before the placeholder of @s. SECURITY: servers quote headers
+ * that they refuse, often cut at a fixed length. If the agent chose the length of the text before
+ * the value, it would choose how much of the value is quoted, and a response with all but the last
+ * letter is no match. Basic credentials need a user name, so there one name and a colon may stand.
+ */
+static bool may_precede(const struct secret *s, struct sv text)
+{
+	if (s->as == AS_BASIC)
+		return text.n == 0 ||
+		       (sv_find(text, ':') == text.n - 1 &&
+			sv_is_alnum(sv_sub(text, 0, text.n - 1), "-._~@+"));
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		if (same_name(text, schemes[i]))
+			return true;
+	return text.n == 0;
+}
+
+/*
+ * Tests whether field @f may carry secret @s, contains the placeholder of @s exactly once, and has
+ * no text before it that the agent chose.
+ */
 static bool field_allowed(const struct secret *s, const struct http1_field *f)
 {
 	scoped_buf plain = BUF_INIT(BASIC_MAX);
@@ -295,7 +323,8 @@ static bool field_allowed(const struct secret *s, const struct http1_field *f)
 		v = buf_view(&plain);
 	}
 	at = v.n ? memmem(v.p, v.n, s->placeholder.p, s->placeholder.n) : NULL;
-	return at && !has_text(sv_skip(v, (size_t)(at - v.p) + s->placeholder.n), s->placeholder);
+	return at && may_precede(s, sv_sub(v, 0, (size_t)(at - v.p))) &&
+	       !has_text(sv_skip(v, (size_t)(at - v.p) + s->placeholder.n), s->placeholder);
 }
 
 static enum cap_cause check_fields(struct call *c, const struct plan *p)

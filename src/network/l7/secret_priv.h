@@ -75,16 +75,17 @@ void l7_guard_request(struct call *c);
 /* Tests for a response that can be searched: complete, and without WebSocket extensions. */
 must_check bool l7_guard_sees(const struct http1_response *r);
 /*
- * Prepares the search of a response body. Returns NULL and sets @why if a body in this coding
- * cannot be searched.
+ * Prepares the search of a response body, or of the frames that a WebSocket server sends. Returns
+ * NULL and sets @why if a body in this coding cannot be searched.
  */
-must_check struct guard *l7_guard_new(struct l7 *l, struct sv coding, enum cap_cause *why);
+must_check struct guard *l7_guard_new(struct l7 *l, struct sv coding, bool websocket,
+				      enum cap_cause *why);
 void l7_guard_free(struct guard *g);
 bool l7_guard_decodes(const struct guard *g);
 /*
  * Moves searched bytes from @in to @out while @out has room. @last: no bytes follow @in. Returns
- * false and sets @why if a secret value was found, the agent guesses a value, or the bytes cannot
- * be decompressed.
+ * false and sets @why if a secret value was found, the agent guesses a value, the bytes cannot be
+ * decompressed, or a WebSocket frame cannot be searched.
  */
 must_check bool l7_guard_run(struct guard *g, struct fifo *in, bool last, struct fifo *out,
 			     enum cap_cause *why);

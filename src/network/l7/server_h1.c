@@ -16,12 +16,27 @@ static void give_up(struct server *s, enum cap_cause cause, const char *detail)
 
 /* --- the request --- */
 
+/*
+ * Tests for a request whose body the server might take for the next request, because it expects no
+ * body with this method. SECURITY: such a request asks the server to close the connection after the
+ * response, so that the server does not act on what follows the head, and release() uses the
+ * connection for no other request.
+ */
+static bool is_last(const struct call *c)
+{
+	const bool body = c->q.framing == HTTP1_CHUNKED || c->q.length > 0;
+
+	return body && !sv_is(c->q.method, "POST") && !sv_is(c->q.method, "PUT") &&
+	       !sv_is(c->q.method, "PATCH");
+}
+
 void server_h1_send(struct server *s, struct call *c)
 {
 	struct buf *b = l7_scratch(s->link.l7);
 	const struct http1_send how = { .target = c->inject.target,
 					.framing = c->q.framing,
 					.length = c->q.length,
+					.close = is_last(c),
 					.set = c->inject.set,
 					.set_n = c->inject.set_n };
 	struct writ_err err;
@@ -122,7 +137,7 @@ static void release(struct server *s)
 	c->server = NULL;
 	c->at = CALL_NEW;
 	s->used = true;
-	if (!s->keep || !s->sent_end || s->link.in.n || s->link.eof || c->tunnel) {
+	if (!s->keep || is_last(c) || !s->sent_end || s->link.in.n || s->link.eof || c->tunnel) {
 		l7_link_kill(&s->link);
 	} else {
 		server_idle(s);

@@ -94,13 +94,25 @@ static bool decode(struct sv path, struct buf *out)
 			return false;
 		if (c == '%') {
 			c = escape_value(sv_skip(path, i));
-			if (c < 0x20 || c == 0x7f || memchr("/\\.%", c, 4))
+			if (c < 0x20 || c == 0x7f || memchr("/\\.%;", c, 5))
 				return false;
 			i += 2;
 		}
 		buf_ch(out, (char)c);
 	}
 	return true;
+}
+
+/*
+ * Tests for a segment that some server reads as "." or "..": one that decodes the path and passes
+ * it on makes '?' and '#' end the path, and others drop blanks around names.
+ */
+static bool is_dots(struct sv seg)
+{
+	seg = sv_sub(seg, 0, sv_find(seg, '?'));
+	seg = sv_sub(seg, 0, sv_find(seg, '#'));
+	seg = sv_trim(seg);
+	return sv_is(seg, ".") || sv_is(seg, "..");
 }
 
 /*
@@ -117,7 +129,7 @@ static bool segments_ok(struct sv path)
 
 		last = sv_find(path, '/') == SIZE_MAX;
 		seg = sv_cut(&path, '/');
-		if ((seg.n == 0 && !last) || sv_is(seg, ".") || sv_is(seg, ".."))
+		if ((seg.n == 0 && !last) || is_dots(seg))
 			return false;
 	}
 	return true;

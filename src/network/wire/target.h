@@ -10,8 +10,9 @@
  * bytes that a path may not contain are encoded.
  *
  * SECURITY: a path that two servers may interpret differently is refused, because a rule
- * about one interpretation could be bypassed by the other: encoded / \ . % NUL and control
- * bytes, backslashes, ';', empty and dot segments, and bytes or escapes that are not UTF-8.
+ * about one interpretation could be bypassed by the other: encoded / \ . % ; NUL and control
+ * bytes, backslashes, ';', empty and dot segments, dot segments with an encoded blank, '?' or '#'
+ * next to them, and bytes or escapes that are not UTF-8.
  * The set is that of cap_put_http_path() plus a few more, never fewer. The received and the
  * canonical form of an accepted path map to the same capability.
  */
