@@ -365,8 +365,101 @@ $writ stop $sid
     lines = r.text.splitlines()
     w.same(lines[:6], [f"yes {d}/file", f"yes {d}/data/file", f"no {d}/pro c/1/cmdline", f"no {d}/pro c/version",
                        f"no {d}/sys/kernel/mm/transparent_hugepage/enabled", f"no {d}/procfile"], f"{who}: its files, and no more", r)
-    w.ok("direct 125" in lines, f"{who}: nor is one granted by itself", r)
+    w.ok("direct 125" in lines and "the kernel's" in r.said, f"{who}: nor is one granted by itself", r)
     w.ok("revoke 0" in lines and lines[-6:] == ["no" + l[l.index(" "):] for l in lines[:6]], f"{who}: revoked", r)
+
+
+@test("a number grants what was denied, and nothing else", needs_root=True)
+def _(w):
+    for top, user in places()[1:]:
+        for tier in "AB":
+            who = f"{'root' if user is None else 'a user'}, tier {tier}"
+            if w.at(top, user).run("true", opts=("--tier", tier)).code == 122:
+                w.ok(True, f"{who}: not run # SKIP there is no such tier here")
+                continue
+            number_bent(w.at(top, user), tier, who)
+
+
+def number_bent(w, tier, who):
+    d = w.ws.parent / "outside"
+    for p in (w.ws / "sub", w.ws / "kept", w.ws / "swapped", d):
+        p.mkdir()
+    (d / ".envrc").write_text("data")
+    (w.ws / "kept/.envrc").write_text("k")
+    (w.ws / "swapped/.envrc").write_text("s")
+    for p in (w.ws / "sub", w.ws / "kept", w.ws / "swapped", d, d / ".envrc", w.ws / "kept/.envrc", w.ws / "swapped/.envrc") if w.user is not None else ():
+        os.chown(p, w.user, w.user)
+    script = """
+(echo x > sub/.envrc; echo x > kept/.envrc; echo x > swapped/.envrc) 2>/dev/null
+mv sub sub.old; ln -s "$1" sub; : > bent
+while [ ! -e stop ]; do cat "$1/.envrc" 2>/dev/null; sleep 0.05; done; exit 11"""
+    proc, sid = w.background(script, "sh", str(d), opts=("--tier", tier))
+    w.ok(wait_for(lambda: (w.ws / "bent").exists(), 5), f"{who}: the link is there")
+    w.same([e["object"] for e in w.events("denied")][:3], [f"{w.ws}/{n}/.envrc" for n in ("sub", "kept", "swapped")], f"{who}: control: three denials")
+    (w.ws / "new").write_text("n")
+    os.replace(w.ws / "new", w.ws / "swapped/.envrc")
+    r = w.writ("allow", f"{sid}#1")
+    w.ok(r.code == 125 and "link" in r.said and "granted" not in r.said, f"{who}: a link has taken its place: refused, in words", r)
+    r = w.writ("allow", f"{sid}#3")
+    w.ok(r.code == 125 and "is not what it was" in r.said, f"{who}: another file has taken its place: refused, in words", r)
+    r = w.writ("allow", f"{sid}#2")
+    w.ok(r.code == 0 and f"{w.ws}/kept/.envrc" in r.said, f"{who}: control: what is as it was is granted", r)
+    time.sleep(0.3)
+    (w.ws / "stop").write_text("")
+    out, err = proc.communicate(timeout=10)
+    w.same(proc.returncode, 11, f"{who}: the session went on", err)
+    if tier == "A":
+        w.same(out, b"", f"{who}: nothing outside was read", err)
+    w.same([e[2] for e in grants(w)], [f"write {w.ws}/kept/.envrc"], f"{who}: on record")
+
+
+@test("a hint grants the file that was named, and no other")
+def _(w):
+    w = w.at("/var/tmp" if os.geteuid() else "/srv")  # hints say nothing about /tmp
+    d = outside(w)
+    (d / "other").write_text("data")
+    script = 'cat "$1"; cat "$2"; while [ ! -e stop ]; do sleep 0.05; done; exit 11'
+    proc, sid = w.background(script, "sh", str(d / "file"), str(d / "other"), opts=("--explain-denials",))
+    kept = w.state / f"sessions/{sid}.hints"
+    w.ok(wait_for(lambda: kept.exists() and len(kept.read_text().splitlines()) == 2, 5), "control: two hints")
+    (d / "new").write_text("new")
+    os.replace(d / "new", d / "file")
+    r = w.writ("allow", f"{sid}#h1")
+    w.ok(r.code == 125 and "is not what it was" in r.said, "another file is there now: refused", r)
+    w.exits(w.writ("allow", f"{sid}#h2"), 0, "control: the one that is as it was")
+    (w.ws / "stop").write_text("")
+    w.same(proc.wait(10), 11, "the session went on")
+
+
+@test("a grant attaches the object that the client means")
+def _(w):
+    d = outside(w)
+    p = Probe(w, d / "file")
+    st = d.stat()
+    for inode in (f"{st.st_dev}:{st.st_ino + 1}", f"{st.st_dev + 1}:{st.st_ino}"):
+        r = ask(w, p.id, "grant.allow", action="read", object=str(d), inode=inode).receive()
+        w.ok("another object" in r.get("error", {}).get("message", ""), "another one is not attached", r)
+    for inode in ("", "1", "x:1", "1:0", 7):
+        w.same(code_of(ask(w, p.id, "grant.allow", action="read", object=str(d), inode=inode).receive()), "invalid_params", f"no identity: {inode}")
+    w.ok(p.now("read", "no"), "nothing can be read")
+    r = ask(w, p.id, "grant.allow", action="read", object=str(d), inode=f"{st.st_dev}:{st.st_ino}").receive()
+    w.ok("result" in r and p.now("read", "yes"), "control: the right one is", r)
+    p.end()
+
+
+@test("an empty name is no session")
+def _(w):
+    d = outside(w)
+    proc, sid = w.background("while [ ! -e stop ]; do sleep 0.05; done; exit 11")
+    w.exits(w.writ("allow", sid, f"read:{d}"), 0, "control: its id is")
+    for args in (("stop", ""), ("allow", "", f"read:{d}"), ("allow", "#1"), ("allow", "#h1"), ("revoke", "", "1"), ("session", "stop", ""),
+                 ("session", "exec", "", "--", "true"), ("session", "attach", ""), ("session", "denials", "")):
+        r = w.writ(*args)
+        w.ok(r.code == 125 and "which session" in r.said, f"{' '.join(a or repr(a) for a in args[:2])}: refused, in words", r)
+    w.same(grants(w), [("allow", 1, f"read {d}")], "nothing was granted or revoked")
+    w.exits(w.writ("revoke", sid[:4], "1"), 0, "control: the beginning of its id is enough")
+    (w.ws / "stop").write_text("")
+    w.same(proc.wait(10), 11, "the session went on")
 
 
 @test("grants that make no sense")

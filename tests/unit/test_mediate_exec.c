@@ -156,6 +156,8 @@ static void test_bytes(void)
 				   .sys = 13,
 				   .rule = 4,
 				   .pid = 7,
+				   .dev = UINT64_MAX,
+				   .ino = 9,
 				   .comm = "cp",
 				   .object = "/a",
 				   .extra = "why" },
@@ -165,7 +167,8 @@ static void test_bytes(void)
 
 	ok(n == offsetof(struct mediate_event, object) + 7, "as short as it is");
 	ok(event_decode(bytes, n, &got) && got.op == e.op && got.denied && got.sys == 13 &&
-		   got.rule == 4 && got.pid == 7 && !strcmp(got.comm, "cp") &&
+		   got.rule == 4 && got.pid == 7 && got.dev == e.dev &&
+		   got.ino == e.ino && !strcmp(got.comm, "cp") &&
 		   !strcmp(got.object, "/a") && !strcmp(got.extra, "why"),
 	   "there and back");
 	for (size_t i = 0; i < n; i++)

@@ -1,13 +1,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "parts/session.h"
+#include "plan/event.h"
 #include "rpc/rpc.h"
 
 #include "base/banned.h"
@@ -107,6 +111,7 @@ int cmd_stop(struct args *a)
 struct live_rule {
 	struct sv action, object; /* "read" and a physical path, or "net" and a destination */
 	json_t *caps;		  /* for "net": the capabilities of the rule; else NULL */
+	const char *inode;	  /* for a path: identity of the object there, for grant.allow */
 };
 
 /* Converts "net:api.test" to a rule with its capabilities, using the compiler for policies. */
@@ -140,6 +145,40 @@ static int live_net(struct args *a, const struct find_where *w, struct sv what,
 }
 
 /*
+ * Converts the operation @verb on the physical @path to a rule about the object at @path. SECURITY:
+ * follows no link. The session attaches the object only if it is still the one that this function
+ * found. *@ret is unchanged if it returns an error.
+ */
+static int live_path(struct args *a, struct sv verb, const char *path, struct live_rule *ret,
+		     struct writ_err *err)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				      .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	scoped_fd fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	const char *inode;
+	struct sv object;
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "%s leads through a link now, to something else: name what you "
+				 "mean, as in " SV_FMT ":PATH",
+				 path, SV_ARG(verb));
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return writ_fail(err, WRIT_E_SYNTAX, 0, "%s does not exist", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return writ_fail(err, WRIT_E_SYS, errno, "%s", path);
+	inode = arena_fmt(a->arena, "%llu:%llu", (unsigned long long)st.st_dev,
+			  (unsigned long long)st.st_ino);
+	if (!inode || !arena_sv(a->arena, sv_from(path), &object))
+		return writ_nomem(err);
+	ret->action = verb;
+	ret->object = object;
+	ret->inode = inode;
+	return 0;
+}
+
+/*
  * Converts "read:./x", "read ./x" or the same with "write" to a rule with the physical path. Passes
  * a rule that starts with "net" to live_net().
  */
@@ -166,8 +205,35 @@ static int live_read(struct args *a, const struct find_where *w, struct sv text,
 		return writ_nomem(err);
 	if (!realpath(path, real))
 		return writ_fail(err, WRIT_E_SYNTAX, 0, "%s does not exist", path);
-	ret->action = verb;
-	return arena_sv(a->arena, sv_from(real), &ret->object) ? 0 : writ_nomem(err);
+	return live_path(a, verb, real, ret, err);
+}
+
+/*
+ * Converts a denial to the rule for the denied path. @inode: the object that was denied, or empty
+ * if there was none. SECURITY: the session may have put something else at that path since, so the
+ * path is not resolved again.
+ */
+static int live_denied(struct args *a, struct sv verb, struct sv object, const char *inode,
+		       struct live_rule *ret, struct writ_err *err)
+{
+	const char *path = arena_str(a->arena, object);
+	int r;
+
+	if (!path)
+		return writ_nomem(err);
+	/* A record keeps the beginning of a longer path, which is the path of something else. */
+	if (object.n + 4 >= MEDIATE_TEXT)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "its path is too long to be granted by number: name what you "
+				 "mean, as in " SV_FMT ":PATH",
+				 SV_ARG(verb));
+	r = live_path(a, verb, path, ret, err);
+	if (r == 0 && inode && *inode && strcmp(inode, ret->inode) != 0)
+		return writ_fail(err, WRIT_E_DENIED, 0,
+				 "%s is not what it was when it was denied: name what you mean, "
+				 "as in " SV_FMT ":PATH",
+				 path, SV_ARG(verb));
+	return r;
 }
 
 /* Finds the rule that would have allowed the denied operation @number of session @id. */
@@ -196,8 +262,11 @@ static int denied_rule(struct args *a, const struct find_where *w, struct sv id,
 	if (strcmp(op, "git") == 0)
 		return writ_fail(err, WRIT_E_DENIED, 0,
 				 "a repository is granted by a rule of the policy only");
-	return live_read(a, w, sv_from(arena_fmt(a->arena, "%s " SV_FMT, op, SV_ARG(object))), ret,
-			 err);
+	if (strcmp(op, "net") == 0)
+		return live_net(a, w, object, ret, err);
+	/* @row is freed with @answer, but the rule keeps the name of the operation. */
+	return live_denied(a, strcmp(op, "read") == 0 ? SV("read") : SV("write"), object,
+			   json_string_value(json_object_get(row, "inode")), ret, err);
 }
 
 static bool is_plain(struct sv rule)
@@ -314,8 +383,9 @@ int cmd_allow(struct args *a)
 	r = asked_rule(a, &w, &id, &rule, &err);
 	if (r == 0)
 		r = session_call(w.state, id, "grant.allow",
-				 json_pack("{s:o,s:o,s:o*}", "action", rpc_bytes(rule.action),
-					   "object", rpc_bytes(rule.object), "caps", rule.caps),
+				 json_pack("{s:o,s:o,s:o*,s:s*}", "action", rpc_bytes(rule.action),
+					   "object", rpc_bytes(rule.object), "caps", rule.caps,
+					   "inode", rule.inode),
 				 &answer, &err);
 	if (r < 0)
 		return cli_fail(&err, NULL);

@@ -257,6 +257,11 @@ enum {
 	ENGINE_GRANTS_MAX = 256,
 };
 
+/* Identity of an object of the host; @ino 0: any object. */
+struct engine_object {
+	uint64_t dev, ino;
+};
+
 /* Kinds of namespaces of the process that runs the probes. */
 enum engine_space {
 	ENGINE_SPACE_MNT = 0,
@@ -462,10 +467,12 @@ struct engine {
 				 struct writ_err *err);
 	must_check int (*end)(struct engine_run *run, struct writ_err *err);
 	/*
-	 * Attaches the host's @path at the same path inside. The engine answers with the event
+	 * Attaches the host's @path at the same path inside, if the object there is @expected. The
+	 * engine answers with the event
 	 * ENGINE_DONE and the same @id; so it does for detach().
 	 */
-	must_check int (*attach)(struct engine_run *run, uint32_t id, const char *path, bool write,
+	must_check int (*attach)(struct engine_run *run, uint32_t id, const char *path,
+				 const struct engine_object *expected, bool write,
 				 struct writ_err *err);
 	must_check int (*detach)(struct engine_run *run, uint32_t id, const char *path,
 				 struct writ_err *err);

@@ -38,6 +38,8 @@ struct mediate_event {
 	int32_t sys;		   /* errno that the caller received; 0: the call succeeded */
 	uint32_t rule;		   /* index of the rule that decided, or RULE_NONE */
 	int32_t pid;		   /* pid of the caller, in the mediator's pid namespace */
+	/* Device and inode of the object when it was denied; @ino 0: there was none, or unknown. */
+	uint64_t dev, ino;
 	char comm[16];		   /* name of the calling thread, for people */
 	char object[MEDIATE_TEXT]; /* physical path, or address or repository as text */
 	char extra[MEDIATE_TEXT];  /* exec: arguments, joined by blanks; else detail of @cause */

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,12 +121,17 @@ static const char *op_name(enum mediate_op op)
 
 static json_t *denial_row(const struct denial *d, size_t number)
 {
-	char why[DENIAL_WHY];
+	char why[DENIAL_WHY], inode[48];
 
-	return json_pack("{s:I,s:s,s:o,s:I,s:s,s:i,s:o,s:o}", "number", (json_int_t)number, "op",
-			 op_name(d->op), "object", rpc_bytes(sv_from(d->object)), "count",
-			 (json_int_t)d->count, "reason", cap_reason_name(d->reason), "pid", d->pid,
-			 "program", rpc_bytes(sv_from(d->comm)), "why",
+	inode[0] = 0;
+	if (d->ino)
+		(void)snprintf(inode, sizeof(inode), "%llu:%llu", (unsigned long long)d->dev,
+			       (unsigned long long)d->ino);
+	return json_pack("{s:I,s:s,s:o,s:s,s:I,s:s,s:i,s:o,s:o}", "number", (json_int_t)number,
+			 "op", op_name(d->op), "object", rpc_bytes(sv_from(d->object)), "inode",
+			 inode, "count", (json_int_t)d->count, "reason",
+			 cap_reason_name(d->reason), "pid", d->pid, "program",
+			 rpc_bytes(sv_from(d->comm)), "why",
 			 rpc_bytes(session_denial_why(d->cause, d->detail, d->protect, why)));
 }
 
@@ -156,6 +162,19 @@ static void handle_denials(void *ctx, struct rpc_conn *c, struct rpc_call *call,
 
 /* --- grant.* --- */
 
+/* Reads "DEVICE:INODE", the identity of an object. An absent one stays 0. */
+static bool read_inode(const json_t *v, struct engine_object *ret)
+{
+	struct sv text = sv_from(json_string_value(v));
+	struct sv dev;
+
+	if (!v)
+		return true;
+	dev = sv_cut(&text, ':');
+	return sv_to_u64(dev, UINT64_MAX, &ret->dev) && sv_to_u64(text, UINT64_MAX, &ret->ino) &&
+	       ret->ino;
+}
+
 static bool read_grant(struct arena *a, const json_t *params, struct grant_request *ret)
 {
 	static const char *const names[] = { "read", "write", "net" };
@@ -171,6 +190,7 @@ static bool read_grant(struct arena *a, const json_t *params, struct grant_reque
 		i++;
 	if (!action || i == ARRAY_LEN(names) ||
 	    !rpc_get_bytes(a, json_object_get(params, "object"), &ret->object) ||
+	    !read_inode(json_object_get(params, "inode"), &ret->expected) ||
 	    (caps && !json_is_array(caps)))
 		return false;
 	ret->action = (enum grant_action)i;

@@ -366,6 +366,8 @@ void denials_fill(const struct session *s, const struct mediate_event *e, struct
 				.cause = (enum cap_cause)e->cause,
 				.rule = e->rule,
 				.pid = e->pid,
+				.dev = e->dev,
+				.ino = e->ino,
 				.count = 1 };
 	if (ret->reason == CAP_REASON_PROTECTED)
 		ret->protect = protect_at(e->protect);

@@ -27,6 +27,8 @@ struct denial {
 	uint32_t rule;
 	uint32_t count;
 	int32_t pid;
+	/* Identity of the object at the first denial; @ino 0: there was none, or unknown. */
+	uint64_t dev, ino;
 	char comm[16];
 	char object[MEDIATE_TEXT];
 	enum cap_cause cause;

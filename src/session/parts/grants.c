@@ -1,5 +1,6 @@
 #include "parts/grants.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,14 +194,16 @@ static void grant_unmounted(struct session *s, const struct caller *who, const s
 	grant_answer(who, g->number);
 }
 
-static void grant_mounted(struct session *s, const struct caller *who, const struct grant *like)
+static void grant_mounted(struct session *s, const struct caller *who, const struct grant *like,
+			  const struct engine_object *expected)
 {
 	struct writ_err err = { 0 };
 	struct grant *g = add_grant(s, who, like);
 
 	if (!g)
 		return;
-	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, g->write, &err) < 0) {
+	if (s->opt->plan->engine->attach(engine_run(s), g->number, g->path, expected, g->write,
+					  &err) < 0) {
 		grants_of(s)->grants.n--;
 		control_refuse(who, RPC_E_DENIED, "%s", err.what);
 		return;
@@ -289,7 +292,7 @@ static void grant_path(struct session *s, const struct caller *who, const struct
 	else if (!engine_attaches(s))
 		grant_unmounted(s, who, &like);
 	else
-		grant_mounted(s, who, &like);
+		grant_mounted(s, who, &like, &req->expected);
 }
 
 void grants_allow(struct session *s, const struct caller *who, const struct grant_request *req)
@@ -410,6 +413,17 @@ void grants_revoke(struct session *s, const struct caller *who, uint32_t n)
 	}
 }
 
+/* Replaces errors of the keeper that have a meaning for people. */
+static void explain_refusal(const struct grant *g, struct writ_err *err)
+{
+	if (err->sys == ESTALE)
+		(void)!writ_fail(err, WRIT_E_DENIED, 0,
+				"another object is at %s now: it was not granted", g->path);
+	else if (err->sys == EOPNOTSUPP)
+		(void)!writ_fail(err, WRIT_E_DENIED, 0,
+				"%s is the kernel's: it is not granted", g->path);
+}
+
 /* Handles the answer of the keeper about a mount: it is attached, or @err says why it is not. */
 static void on_attached(struct session *s, struct grant *g, struct writ_err *err)
 {
@@ -418,6 +432,7 @@ static void on_attached(struct session *s, struct grant *g, struct writ_err *err
 
 	if (err->code) {
 		g->state = GRANT_NONE;
+		explain_refusal(g, err);
 		answer_failed(s, g, CALL_GRANT, err);
 		answer_waiting(s, g, CALL_REVOKE);
 		/* The grant never took effect: reuse its place for the next grant. */

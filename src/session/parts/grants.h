@@ -41,6 +41,7 @@ struct grant_request {
 	enum grant_action action;
 	struct sv object; /* a physical path, or the text of the rule after "net" */
 	struct sv caps;	  /* capabilities of a net rule, one per line */
+	struct engine_object expected; /* the object that the client found at the path */
 };
 /* Answers @who, at once or when the keeper has attached the mount of the grant. */
 void grants_allow(struct session *s, const struct caller *who, const struct grant_request *req);

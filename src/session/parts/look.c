@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -130,7 +131,7 @@ static bool is_visible(const struct session *s, struct sv path)
  * Resolves @path with one open(), which limits the number of links that the kernel follows: an
  * agent can make long chains of links.
  */
-static bool resolve(const char *path, char real[static PATH_MAX])
+static bool resolve(const char *path, char real[static PATH_MAX], struct stat *ret_st)
 {
 	char link[32];
 	scoped_fd fd = open(path, O_PATH | O_CLOEXEC);
@@ -138,7 +139,7 @@ static bool resolve(const char *path, char real[static PATH_MAX])
 
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = fd < 0 ? -1 : readlink(link, real, PATH_MAX);
-	if (n <= 0 || n == PATH_MAX)
+	if (n <= 0 || n == PATH_MAX || fstat(fd, ret_st) < 0)
 		return false;
 	real[n] = 0;
 	return true;
@@ -157,6 +158,7 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 	const struct sv home = engine_view(s)->home;
 	const char *path;
 	char real[PATH_MAX];
+	struct stat st;
 	bool moved = false;
 
 	/* Check the part after "=" in arguments such as --file=/x and of=/x. */
@@ -177,11 +179,13 @@ static void look_at_argument(struct session *s, const struct mediate_event *e, s
 		path = arena_fmt(&a, SV_FMT SV_FMT, SV_ARG(s->opt->home),
 				 SV_ARG(sv_skip(arg, home.n)));
 	}
-	if (is_visible(s, arg) || !path || !resolve(path, real) ||
+	if (is_visible(s, arg) || !path || !resolve(path, real, &st) ||
 	    (!moved && is_own_place(s, sv_from(real))) || (!moved && sv_below(arg, home)))
 		return;
 	if (!is_unreadable(s, sv_from(real), &d))
 		return;
+	d.dev = st.st_dev;
+	d.ino = st.st_ino;
 	memcpy(d.object, real, sv_from(real).n < sizeof(d.object) ? sv_from(real).n : 0);
 	/*
 	 * The name of the thread is still that of the shell; report the name of the program, which

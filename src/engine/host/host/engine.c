@@ -229,15 +229,24 @@ static struct sv with_nul(const char *path)
 	return (struct sv){ path, strlen(path) + 1 };
 }
 
-static int host_attach(struct engine_run *run, uint32_t id, const char *path, bool write,
-		       struct writ_err *err)
+static int host_attach(struct engine_run *run, uint32_t id, const char *path,
+		       const struct engine_object *expected, bool write, struct writ_err *err)
 {
+	const struct jail_object object = { expected->dev, expected->ino };
+	char text[sizeof(object) + JAIL_PATH];
+	const size_t n = strlen(path) + 1;
+
 	const struct jail_message m = { .type = JAIL_ATTACH,
 					.id = id,
 					.value = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 						 (write ? 0 : MOUNT_ATTR_RDONLY) };
 
-	return jail_send(host_of(run)->jail.keeper, &m, NULL, 0, with_nul(path), err);
+	if (n > JAIL_PATH)
+		return writ_fail(err, WRIT_E_LIMIT, 0, "that path is too long");
+	memcpy(text, &object, sizeof(object));
+	memcpy(text + sizeof(object), path, n);
+	return jail_send(host_of(run)->jail.keeper, &m, NULL, 0,
+			 (struct sv){ text, sizeof(object) + n }, err);
 }
 
 static int host_detach(struct engine_run *run, uint32_t id, const char *path, struct writ_err *err)

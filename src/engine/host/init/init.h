@@ -173,8 +173,8 @@ long init_message_receive(int socket, struct jail_message *ret, char *ret_text, 
 /* Functions of kernel_mounts.c. */
 /*
  * Masks all kernel file systems that are mounted below @path in the mount namespace of this
- * process, with masks of the mount namespace @jail. Fails with -EPERM if @dev, the device of @path,
- * is that of a kernel file system.
+ * process, with masks of the mount namespace @jail. Fails with -EOPNOTSUPP if @dev, the device of
+ * @path, is that of a kernel file system.
  */
 long init_mask_kernel_mounts(int jail, const char *path, uint64_t dev);
 

@@ -128,7 +128,8 @@ static long make_target(char *path, bool dir)
  * directory. The unshare() gives this process a private copy of the host's mounts, in which kernel
  * file systems below @path are masked before the tree is cloned.
  */
-static long clone_tree(int jail, const char *path, uint64_t attr, bool *ret_dir)
+static long clone_tree(int jail, const char *path, const struct jail_object *expected,
+		       uint64_t attr, bool *ret_dir)
 {
 	struct mount_attr set = { .attr_set = attr, .propagation = PRIVATE };
 	struct stat st;
@@ -142,6 +143,9 @@ static long clone_tree(int jail, const char *path, uint64_t attr, bool *ret_dir)
 	if (fd < 0)
 		return fd;
 	r = sys(fstat, fd, &st);
+	/* SECURITY: compare the object that is cloned: its path may name another one by now. */
+	if (r == 0 && expected->ino && (expected->dev != st.st_dev || expected->ino != st.st_ino))
+		r = -ESTALE;
 	if (r == 0)
 		r = init_mask_kernel_mounts(jail, path, st.st_dev);
 	tree = r < 0 ? r
@@ -159,11 +163,12 @@ static long clone_tree(int jail, const char *path, uint64_t attr, bool *ret_dir)
  * changes namespaces and cannot return. Sends the descriptor of the mount through @link before the
  * mount is attached, or a message without a descriptor if there is no mount.
  */
-static long attach(int jail, int link, char *path, uint64_t attr)
+static long attach(int jail, int link, char *path, const struct jail_object *expected,
+		   uint64_t attr)
 {
 	const struct jail_message kept = { .type = JAIL_ATTACH };
 	bool dir = false;
-	const long tree = clone_tree(jail, path, attr, &dir);
+	const long tree = clone_tree(jail, path, expected, attr, &dir);
 	long target, r;
 
 	r = init_message_send(link, &kept, tree < 0 ? -1 : (int)tree);
@@ -255,7 +260,8 @@ static void keep_mount(struct attached *at, uint32_t id, bool failed)
 		at->fds[id] = fd;
 }
 
-static void serve_mount(struct attached *at, int jail, const struct jail_message *ask, char *path)
+static void serve_mount(struct attached *at, int jail, const struct jail_message *ask,
+			const struct jail_object *expected, char *path)
 {
 	struct jail_message m = { .type = JAIL_DONE, .id = ask->id };
 	const bool on = ask->type == JAIL_ATTACH;
@@ -267,7 +273,7 @@ static void serve_mount(struct attached *at, int jail, const struct jail_message
 	long r;
 
 	if (pid == 0) {
-		r = on ? attach(jail, at->link[1], path, (uint64_t)ask->value)
+		r = on ? attach(jail, at->link[1], path, expected, (uint64_t)ask->value)
 		       : detach(jail, at->fds[ask->id]);
 		if (r < 0)
 			(void)init_fail(&m.err, r, on ? "attach" : "detach", path);
@@ -352,7 +358,8 @@ _Noreturn void keeper_main(int pid1, int network)
 	struct jail_message m = { .type = JAIL_KEEPER };
 	struct jail_listen l;
 	struct attached at;
-	char path[JAIL_PATH], proc[64] = "/proc/";
+	struct jail_object expected;
+	char text[sizeof(expected) + JAIL_PATH], *path, proc[64] = "/proc/";
 	size_t n = 6;
 	uint32_t fds_n;
 	int fds[1];
@@ -379,20 +386,26 @@ _Noreturn void keeper_main(int pid1, int network)
 	}
 	restrict_keeper();
 	for (;;) {
-		const long r = init_message_receive(JAIL_FD_KEEPER, &m, path, sizeof(path), fds, 1,
+		const long r = init_message_receive(JAIL_FD_KEEPER, &m, text, sizeof(text), fds, 1,
 						    &fds_n);
 
 		if (r <= (long)sizeof(m) + 1)
 			break;
 		if (m.type == JAIL_LISTEN) {
-			memcpy(&l, path, sizeof(l));
+			memcpy(&l, text, sizeof(l));
 			if ((size_t)r == sizeof(m) + sizeof(l))
 				serve_listen(&m, &l);
 			continue;
 		}
-		path[(size_t)r - sizeof(m) - 1] = 0;
+		text[(size_t)r - sizeof(m) - 1] = 0;
+		path = text;
+		expected = (struct jail_object){ 0 };
+		if (m.type == JAIL_ATTACH && (size_t)r > sizeof(m) + sizeof(expected) + 1) {
+			memcpy(&expected, text, sizeof(expected));
+			path = text + sizeof(expected);
+		}
 		if (path[0] == '/' && (m.type == JAIL_ATTACH || m.type == JAIL_DETACH))
-			serve_mount(&at, (int)jail, &m, path);
+			serve_mount(&at, (int)jail, &m, &expected, path);
 	}
 	/* End of file: the supervisor has exited. Kill pid 1, which ends the jail. */
 	(void)sys(kill, pid1, SIGKILL);

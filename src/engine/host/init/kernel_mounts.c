@@ -200,7 +200,7 @@ static long mask_mount(int jail, const struct mount_line *m)
 
 /*
  * Masks the first reachable kernel mount below @path. Returns 1, or 0 if there is none. Fails with
- * -EPERM if the file system @dev, on which @path lies, is a kernel file system itself.
+ * -EOPNOTSUPP if the file system @dev, on which @path lies, is a kernel file system itself.
  */
 static long mask_one(int jail, const char *path, uint64_t dev)
 {
@@ -215,7 +215,7 @@ static long mask_one(int jail, const char *path, uint64_t dev)
 	while ((r = next_line(&l, &line)) > 0) {
 		r = parse_line(line, &m) ? 0 : -EBADMSG;
 		if (r == 0 && is_kernel(&m))
-			r = m.dev == dev ? -EPERM
+			r = m.dev == dev ? -EOPNOTSUPP
 			    : is_below(m.point, path) ? mask_mount(jail, &m)
 						      : 0;
 		if (r != 0)

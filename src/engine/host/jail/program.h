@@ -299,8 +299,8 @@ enum jail_type {
 	 */
 	JAIL_KEEPER,
 	/*
-	 * Attach the host's path (in the message's text) at the same path inside, as the mount of
-	 * grant @id; @value: mount attributes.
+	 * Attach the host's path at the same path inside, as the mount of grant @id; @value: mount
+	 * attributes. The text is a struct jail_object, followed by the path.
 	 */
 	JAIL_ATTACH,
 	JAIL_DETACH, /* detach the mount of grant @id; the path in the text is for messages only */
@@ -331,6 +331,10 @@ enum { JAIL_KILL_LED = 64 };
 
 enum { JAIL_PATH = 4096 };
 enum { JAIL_GRANTS_MAX = 256 }; /* ids of grants are 1 to this */
+/* The object that must be at the path of JAIL_ATTACH; @ino 0: any object. */
+struct jail_object {
+	uint64_t dev, ino;
+};
 /* JAIL_ATTACH and JAIL_DETACH carry a NUL-terminated path of at most JAIL_PATH bytes. */
 
 #endif

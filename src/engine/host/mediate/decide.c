@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,27 @@ static void copy_text(char *to, size_t room, struct sv s)
 	to[s.n] = 0;
 }
 
+/*
+ * Records which object @path names now. SECURITY: a person may grant the denied operation later, by
+ * its number. Device and inode then tell whether the path still names the object that was denied.
+ * An object of the jail's own root, such as a mask or the directory of a mount target, is not the
+ * one that the host has at this path, so it counts as unknown.
+ */
+static void identify(struct call *c, const char *path, struct mediate_event *e)
+{
+	const int root = path[0] == '/' ? task_root(c) : -1;
+	scoped_fd fd = root < 0 ? -1
+				: mediate_openat2(root, path[1] ? path + 1 : ".", O_PATH,
+						  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	struct stat st, top;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fstat(root, &top) < 0 ||
+	    (c->m->opt.own_mounts && st.st_dev == top.st_dev))
+		return;
+	e->dev = st.st_dev;
+	e->ino = st.st_ino;
+}
+
 int mediate_deny_because(struct call *c, struct sv object, uint32_t rule, enum cap_reason reason,
 			 enum cap_cause cause, const char *detail)
 {
@@ -117,6 +139,8 @@ int mediate_deny_because(struct call *c, struct sv object, uint32_t rule, enum c
 	task_read_comm(c, e->comm);
 	copy_text(e->object, sizeof(e->object), object);
 	copy_text(e->extra, sizeof(e->extra), sv_from(detail));
+	if (c->op == MEDIATE_READ || c->op == MEDIATE_WRITE || c->op == MEDIATE_META)
+		identify(c, e->object, e);
 	c->m->has_event = true;
 	return -EACCES;
 }
