@@ -317,6 +317,22 @@ def revoke_bent(w, who):
         (w.ws / name).unlink()
 
 
+@test("a revoke that finds its mount gone ends the session")
+def _(w):
+    w = w.at("/var/tmp" if os.geteuid() else "/srv")
+    (w.ws / "in/x").mkdir(parents=True)
+    proc, sid = w.background("while [ ! -e go ]; do sleep 0.05; done; mv in in2; : > moved; while [ ! -e stop ]; do sleep 0.05; done; exit 11")
+    w.exits(w.writ("allow", sid, "write:./in/x"), 0, "allow")
+    (w.ws / "go").write_text("")
+    w.ok(wait_for(lambda: (w.ws / "moved").exists(), 5), "the session renames the directory above it")
+    w.exits(w.writ("allow", sid, "write:./in2/x"), 0, "allow the same place under its new name")
+    w.same(jail_mounts(proc).count(f" {w.ws}/in2/x "), 2, "control: one mount lies on the other")
+    w.exits(w.writ("revoke", sid, "1"), 0, "revoke the lower one")
+    w.same(jail_mounts(proc).count(f" {w.ws}/in2/x "), 0, "both are gone")
+    w.exits(w.writ("revoke", sid, "2"), 125, "revoke the upper one, which is gone")
+    w.same(proc.wait(10), 125, "the session ended")
+
+
 @test("no grant covers what is the session's own")
 def _(w):
     d = outside(w)
