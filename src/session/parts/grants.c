@@ -451,10 +451,10 @@ void grants_revoke(struct session *s, const struct caller *who, uint32_t n)
 static void explain_refusal(const struct grant *g, struct writ_err *err)
 {
 	if (err->sys == ESTALE)
-		(void)writ_fail(err, WRIT_E_DENIED, 0,
+		(void)!writ_fail(err, WRIT_E_DENIED, 0,
 				"another object is at %s now: it was not granted", g->path);
 	else if (err->sys == EOPNOTSUPP)
-		(void)writ_fail(err, WRIT_E_DENIED, 0,
+		(void)!writ_fail(err, WRIT_E_DENIED, 0,
 				"%s is the kernel's: it is not granted", g->path);
 }
 
