@@ -1,8 +1,10 @@
 """shared.py - what the kernel counts for a user or for the machine: no session takes all of it."""
 import os
+import subprocess
+import time
 from pathlib import Path
 
-from host import PYTHON, test, wait_for
+from host import OTHER_USER, PYTHON, ROOT, test, wait_for
 
 TIERS = ("A", "B")
 
@@ -118,3 +120,81 @@ touch go; wait $p; echo "first $?"
             w.ok(said[0].isdigit() and int(said[0]) <= 8, "A: and it has no more than a part of the user's", r)
             w.ok("outside True" in said, "A: programs outside still have theirs", r)
         w.ok("first 0" in said, f"{tier}: the first ends as usual", r)
+
+
+FILL = """
+import array, resource, socket
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+def send(s, n):
+    try:
+        s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1] * n))], socket.MSG_DONTWAIT)
+        return True
+    except OSError as e:
+        return e.errno == 11
+pairs, n = [], 0
+def fill(most):
+    global n
+    while n < most:
+        pairs.append(socket.socketpair())
+        while n < most and send(pairs[-1][0], min(most - n, 50)) and len(pairs) < 60: n += min(most - n, 50)
+        if n >= most or not send(pairs[-1][0], 1): return
+        pairs.append(socket.socketpair())
+"""
+
+
+@test("descriptors in flight", alone=True)
+def _(w):
+    """The kernel counts those of a user, and compares them with the limit of open files of whoever sends the next."""
+    limit = ("prlimit", "--nofile=128:512")
+    (w.dir / "granted").mkdir()
+    (w.ws / "other").mkdir()
+    for d in (w.dir / "granted", w.ws / "other"):
+        if w.user is not None:
+            os.chown(d, w.user, w.user)
+    outside = [*limit, PYTHON, "-c", HEAD + FILL + "p = socket.socketpair(); print(send(p[0], 1))"]
+
+    def judge():
+        sid = next(iter(w.ids()), "none")
+        return (w.call([*limit, w.program, "run", "-q", "--tier", tier, "--", "sh", "-c", "echo x >f"], cwd=w.ws / "other"),
+                w.call([*limit, w.program, "allow", sid, f"write:{w.dir / 'granted'}"]), w.call(outside))
+
+    for tier in TIERS:
+        said, seen = held(w, limit, FILL + "fill(2000); hold(n)", tier=tier, judge=judge)
+        w.ok(said and 100 < int(said[0]), f"{tier}: control: a session sends descriptors", said)
+        if not seen:
+            continue
+        w.exits(seen[0], 0, f"{tier}: another session starts and works")
+        w.exits(seen[1], 0, f"{tier}: a grant reaches the session")
+        w.same(seen[2].out, b"True\n", f"{tier}: programs outside send theirs", seen[2])
+
+
+@test("a mediator that cannot be given its calls ends the session", alone=True)
+def _(w):
+    """Somebody else has put more descriptors in flight than writ may have open: its helper cannot be given anything."""
+    if ROOT:
+        w = w.at("/tmp", OTHER_USER)
+    (w.dir / "granted").mkdir()
+    w.put("slow.py", "import time, os\nopen('/dev/null').close()\nwhile not os.access('/proc/self/cwd/full', 0): time.sleep(0.02)\n"
+          "time.sleep(3)\ntry: os.mkdir('made')\nexcept OSError: pass\n")
+    for tier in TIERS:
+        for full in (False, True):
+            (w.ws / "full").unlink(missing_ok=True)
+            p = w.start(["prlimit", "--nofile=128:256", w.program, "run", "-q", "--tier", tier, "--", PYTHON, "-B", "slow.py"],
+                        stderr=subprocess.DEVNULL)
+            sid = wait_for(lambda: next(iter(w.ids()), None))
+            time.sleep(0.5)
+            other = [PYTHON, "-c", HEAD + FILL + f"fill({900 if full else 1}); hold(n)"]
+            for name in ("said", "go"):
+                (w.ws / name).unlink(missing_ok=True)
+            q = w.start(["prlimit", "--nofile=2000:2000", *other])
+            wait_for(lambda: (w.ws / "said").exists())
+            r = w.writ("allow", str(sid), f"write:{w.dir / 'granted'}")
+            w.put("full", "")
+            code = p.wait(20)
+            w.put("go", "")
+            q.wait(20)
+            if full:
+                w.ok(r.code != 0 and code == 125, f"{tier}: the session ends, and says so", (r, code))
+            else:
+                w.same((r.code, code), (0, 0), f"{tier}: control: it goes on after a grant", r)

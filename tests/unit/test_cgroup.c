@@ -336,6 +336,12 @@ static void test_rlimits(void)
 	}
 }
 
+static void test_open_files(void)
+{
+	ok(rlimit_files_of(1024) == 512 && rlimit_files_of(20000) == 15000 && rlimit_files_of(0) == 0,
+	   "a session may open fewer files than writ");
+}
+
 /* ---- limits ---- */
 
 static int open_cgroup(const struct host_facts *f, const struct cgroup_limits *l, const char *name,
@@ -979,6 +985,7 @@ int main(void)
 	test_places();
 	test_texts();
 	test_rlimits();
+	test_open_files();
 	if (!ok(counter != MAP_FAILED && facts_probe(&f, &err) == 0, "probe: %s", err.what))
 		return tap_done();
 	tap_note("cgroup %d, memory %d cpu %d pids %d kill %d freeze %d", (int)f.cgroup,

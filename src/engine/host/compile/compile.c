@@ -626,6 +626,7 @@ int compile_program(struct arena *a, const struct plan *plan, const struct polic
 	view.landlock = (head.flags & JAIL_LANDLOCK) != 0;
 	if (r == 0 && place->bait)
 		r = compile_probes_put(&c, &head);
+	head.files = rlimit_files_of(hard_limit(RLIMIT_NOFILE));
 	head.hostname = jail_put(&c.w, c.a_tier ? SV("agent") : SV(""));
 	base = filter_base(switches(&c));
 	if (view.traps)

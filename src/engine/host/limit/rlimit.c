@@ -22,6 +22,18 @@ static uint64_t signals_of(uint64_t own)
 	return own / SIGNALS_SHARE < SIGNALS_MAX ? own / SIGNALS_SHARE : SIGNALS_MAX;
 }
 
+/*
+ * SECURITY: the kernel counts the descriptors of a user that are in flight in messages, whatever the
+ * namespace, and refuses to send more to a process whose limit of open files is below the count. So
+ * a session with the limit of writ's own processes could stop these, and other sessions, from
+ * passing descriptors. A message has at most 253 of them, and several processes may send one at the
+ * same moment, so the distance is large where the limit is.
+ */
+uint64_t rlimit_files_of(uint64_t own)
+{
+	return own < 4096 ? own / 2 : own - own / 4;
+}
+
 size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		   struct rlimit_row ret_rows[static RLIMIT_ROWS])
 {

@@ -39,6 +39,12 @@ struct rlimit_row {
 
 enum { RLIMIT_ROWS = 5 };
 
+/*
+ * Returns the most open files that one process of a session may have, given the hard limit @own of
+ * writ's processes.
+ */
+uint64_t rlimit_files_of(uint64_t own);
+
 /* Returns the number of threads of all processes of @uid that run now and are visible in /proc. */
 uint64_t rlimit_count(uid_t uid);
 /* Fills the first rows of @ret_rows and returns their number. */
