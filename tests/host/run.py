@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import host  # noqa: E402
 
-MODULES = ["exits", "stdio", "terminal", "view", "life", "residue", "hostile", "live", "attach", "control", "denials", "limits", "scope", "prune", "tier_b", "protect", "hidden",
+MODULES = ["exits", "stdio", "terminal", "view", "life", "residue", "hostile", "live", "attach", "control", "denials", "limits", "shared", "scope", "prune", "tier_b", "protect", "hidden",
            "repositories", "gits"]
 
 

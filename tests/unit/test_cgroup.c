@@ -298,7 +298,7 @@ static void test_rlimits(void)
 	static const struct {
 		struct rlimit_ask ask;
 		bool userns, root;
-		uint64_t as, nofile, nproc;
+		uint64_t as, nofile, nproc, signals;
 	} cases[] = {
 		{ { 0 }, true, false, 0, 0, 0 },
 		{ { .memory = 5, .files = 6, .pids = 7, .own_userns = true },
@@ -316,6 +316,8 @@ static void test_rlimits(void)
 		{ { .pids = 7, .others = 100, .pids_held = true }, true, false, 0, 0, 0 },
 		{ { .pids = 7, .own_userns = true }, false, false, 0, 0, 0 },
 		{ { .pids = 7, .files = 6, .own_userns = true }, true, true, 0, 6, 0 },
+		{ { .own_signals = 4000 }, true, false, 0, 0, 0, 500 },
+		{ { .own_signals = UINT64_MAX }, true, true, 0, 0, 0, 1024 },
 	};
 	struct rlimit_row rows[RLIMIT_ROWS];
 
@@ -328,9 +330,16 @@ static void test_rlimits(void)
 		   "rlimits %zu: no core", i);
 		ok(has(rows, n, RLIMIT_DATA, cases[i].as) &&
 			   has(rows, n, RLIMIT_NOFILE, cases[i].nofile) &&
-			   has(rows, n, RLIMIT_NPROC, cases[i].nproc),
+			   has(rows, n, RLIMIT_NPROC, cases[i].nproc) &&
+			   has(rows, n, RLIMIT_SIGPENDING, cases[i].signals),
 		   "rlimits %zu: the others", i);
 	}
+}
+
+static void test_open_files(void)
+{
+	ok(rlimit_files_of(1024) == 512 && rlimit_files_of(20000) == 15000 && rlimit_files_of(0) == 0,
+	   "a session may open fewer files than writ");
 }
 
 /* ---- limits ---- */
@@ -976,6 +985,7 @@ int main(void)
 	test_places();
 	test_texts();
 	test_rlimits();
+	test_open_files();
 	if (!ok(counter != MAP_FAILED && facts_probe(&f, &err) == 0, "probe: %s", err.what))
 		return tap_done();
 	tap_note("cgroup %d, memory %d cpu %d pids %d kill %d freeze %d", (int)f.cgroup,

@@ -105,6 +105,8 @@ static void test_calls(void)
 		{ "open_tree", 428, { (uint64_t)AT_FDCWD, STR("/"), 0 }, 0, EPERM },
 		{ "open_tree, nested", 428, { (uint64_t)AT_FDCWD, STR("/"), 0 }, FILTER_NESTED_USERNS, 0 },
 		{ "io_uring_setup", 425, { 8, 0 }, 0, ENOSYS },
+		{ "io_setup", SYS_io_setup, { 8, STR("\0\0\0\0\0\0\0") }, 0, ENOSYS },
+		{ "io_destroy", SYS_io_destroy, { 0 }, 0, ENOSYS },
 		{ "keyctl", SYS_keyctl, { 0, (uint64_t)-3, 1 }, 0, ENOSYS },
 		{ "add_key", SYS_add_key, { 0 }, 0, ENOSYS },
 		{ "bpf", SYS_bpf, { 0, 0, 0 }, 0, EPERM },

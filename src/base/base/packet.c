@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,32 @@ union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(PACKET_SENT_FDS * sizeof(int))];
 };
+
+/*
+ * Sends @msg once more, with the hard limit of open files as the soft one. The kernel refuses to
+ * send descriptors (ETOOMANYREFS) while more are in flight between processes of this user than the
+ * sender's soft limit says. A session can put descriptors in flight up to its own limit, which is
+ * below the hard limit of this process. Restores the soft limit, because programs that this process
+ * starts inherit it.
+ */
+static ssize_t send_above(int socket, const struct msghdr *msg, int flags)
+{
+	struct rlimit was, most;
+	ssize_t n;
+	int e;
+
+	if (getrlimit(RLIMIT_NOFILE, &was) < 0 || was.rlim_cur == was.rlim_max) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	most = (struct rlimit){ was.rlim_max, was.rlim_max };
+	(void)setrlimit(RLIMIT_NOFILE, &most);
+	n = sendmsg(socket, msg, flags);
+	e = errno;
+	(void)setrlimit(RLIMIT_NOFILE, &was);
+	errno = e;
+	return n;
+}
 
 static int send_message(int socket, struct iovec *parts, size_t parts_n, const int *fds,
 			size_t fds_n, int flags, size_t *ret_n, struct writ_err *err)
@@ -32,6 +59,8 @@ static int send_message(int socket, struct iovec *parts, size_t parts_n, const i
 	}
 	do {
 		n = sendmsg(socket, &msg, flags | MSG_NOSIGNAL);
+		if (n < 0 && errno == ETOOMANYREFS)
+			n = send_above(socket, &msg, flags | MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "send a message");

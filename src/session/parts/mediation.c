@@ -203,7 +203,15 @@ int mediation_rule(struct session *s, bool grant, const char *cap, struct writ_e
 		return writ_fail(err, WRIT_E_LIMIT, 0, "that rule is too long");
 	memcpy(m.cap, cap, n + 1);
 	r = ensure(s, err);
-	return r < 0 ? r : tell(s, &m, -1, err);
+	if (r == 0)
+		r = tell(s, &m, -1, err);
+	/*
+	 * SECURITY: the mediator may not have got the listener or this rule. Its calls would all
+	 * fail, or it would decide by an older policy than the mounts. End the session.
+	 */
+	if (r < 0 && session_phase(s) < SESSION_ENDING)
+		session_end(s, "its calls cannot be answered", SESSION_FAILED);
+	return r;
 }
 
 /*

@@ -1,6 +1,7 @@
 #include "compile/compile_priv.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -457,6 +458,14 @@ static int put_network(struct compile *c)
 	return r < 0 ? r : put_git(c);
 }
 
+/* Returns the hard limit of this process, or 0 on failure. */
+static uint64_t hard_limit(__rlimit_resource_t resource)
+{
+	struct rlimit l;
+
+	return getrlimit(resource, &l) < 0 ? 0 : l.rlim_max;
+}
+
 static int put_rlimits(struct compile *c)
 {
 	const struct host_facts *f = c->plan->facts;
@@ -468,7 +477,8 @@ static int put_rlimits(struct compile *c)
 		.memory_held = f->cgroup_memory || plan_scope(c->plan, LIMIT_MEMORY),
 		.pids_held = pids_held,
 		.own_userns = c->a_tier,
-		.others = c->a_tier || pids_held ? 0 : rlimit_count(getuid())
+		.others = c->a_tier || pids_held ? 0 : rlimit_count(getuid()),
+		.own_signals = hard_limit(RLIMIT_SIGPENDING),
 	};
 	struct rlimit_row rows[RLIMIT_ROWS];
 	const size_t n = rlimit_make(f, &ask, rows);
@@ -616,6 +626,7 @@ int compile_program(struct arena *a, const struct plan *plan, const struct polic
 	view.landlock = (head.flags & JAIL_LANDLOCK) != 0;
 	if (r == 0 && place->bait)
 		r = compile_probes_put(&c, &head);
+	head.files = rlimit_files_of(hard_limit(RLIMIT_NOFILE));
 	head.hostname = jail_put(&c.w, c.a_tier ? SV("agent") : SV(""));
 	base = filter_base(switches(&c));
 	if (view.traps)

@@ -337,11 +337,12 @@ static int put_process(struct compile *c, const struct jail_head *head)
 
 static const char *rlimit_name(uint32_t resource)
 {
-	return resource == RLIMIT_CORE	   ? "rlimit.core"
-	       : resource == RLIMIT_NOFILE ? "rlimit.files"
-	       : resource == RLIMIT_DATA   ? "rlimit.data"
-	       : resource == RLIMIT_NPROC  ? "rlimit.processes"
-					   : "rlimit.other";
+	return resource == RLIMIT_CORE	       ? "rlimit.core"
+	       : resource == RLIMIT_NOFILE     ? "rlimit.files"
+	       : resource == RLIMIT_DATA       ? "rlimit.data"
+	       : resource == RLIMIT_NPROC      ? "rlimit.processes"
+	       : resource == RLIMIT_SIGPENDING ? "rlimit.signals"
+					       : "rlimit.other";
 }
 
 static int put_resources(struct compile *c, const struct jail_head *head)

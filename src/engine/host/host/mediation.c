@@ -2,10 +2,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "host/host_priv.h"
 #include "lang/policy.h"
+#include "limit/rlimit.h"
 #include "mediate/mediate.h"
 
 #include "base/banned.h"
@@ -112,6 +114,21 @@ static size_t add_spelling(struct arena *a, struct sv *closed, size_t n, const c
 	return n;
 }
 
+/*
+ * Lowers the soft limit of open files to that of commands. SECURITY: the mediator sends descriptors
+ * for commands, and the kernel compares those in flight with the limit of whoever sends.
+ */
+static void lower_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return;
+	if (l.rlim_cur > rlimit_files_of(l.rlim_max))
+		l.rlim_cur = rlimit_files_of(l.rlim_max);
+	(void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
 int host_mediate(const struct engine_run *run, struct arena *a, const struct engine_mediate *how)
 {
 	const struct engine_view *v = &run->view;
@@ -149,6 +166,7 @@ int host_mediate(const struct engine_run *run, struct arena *a, const struct eng
 
 	closed_n = add_spelling(a, closed, closed_n, "XDG_STATE_HOME", "/.local/state");
 	opt.closed_dirs_n = add_spelling(a, closed, closed_n, "XDG_CONFIG_HOME", "/.config");
+	lower_files();
 	for (size_t i = 0; opens && i < policy->opens.n; i++)
 		opens[i] = policy->opens.v[i].path;
 	if (!opt.order || mediate_new(&opt, &m, &err) < 0)

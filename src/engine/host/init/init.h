@@ -150,6 +150,8 @@ long init_net_listen(const struct jail_listen *l);
 
 /* Functions of lock.c. */
 int lock_limits(struct init *in, struct writ_err *err);
+/* Sets the limit of open files on this process. Returns 0 or a negative errno. */
+long lock_files(const struct jail_head *p);
 int lock_fds(struct init *in, struct writ_err *err);
 int lock_caps(struct init *in, struct writ_err *err);
 int lock_privs(struct init *in, struct writ_err *err);

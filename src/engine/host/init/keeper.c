@@ -1,5 +1,6 @@
 #include "init/init.h"
 
+#include <asm/resource.h>
 #include <asm/signal.h>
 #include <asm/stat.h>
 #include <linux/mount.h>
@@ -353,6 +354,20 @@ void keeper_network(int socket)
 	(void)sys(close, socket);
 }
 
+/*
+ * Raises the soft limit of open files to the hard one. The keeper's filter allows no prlimit64(), so
+ * the keeper cannot do this later, as init_message_send_many() does in other processes.
+ */
+static void raise_files(void)
+{
+	uint64_t now[2];
+
+	if (sys(prlimit64, 0, RLIMIT_NOFILE, 0, now) < 0)
+		return;
+	now[0] = now[1];
+	(void)sys(prlimit64, 0, RLIMIT_NOFILE, now, 0);
+}
+
 _Noreturn void keeper_main(int pid1, int network)
 {
 	struct jail_message m = { .type = JAIL_KEEPER };
@@ -384,6 +399,7 @@ _Noreturn void keeper_main(int pid1, int network)
 		(void)sys(sched_yield);
 		keeper_network(network);
 	}
+	raise_files();
 	restrict_keeper();
 	for (;;) {
 		const long r = init_message_receive(JAIL_FD_KEEPER, &m, text, sizeof(text), fds, 1,

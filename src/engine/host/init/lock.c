@@ -1,5 +1,6 @@
 #include "init/init.h"
 
+#include <asm/resource.h>
 #include <linux/capability.h>
 #include <linux/prctl.h>
 #include <linux/securebits.h>
@@ -17,22 +18,51 @@ static uint64_t rights_for(int fd, uint64_t access)
 	return init_is_dir(fd) ? access : access & LL_FILE;
 }
 
+/* Sets one limit on this process. A lower hard limit that the supervisor inherited stays. */
+static long set_limit(const struct jail_rlimit *l)
+{
+	const uint64_t both[2] = { l->value, l->value };
+	uint64_t now[2];
+	const long r = sys(prlimit64, 0, l->resource, 0, now);
+
+	return r == 0 && now[1] >= both[1] ? sys(prlimit64, 0, l->resource, both, 0) : r;
+}
+
 int lock_limits(struct init *in, struct writ_err *err)
 {
 	const struct jail_rlimit *v = span_at(in->p, in->p->rlimits);
 
 	for (uint32_t i = 0; i < in->p->rlimits.n; i++) {
-		const uint64_t both[2] = { v[i].value, v[i].value };
-		uint64_t now[2];
-		long r = sys(prlimit64, 0, v[i].resource, 0, now);
+		const long r = v[i].resource == RLIMIT_NOFILE ? 0 : set_limit(&v[i]);
 
-		/* Never raise a limit: a lower hard limit that the supervisor inherited stays. */
-		if (r == 0 && now[1] >= both[1])
-			r = sys(prlimit64, 0, v[i].resource, both, 0);
 		if (r < 0)
 			return init_fail(err, r, "resource limit", NULL);
 	}
 	return 0;
+}
+
+/*
+ * The kernel compares the descriptors that a user has in flight in messages with the sender's limit
+ * of open files. SECURITY: pid 1 does not take this limit with the others: a session that has as
+ * many in flight as it may must not keep pid 1 and the commands that it starts, in this session or
+ * another, from passing descriptors.
+ */
+long lock_files(const struct jail_head *p)
+{
+	const struct jail_rlimit *v = span_at(p, p->rlimits);
+	uint64_t now[2];
+	long r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < p->rlimits.n; i++)
+		if (v[i].resource == RLIMIT_NOFILE)
+			r = set_limit(&v[i]);
+	if (r == 0 && p->files)
+		r = sys(prlimit64, 0, RLIMIT_NOFILE, 0, now);
+	if (r < 0 || p->files == 0 || now[1] <= p->files)
+		return r;
+	now[1] = p->files;
+	now[0] = now[0] < now[1] ? now[0] : now[1];
+	return sys(prlimit64, 0, RLIMIT_NOFILE, now, 0);
 }
 
 /*

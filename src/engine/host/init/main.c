@@ -327,10 +327,12 @@ static bool kill_namespace(struct init *in)
 /*
  * Runs the probes again in pid 1 at the end of the session. No process of the agent is alive, and
  * none could ever change pid 1, so a restriction that holds now held for the agent too. pid 1 first
- * restricts itself with the Landlock rulesets of commands.
+ * restricts itself with the limit of open files and the Landlock rulesets of commands.
  */
 static void probe_end(const struct init *in)
 {
+	if (lock_files(in->p) < 0)
+		return;
 	if (in->ruleset >= 0 && sys(landlock_restrict_self, in->ruleset, 0) < 0)
 		return;
 	for (uint32_t i = 0; in->ruleset >= 0 && i < in->p->layers; i++)

@@ -1,5 +1,6 @@
 #include "init/init.h"
 
+#include <asm/resource.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 
@@ -26,6 +27,24 @@ enum { LEVEL_SOCKET = 1, TYPE_RIGHTS = 1, FLAG_NOSIGNAL = 0x4000, FLAG_CLOEXEC =
 enum { CONTROL_HEAD = 16, RIGHTS_MAX = 8 };
 _Static_assert(sizeof(struct control) == CONTROL_HEAD, "control header has no padding");
 
+/*
+ * Sends @msg once more, with the hard limit of open files as the soft one: see ETOOMANYREFS in
+ * base/packet.c. Commands of the session have a lower hard limit.
+ */
+static long send_above(int socket, const struct msg *msg)
+{
+	uint64_t was[2], most[2];
+	long r = sys(prlimit64, 0, RLIMIT_NOFILE, 0, was);
+
+	if (r < 0 || was[0] == was[1])
+		return -ETOOMANYREFS;
+	most[0] = most[1] = was[1];
+	(void)sys(prlimit64, 0, RLIMIT_NOFILE, most, 0);
+	r = sys(sendmsg, socket, msg, FLAG_NOSIGNAL);
+	(void)sys(prlimit64, 0, RLIMIT_NOFILE, was, 0);
+	return r;
+}
+
 int init_message_send_many(int socket, const struct jail_message *m, const int *fds, uint32_t n)
 {
 	struct {
@@ -43,6 +62,8 @@ int init_message_send_many(int socket, const struct jail_message *m, const int *
 		return -E2BIG;
 	memcpy(rights.fds, fds, n * sizeof(int));
 	r = sys(sendmsg, socket, &msg, FLAG_NOSIGNAL);
+	if (r == -ETOOMANYREFS)
+		r = send_above(socket, &msg);
 	return r == (long)sizeof(*m) ? 0 : r < 0 ? (int)r : -EIO;
 }
 

@@ -137,9 +137,8 @@ static void restore_signals(void)
 }
 
 /*
- * Runs in a helper process that shares descriptors with the command but not the command's filter.
- * If the filter traps the call that sends the listener, the command cannot send the listener
- * itself. The helper waits for the number of the listener and sends the listener.
+ * Runs in a helper process that shares descriptors with the command but not the command's filter,
+ * which may trap the call that sends the listener, and not its limit of open files. The helper waits for the number of the listener and sends the listener.
  */
 _Noreturn static void send_listener(uint32_t id, int from)
 {
@@ -194,56 +193,50 @@ static long set_traps(const struct jail_head *p)
 	return fd != -EINVAL ? fd : init_seccomp(p, p->traps, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
-static void traps_by_helper(const struct spawn *s)
-{
-	int pipe[2], status = 0;
-	long helper, fd, r;
+/* The helper waits on @pipe for the number of the listener. */
+struct helper {
+	long pid;
+	int pipe[2];
+};
 
-	r = sys(pipe2, pipe, O_CLOEXEC);
+/*
+ * Starts the helper. SECURITY: the helper keeps the limits of pid 1, and the command then lowers its
+ * limit of open files. So the listener gets through even if other sessions of the user have as many
+ * descriptors in flight as they may: see lock_files().
+ */
+static void start_helper(const struct spawn *s, struct helper *h)
+{
+	const long r = sys(pipe2, h->pipe, O_CLOEXEC);
+
 	if (r < 0)
 		give_up(s->id, r, "pipe", NULL);
-	helper = sys(clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
-	if (helper == 0)
-		send_listener(s->id, pipe[0]);
-	if (helper < 0)
-		give_up(s->id, helper, "clone", NULL);
+	h->pid = sys(clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (h->pid == 0)
+		send_listener(s->id, h->pipe[0]);
+	if (h->pid < 0)
+		give_up(s->id, h->pid, "clone", NULL);
+}
+
+static void install_traps(const struct spawn *s, const struct helper *h)
+{
+	int status = 0;
+	long fd, r;
+
 	fd = set_traps(s->in->p);
 	r = fd < 0 ? -1 : fd;
-	(void)sys(write, pipe[1], &r, sizeof(int));
+	(void)sys(write, h->pipe[1], &r, sizeof(int));
 	do {
-		r = sys(wait4, helper, &status, 0, 0);
+		r = sys(wait4, h->pid, &status, 0, 0);
 	} while (r == -EINTR);
-	if (fd < 0 || r != helper || status != 0)
+	if (fd < 0 || r != h->pid || status != 0)
 		give_up(s->id, fd < 0 ? fd : -EPIPE, "seccomp listener", NULL);
 	/*
 	 * SECURITY: close the listener before the program runs: a process that holds the listener
 	 * could answer trapped calls instead of the mediator.
 	 */
 	(void)sys(close, fd);
-	(void)sys(close, pipe[0]);
-	(void)sys(close, pipe[1]);
-}
-
-static void install_traps(const struct spawn *s)
-{
-	struct jail_message m = { .type = JAIL_LISTENER, .id = s->id };
-	long fd, r;
-
-	if (s->in->p->flags & JAIL_SEND_TRAPPED) {
-		traps_by_helper(s);
-		return;
-	}
-	fd = set_traps(s->in->p);
-	if (fd < 0)
-		give_up(s->id, fd, "seccomp listener", NULL);
-	r = init_message_send(JAIL_FD_SESSION, &m, (int)fd);
-	/*
-	 * SECURITY: close the listener before the program runs: a process that holds the listener
-	 * could answer trapped calls instead of the mediator.
-	 */
-	(void)sys(close, fd);
-	if (r < 0)
-		give_up(s->id, r, "hand over the listener", NULL);
+	(void)sys(close, h->pipe[0]);
+	(void)sys(close, h->pipe[1]);
 }
 
 static bool is_script(int fd)
@@ -380,6 +373,7 @@ _Noreturn static void child_main(const struct spawn *s)
 {
 	const uint64_t all = ~UINT64_C(0);
 	const int terminal = terminal_of(s);
+	struct helper helper;
 	long r;
 
 	(void)sys(setsid);
@@ -405,10 +399,15 @@ _Noreturn static void child_main(const struct spawn *s)
 			give_up(s->id, r, "Landlock", NULL);
 		(void)sys(close, JAIL_FD_SESSION + 1 + i);
 	}
+	if (s->in->p->flags & JAIL_TRAPS)
+		start_helper(s, &helper);
+	r = lock_files(s->in->p);
+	if (r < 0)
+		give_up(s->id, r, "resource limit", NULL);
 	if (s->c->flags & JAIL_COMMAND_PROBE)
 		probe(s);
 	if (s->in->p->flags & JAIL_TRAPS)
-		install_traps(s);
+		install_traps(s, &helper);
 	if (s->c->flags & JAIL_COMMAND_GATE)
 		wait_for_gate(s);
 	if (s->in->p->fail_at == STEP_EXEC)

@@ -57,6 +57,55 @@ static int map_ids(uint32_t uid, uint32_t gid, uint32_t outer_uid, uint32_t oute
 	return r < 0 ? init_fail(err, r, "write /proc/self/gid_map", NULL) : 0;
 }
 
+/* Parses a number of a file of /proc/sys. Returns 0 if there is none. */
+static uint64_t read_number(const char *path)
+{
+	const long fd = sys(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	char text[24] = { 0 };
+	uint64_t v = 0;
+
+	if (fd < 0)
+		return 0;
+	(void)sys(read, fd, text, sizeof(text) - 1);
+	(void)sys(close, fd);
+	for (size_t i = 0; text[i] >= '0' && text[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(text[i] - '0');
+	return v;
+}
+
+/*
+ * What the kernel counts per user through all user namespaces, and limits in each of them. The jail
+ * gets the part 1 / @share of the limit outside, but at most @most.
+ */
+static const struct shared {
+	const char *path;
+	uint64_t share, most;
+} shared[] = {
+	{ "/proc/sys/user/max_inotify_instances", 4, 4096 },
+	{ "/proc/sys/user/max_inotify_watches", 2, 1u << 20 },
+};
+enum { SHARED = sizeof(shared) / sizeof(shared[0]) };
+
+/*
+ * Limits the user namespace that was just entered, and with it all namespaces below. SECURITY: a
+ * session that used up the inotify instances or watches of its user would stop the user's editors,
+ * build tools and other sessions. A kernel or a container where these files are missing or cannot
+ * be written does not stop the start: the counts protect other programs, not the jail.
+ */
+static void limit_shared(const uint64_t outside[SHARED])
+{
+	for (size_t i = 0; i < SHARED; i++) {
+		uint64_t v = outside[i] / shared[i].share;
+		char text[24] = { 0 };
+		size_t n = 0;
+
+		if (outside[i] == 0)
+			continue;
+		init_put_number(text, &n, v > shared[i].most ? shared[i].most : v);
+		(void)init_write_text(AT_FDCWD, shared[i].path, text);
+	}
+}
+
 /*
  * Enters the outer user namespace, which owns the jail's mounts and network. The agent never runs
  * in this namespace, but in an inner one. In the outer namespace writ-init has uid 0, and no other
@@ -65,8 +114,11 @@ static int map_ids(uint32_t uid, uint32_t gid, uint32_t outer_uid, uint32_t oute
 int init_step_enter(struct init *in, struct writ_err *err)
 {
 	const uint32_t uid = (uint32_t)sys(geteuid), gid = (uint32_t)sys(getegid);
+	uint64_t outside[SHARED];
 	long r;
 
+	for (size_t i = 0; i < SHARED; i++)
+		outside[i] = read_number(shared[i].path);
 	/*
 	 * Drop supplementary groups. Only root may do so; for other users the plan reports that the
 	 * groups stay.
@@ -78,7 +130,10 @@ int init_step_enter(struct init *in, struct writ_err *err)
 		return init_fail(err, r, "new user namespace", NULL);
 	if (in->fail_at == STEP_ID_MAP)
 		return init_fail(err, -ECANCELED, "id map", NULL);
-	return map_ids(0, 0, uid, gid, err);
+	r = map_ids(0, 0, uid, gid, err);
+	if (r == 0)
+		limit_shared(outside);
+	return (int)r;
 }
 
 /*

@@ -164,6 +164,8 @@ struct jail_head {
 	 */
 	uint32_t layers;
 	uint32_t pad;
+	/* Most open files of a command; 0: no limit besides @rlimits. See rlimit_files_of(). */
+	uint64_t files;
 };
 
 /* --- probes: attempts from inside that show what holds --- */

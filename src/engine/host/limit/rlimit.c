@@ -10,7 +10,29 @@
 
 #include "base/banned.h"
 
-enum { RLIMIT_HELPERS = 8 }; /* reserve for the processes that writ starts later */
+enum {
+	RLIMIT_HELPERS = 8, /* reserve for the processes that writ starts later */
+	/* Queued signals of a session: at most SIGNALS_MAX, and 1 / SIGNALS_SHARE of the user's. */
+	SIGNALS_MAX = 1024,
+	SIGNALS_SHARE = 8,
+};
+
+static uint64_t signals_of(uint64_t own)
+{
+	return own / SIGNALS_SHARE < SIGNALS_MAX ? own / SIGNALS_SHARE : SIGNALS_MAX;
+}
+
+/*
+ * SECURITY: the kernel counts the descriptors of a user that are in flight in messages, whatever the
+ * namespace, and refuses to send more to a process whose limit of open files is below the count. So
+ * a session with the limit of writ's own processes could stop these, and other sessions, from
+ * passing descriptors. A message has at most 253 of them, and several processes may send one at the
+ * same moment, so the distance is large where the limit is.
+ */
+uint64_t rlimit_files_of(uint64_t own)
+{
+	return own < 4096 ? own / 2 : own - own / 4;
+}
 
 size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		   struct rlimit_row ret_rows[static RLIMIT_ROWS])
@@ -38,6 +60,14 @@ size_t rlimit_make(const struct host_facts *f, const struct rlimit_ask *a,
 		ret_rows[n++] = (struct rlimit_row){
 			RLIMIT_NPROC, a->pids + (a->own_userns ? 0 : a->others + RLIMIT_HELPERS)
 		};
+	/*
+	 * SECURITY: the kernel counts queued signals for the user, through all user namespaces. A
+	 * session with the user's own limit could use up the whole count. Programs of the user
+	 * outside could then make no timer, which needs a queued signal.
+	 */
+	if (a->own_signals)
+		ret_rows[n++] = (struct rlimit_row){ RLIMIT_SIGPENDING,
+						     signals_of(a->own_signals) };
 	return n;
 }
 

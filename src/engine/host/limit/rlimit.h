@@ -29,6 +29,7 @@ struct rlimit_ask {
 	 * Without @own_userns: rlimit_count() of the user, whose processes the kernel counts too.
 	 */
 	uint64_t others;
+	uint64_t own_signals; /* the user's own hard limit of queued signals; 0: not known */
 };
 
 struct rlimit_row {
@@ -36,7 +37,13 @@ struct rlimit_row {
 	uint64_t value;
 };
 
-enum { RLIMIT_ROWS = 4 };
+enum { RLIMIT_ROWS = 5 };
+
+/*
+ * Returns the most open files that one process of a session may have, given the hard limit @own of
+ * writ's processes.
+ */
+uint64_t rlimit_files_of(uint64_t own);
 
 /* Returns the number of threads of all processes of @uid that run now and are visible in /proc. */
 uint64_t rlimit_count(uid_t uid);

@@ -62,7 +62,8 @@ struct mediator {
 	int order; /* descriptor of the lock file of order_priv.h; -1: there is no lock */
 	pid_t pid; /* the process that opened @self */
 	bool is_root;
-	int inotify; /* inotify descriptor that reports when a caller closes a shadow */
+	/* Inotify descriptor that reports when a caller closes a shadow; -1 until the first one. */
+	int inotify;
 	struct shadow shadows[SHADOWS];
 	struct task tasks[TASKS];
 	struct task_comm comms[COMMS];

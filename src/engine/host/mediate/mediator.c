@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -44,9 +43,6 @@ static int open_handles(struct mediator *m, struct writ_err *err)
 	m->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (m->proc < 0 || m->root < 0)
 		return writ_fail(err, WRIT_E_SYS, errno, "open /proc");
-	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (m->inotify < 0)
-		return writ_fail(err, WRIT_E_SYS, errno, "inotify");
 	return order_open(m, err) < 0 ? err->code : open_self(m, err);
 }
 

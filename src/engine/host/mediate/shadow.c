@@ -26,7 +26,8 @@ void shadow_clear(struct mediator *m, struct shadow *s)
 {
 	if (!s->used)
 		return;
-	(void)inotify_rm_watch(m->inotify, s->watch);
+	if (m->inotify >= 0 && s->watch >= 0)
+		(void)inotify_rm_watch(m->inotify, s->watch);
 	fd_scope_close(&s->bytes);
 	fd_scope_close(&s->dir);
 	fd_scope_close(&s->root);
@@ -54,12 +55,28 @@ static struct shadow *shadow_new(struct mediator *m)
 	return s;
 }
 
+/*
+ * Watches the memory file @bytes. The mediator opens its inotify instance here, at the first shadow:
+ * the kernel counts instances per user, so the user's other programs may have used up all of them.
+ * Then only this open fails, and the next one tries again. Returns -1 on failure.
+ */
+static int watch_bytes(struct mediator *m, int bytes)
+{
+	char path[40];
+
+	if (m->inotify < 0)
+		m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (m->inotify < 0 || bytes < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", bytes);
+	return inotify_add_watch(m->inotify, path, IN_CLOSE_WRITE);
+}
+
 int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned flags)
 {
 	struct mediator *m = c->m;
 	struct shadow *s = shadow_new(m);
 	const int root = task_root(c);
-	char path[40];
 	int r;
 
 	r = task_status(c);
@@ -74,8 +91,7 @@ int shadow_open(struct call *c, const struct place *p, unsigned mode, unsigned f
 			      .uid = c->task->uid,
 			      .gid = c->task->gid };
 	memcpy(s->name, p->name, strlen(p->name) + 1);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->bytes);
-	s->watch = inotify_add_watch(m->inotify, path, IN_CLOSE_WRITE);
+	s->watch = watch_bytes(m, s->bytes);
 	c->fd = s->watch < 0 ? -1
 			     : mediate_reopen(m, s->bytes, (int)(flags & (O_ACCMODE | O_APPEND)));
 	/*
