@@ -1,4 +1,5 @@
 """shared.py - what the kernel counts for a user or for the machine: no session takes all of it."""
+import json
 import os
 import subprocess
 import time
@@ -198,3 +199,30 @@ def _(w):
                 w.ok(r.code != 0 and code == 125, f"{tier}: the session ends, and says so", (r, code))
             else:
                 w.same((r.code, code), (0, 0), f"{tier}: control: it goes on after a grant", r)
+
+
+COMMANDS = """
+import fcntl, json
+said = {}
+for name, cmd in json.loads(sys.argv[1]).items():
+    try: fcntl.ioctl(os.open("file", os.O_RDONLY), cmd, bytearray(1024))
+    except OSError as e: said[name] = e.errno
+    else: said[name] = 0
+print(json.dumps(said))
+"""
+
+
+@test("commands of file systems")
+def _(w):
+    """The owner of a file may give them through a descriptor for reading; some change what everybody sees."""
+    w.put("file", "")
+    change = {"btrfs: a subvolume read-only": 0x4008941A, "btrfs: a default": 0x40089413, "verity": 0x40806685, "fat: attributes": 0x40047211,
+              "ext4: version": 0x40086604, "version": 0x40087602}
+    read = {"flags": 0x80086601, "extents": 0xC020660B}
+    ask = json.dumps({**change, **read})
+    bare = json.loads(w.call([PYTHON, "-c", HEAD + COMMANDS, ask]).out)
+    w.ok(bare["btrfs: a subvolume read-only"] not in (0, 1), "control: outside the file system answers", bare)
+    for tier in TIERS:
+        got = json.loads(w.run(PYTHON, "-c", HEAD + COMMANDS, ask, opts=("-q", "--tier", tier)).out)
+        w.same({n: got[n] for n in change}, dict.fromkeys(change, 1), f"{tier}: none of them gets there")
+        w.same({n: got[n] for n in read}, {n: bare[n] for n in read}, f"{tier}: control: those that read do")

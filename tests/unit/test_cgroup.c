@@ -24,7 +24,6 @@
 #include "facts/probe.h"
 #include "limit/cgroup.h"
 #include "limit/limit_priv.h"
-#include "limit/rlimit.h"
 
 enum { MIB = 1 << 20 };
 
@@ -283,63 +282,6 @@ static void test_texts(void)
 	ok(!limit_keyed_number(SV("oom_killer 3\nx oom_kill 4\n"), SV("oom_kill"), &v) && v == 12,
 	   "a key is a whole first word");
 	ok(!limit_keyed_number(SV("max x\n"), SV("max"), &v), "not a number");
-}
-
-static bool has(const struct rlimit_row *rows, size_t n, int resource, uint64_t value)
-{
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].resource == resource)
-			return rows[i].value == value;
-	return value == 0 && resource != RLIMIT_CORE;
-}
-
-static void test_rlimits(void)
-{
-	static const struct {
-		struct rlimit_ask ask;
-		bool userns, root;
-		uint64_t as, nofile, nproc, signals;
-	} cases[] = {
-		{ { 0 }, true, false, 0, 0, 0 },
-		{ { .memory = 5, .files = 6, .pids = 7, .own_userns = true },
-		  true,
-		  false,
-		  5,
-		  6,
-		  7 },
-		{ { .memory = 5, .memory_held = true, .own_userns = true }, true, false, 0, 0, 0 },
-		{ { .pids = 7, .pids_held = true, .own_userns = true }, true, false, 0, 0, 0 },
-		{ { .pids = 7, .others = 100 }, true, false, 0, 0, 115 },
-		{ { .pids = 7, .others = 100 }, false, false, 0, 0, 115 },
-		{ { .pids = 7, .others = 100 }, true, true, 0, 0, 0 },
-		{ { .others = 100 }, true, false, 0, 0, 0 },
-		{ { .pids = 7, .others = 100, .pids_held = true }, true, false, 0, 0, 0 },
-		{ { .pids = 7, .own_userns = true }, false, false, 0, 0, 0 },
-		{ { .pids = 7, .files = 6, .own_userns = true }, true, true, 0, 6, 0 },
-		{ { .own_signals = 4000 }, true, false, 0, 0, 0, 500 },
-		{ { .own_signals = UINT64_MAX }, true, true, 0, 0, 0, 1024 },
-	};
-	struct rlimit_row rows[RLIMIT_ROWS];
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct host_facts f = { .rlimit_nproc_userns = cases[i].userns,
-					      .root = cases[i].root };
-		const size_t n = rlimit_make(&f, &cases[i].ask, rows);
-
-		ok(rows[0].resource == RLIMIT_CORE && has(rows, n, RLIMIT_CORE, 0),
-		   "rlimits %zu: no core", i);
-		ok(has(rows, n, RLIMIT_DATA, cases[i].as) &&
-			   has(rows, n, RLIMIT_NOFILE, cases[i].nofile) &&
-			   has(rows, n, RLIMIT_NPROC, cases[i].nproc) &&
-			   has(rows, n, RLIMIT_SIGPENDING, cases[i].signals),
-		   "rlimits %zu: the others", i);
-	}
-}
-
-static void test_open_files(void)
-{
-	ok(rlimit_files_of(1024) == 512 && rlimit_files_of(20000) == 15000 && rlimit_files_of(0) == 0,
-	   "a session may open fewer files than writ");
 }
 
 /* ---- limits ---- */
@@ -984,8 +926,6 @@ int main(void)
 	counter = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	test_places();
 	test_texts();
-	test_rlimits();
-	test_open_files();
 	if (!ok(counter != MAP_FAILED && facts_probe(&f, &err) == 0, "probe: %s", err.what))
 		return tap_done();
 	tap_note("cgroup %d, memory %d cpu %d pids %d kill %d freeze %d", (int)f.cgroup,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
@@ -276,15 +277,21 @@ static uint32_t expect_personality(uint32_t v)
 		       : NO(EPERM);
 }
 
+/* Types of commands that file systems have; devices and sockets use others. */
+static const uint8_t fs_types[] = { 'f', 'r', 'v', 0x94 };
+
 static uint32_t expect_ioctl(uint32_t cmd)
 {
-	/* type 0x94, written, 4096 bytes: what makes or removes a subvolume by name */
-	bool btrfs = (cmd & ~0xffu) == _IOC(_IOC_WRITE, 0x94, 0, 4096) &&
-		     memchr("\x01\x0e\x0f\x17\x18\x3f", (int)(cmd & 0xff), 6);
+	static const uint32_t fs[] = { FICLONE, FICLONERANGE, FS_IOC_FIEMAP, FS_IOC_SETFLAGS };
 
-	return btrfs || cmd == TIOCSTI || cmd == TIOCLINUX || cmd == TIOCCONS || cmd == TIOCSETD
-		       ? NO(EPERM)
-		       : GO;
+	if (memchr(fs_types, (int)(cmd >> 8 & 0xff), sizeof(fs_types))) {
+		for (size_t i = 0; i < ARRAY_LEN(fs); i++)
+			if (cmd == fs[i])
+				return GO;
+		return _IOC_DIR(cmd) == _IOC_READ ? GO : NO(EPERM);
+	}
+	return cmd == TIOCSTI || cmd == TIOCLINUX || cmd == TIOCCONS || cmd == TIOCSETD ? NO(EPERM)
+											 : GO;
 }
 
 static uint32_t expect_namespace(uint32_t flags, uint32_t others, uint32_t sw)
@@ -581,6 +588,9 @@ static void sweep_bits(struct law *l, const char *call, size_t arg)
 
 static void sweep_ioctl(struct law *l)
 {
+	static const uint64_t heads[] = { 0x4004, 0x4008, 0x401c, 0x4020, 0x4030, 0x4080, 0x8004,
+					  0x8008, 0x801c, 0x8100, 0x8400, 0xc004, 0xc009, 0xc018,
+					  0xc020, 0x15000, 0x14004 };
 	struct seccomp_data d = { .nr = number_of(l->a, "ioctl"), .arch = l->a->audit };
 
 	for (uint64_t cmd = 0; cmd < 0x10000; cmd++)
@@ -590,6 +600,15 @@ static void sweep_ioctl(struct law *l)
 			d.args[1] |= 0x50000000;
 			judge(l, &d);
 		}
+	/* Each number of a file system, with the sizes and directions of allowed commands. */
+	for (size_t t = 0; t < sizeof(fs_types); t++)
+		for (uint64_t nr = 0; nr < 256; nr++)
+			for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+				const uint64_t type = fs_types[t];
+
+				d.args[1] = heads[i] << 16 | type << 8 | nr;
+				judge(l, &d);
+			}
 }
 
 static struct filter slice(const struct arch *a, struct filter_slot s)

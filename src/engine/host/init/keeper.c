@@ -259,8 +259,8 @@ void keeper_network(int socket)
 }
 
 /*
- * Raises the soft limit of open files to the hard one. The keeper's filter allows no prlimit64(), so
- * the keeper cannot do this later, as init_message_send_many() does in other processes.
+ * Raises the soft limit of open files to the hard one. The keeper's filter allows no prlimit64(),
+ * so the keeper cannot do this later, as init_message_send_many() does in other processes.
  */
 static void raise_files(void)
 {

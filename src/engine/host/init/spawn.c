@@ -137,8 +137,9 @@ static void restore_signals(void)
 }
 
 /*
- * Runs in a helper process that shares descriptors with the command but not the command's filter,
- * which may trap the call that sends the listener, and not its limit of open files. The helper waits for the number of the listener and sends the listener.
+ * Runs in a helper process that shares descriptors with the command, but neither the command's
+ * filter, which may trap the call that sends the listener, nor its limit of open files. The helper
+ * waits for the number of the listener and sends the listener.
  */
 _Noreturn static void send_listener(uint32_t id, int from)
 {
@@ -200,9 +201,9 @@ struct helper {
 };
 
 /*
- * Starts the helper. SECURITY: the helper keeps the limits of pid 1, and the command then lowers its
- * limit of open files. So the listener gets through even if other sessions of the user have as many
- * descriptors in flight as they may: see lock_files().
+ * Starts the helper. SECURITY: the helper keeps the limits of pid 1, and the command then lowers
+ * its limit of open files. So the listener gets through even if other sessions of the user have as
+ * many descriptors in flight as they may: see lock_files().
  */
 static void start_helper(const struct spawn *s, struct helper *h)
 {

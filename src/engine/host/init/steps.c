@@ -74,8 +74,8 @@ static uint64_t read_number(const char *path)
 }
 
 /*
- * What the kernel counts per user through all user namespaces, and limits in each of them. The jail
- * gets the part 1 / @share of the limit outside, but at most @most.
+ * Counts that the kernel keeps per user through all user namespaces, and limits in each of them.
+ * The jail gets the part 1 / @share of the limit outside, but at most @most.
  */
 static const struct shared {
 	const char *path;

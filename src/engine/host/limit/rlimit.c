@@ -23,10 +23,10 @@ static uint64_t signals_of(uint64_t own)
 }
 
 /*
- * SECURITY: the kernel counts the descriptors of a user that are in flight in messages, whatever the
- * namespace, and refuses to send more to a process whose limit of open files is below the count. So
- * a session with the limit of writ's own processes could stop these, and other sessions, from
- * passing descriptors. A message has at most 253 of them, and several processes may send one at the
+ * SECURITY: the kernel counts the descriptors of a user that are in flight in messages, whatever
+ * the namespace, and lets no process send more whose limit of open files is below the count. So a
+ * session with the limit of writ's own processes could stop these, and other sessions, from passing
+ * descriptors. A message has at most 253 of them, and several processes may send one at the
  * same moment, so the distance is large where the limit is.
  */
 uint64_t rlimit_files_of(uint64_t own)

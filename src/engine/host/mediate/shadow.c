@@ -56,9 +56,9 @@ static struct shadow *shadow_new(struct mediator *m)
 }
 
 /*
- * Watches the memory file @bytes. The mediator opens its inotify instance here, at the first shadow:
- * the kernel counts instances per user, so the user's other programs may have used up all of them.
- * Then only this open fails, and the next one tries again. Returns -1 on failure.
+ * Watches the memory file @bytes. The mediator opens its inotify instance here, at the first
+ * shadow: the kernel counts instances per user, so the user's other programs may have used up all
+ * of them. Then only this open fails, and the next one tries again. Returns -1 on failure.
  */
 static int watch_bytes(struct mediator *m, int bytes)
 {
