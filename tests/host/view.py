@@ -282,3 +282,14 @@ print(json.dumps(out))
     for tier in ("A", "B"):
         v = w.at("/tmp")
         w.same(v.python(script, opts=("--tier", tier)), want, f"tier {tier}: the umask of that moment, of any thread")
+
+
+@test("a home without a workspace")
+def _(w):
+    """Started where no workspace can be: each such place has a home of its own."""
+    for tier in ("A", "B"):
+        for place in ("/", "/tmp"):
+            r = w.sh("ls -A ~; echo planted >~/.bashrc", opts=("-q", "--tier", tier), cwd=place)
+            w.same((r.code, r.out), (0, b""), f"{tier}: {place}: nothing of another place is in it", r)
+        r = w.sh("cat ~/.bashrc", opts=("-q", "--tier", tier), cwd="/")
+        w.same(r.out, b"planted\n", f"{tier}: control: the home is kept for its place", r)
