@@ -333,3 +333,14 @@ print(json.dumps(took))
 """, opts=("--tier", tier), timeout=60)
         w.ok(within(got, 0.5), f"tier {tier}: it is answered at once", f"{got:.2f} s")
         w.sh("rm -f probe")
+
+
+@test("a home without a workspace")
+def _(w):
+    """Started where no workspace can be: each such place has a home of its own."""
+    for tier in ("A", "B"):
+        for place in ("/", "/tmp"):
+            r = w.sh("ls -A ~; echo planted >~/.bashrc", opts=("-q", "--tier", tier), cwd=place)
+            w.same((r.code, r.out), (0, b""), f"{tier}: {place}: nothing of another place is in it", r)
+        r = w.sh("cat ~/.bashrc", opts=("-q", "--tier", tier), cwd="/")
+        w.same(r.out, b"planted\n", f"{tier}: control: the home is kept for its place", r)

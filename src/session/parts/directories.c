@@ -77,17 +77,21 @@ static int make_gated(struct session *s, const char *gate, const char *name, con
 	return 0;
 }
 
-/* Makes a directory name from the path of the workspace; "none" if there is no workspace. */
+/*
+ * Makes a directory name from the path of the workspace. SECURITY: without a workspace, makes it
+ * from the directory where the session starts: a file that an agent leaves in its home, such as
+ * .bashrc, must not run in a session that was started elsewhere. The prefix keeps a home without a
+ * workspace apart from the home of a workspace at the same path.
+ */
 static int workspace_id(struct session *s, struct sv *ret, struct writ_err *err)
 {
-	const struct digest d = crypto_sha256(s->opt->workspace);
-	scoped_buf b = BUF_INIT(128);
+	const bool some = s->opt->workspace.n > 0;
+	const struct digest d = crypto_sha256(some ? s->opt->workspace : s->opt->cwd);
+	scoped_buf b = BUF_INIT(128), id = BUF_INIT(128);
 
 	digest_hex(&d, &b);
-	return arena_sv(s->a,
-			s->opt->workspace.n ? sv_sub(buf_view(&b), 0, 16) : SV("none"), ret)
-		       ? 0
-		       : writ_nomem(err);
+	buf_fmt(&id, "%s" SV_FMT, some ? "" : "none-", SV_ARG(sv_sub(buf_view(&b), 0, 16)));
+	return arena_sv(s->a, buf_view(&id), ret) ? 0 : writ_nomem(err);
 }
 
 /* Makes the text that tells the agent the rules of the session, one per line. */

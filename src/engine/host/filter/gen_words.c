@@ -344,9 +344,9 @@ static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int 
 	uint32_t at[3] = { go, go, go };
 
 	if (bits & FILTER_TIER_B) {
-		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), go, no));
+		at[0] = gen_low(p, arg + 1, any_of(p, ip, ARRAY_LEN(ip), go, no));
 		at[1] = gen_low(p, arg + 1, one_of(p, sock, ARRAY_LEN(sock), no, go));
-		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), go, no));
+		at[2] = gen_low(p, arg + 1, any_of(p, ip6, ARRAY_LEN(ip6), go, no));
 	}
 	return gen_low(p, arg,
 		       gen_switch(p,
