@@ -325,16 +325,14 @@ static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int 
 	static const uint32_t sock[] = { 25, 62 }; /* BINDTODEVICE, BINDTOIFINDEX */
 	/*
 	 * IP_TOS, IP_TTL, IP_PKTINFO (for received packets), IP_MTU_DISCOVER, IP_RECVERR,
-	 * IP_RECVTTL, IP_RECVTOS, IP_BIND_ADDRESS_NO_PORT, IP_MULTICAST_TTL, IP_MULTICAST_LOOP,
-	 * IP_MULTICAST_ALL
+	 * IP_RECVTTL, IP_RECVTOS, IP_BIND_ADDRESS_NO_PORT, IP_MULTICAST_ALL
 	 */
-	static const uint32_t ip[] = { 1, 2, 8, 10, 11, 12, 13, 24, 33, 34, 49 };
+	static const uint32_t ip[] = { 1, 2, 8, 10, 11, 12, 13, 24, 49 };
 	/*
-	 * IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP, IPV6_MTU_DISCOVER,
-	 * IPV6_RECVERR, IPV6_V6ONLY, IPV6_MULTICAST_ALL, IPV6_FLOWINFO_SEND, IPV6_RECVPKTINFO,
-	 * IPV6_RECVHOPLIMIT, IPV6_DONTFRAG, IPV6_RECVTCLASS, IPV6_TCLASS
+	 * IPV6_UNICAST_HOPS, IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_V6ONLY, IPV6_MULTICAST_ALL,
+	 * IPV6_RECVPKTINFO, IPV6_DONTFRAG, IPV6_RECVTCLASS, IPV6_TCLASS
 	 */
-	static const uint32_t ip6[] = { 16, 18, 19, 23, 25, 26, 29, 33, 49, 51, 62, 66, 67 };
+	static const uint32_t ip6[] = { 16, 23, 25, 26, 29, 49, 62, 66, 67 };
 	uint32_t go = gen_allow(p), no = eperm(p);
 	/*
 	 * Refuse TCP_ULP with ENOENT, the errno of a kernel that lacks the requested ULP module.
@@ -344,9 +342,9 @@ static uint32_t base_setsockopt(struct gen_pool *p, uint32_t bits, unsigned int 
 	uint32_t at[3] = { go, go, go };
 
 	if (bits & FILTER_TIER_B) {
-		at[0] = gen_low(p, arg + 1, any_of(p, ip, ARRAY_LEN(ip), go, no));
+		at[0] = gen_low(p, arg + 1, one_of(p, ip, ARRAY_LEN(ip), go, no));
 		at[1] = gen_low(p, arg + 1, one_of(p, sock, ARRAY_LEN(sock), no, go));
-		at[2] = gen_low(p, arg + 1, any_of(p, ip6, ARRAY_LEN(ip6), go, no));
+		at[2] = gen_low(p, arg + 1, one_of(p, ip6, ARRAY_LEN(ip6), go, no));
 	}
 	return gen_low(p, arg,
 		       gen_switch(p,
