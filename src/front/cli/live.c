@@ -228,7 +228,7 @@ static int live_denied(struct args *a, struct sv verb, struct sv object, const c
 				 "mean, as in " SV_FMT ":PATH",
 				 SV_ARG(verb));
 	r = live_path(a, verb, path, ret, err);
-	if (r == 0 && inode && *inode && strcmp(inode, ret->inode) != 0)
+	if (r == 0 && inode && *inode && (!ret->inode || strcmp(inode, ret->inode) != 0))
 		return writ_fail(err, WRIT_E_DENIED, 0,
 				 "%s is not what it was when it was denied: name what you mean, "
 				 "as in " SV_FMT ":PATH",
