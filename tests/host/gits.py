@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from host import descendants, entry, processes, test, wait_for
+from host import descendants, entry, whole, processes, test, wait_for
 
 SSH = "git@git.example.com:acme/app.git"
 HTTPS = "https://git.example.com/acme/web.git"
@@ -65,7 +65,7 @@ def refs(w, repo="acme/app.git"):
 def events(w):
     found = []
     for f in sorted((w.state / "sessions").glob("*.jsonl"), key=lambda p: p.stat().st_mtime):
-        found += [entry(line) for line in f.read_text().splitlines()]
+        found += [entry(line) for line in whole(f).splitlines()]
     return [e for e in found if e["event"] == "git"]
 
 

@@ -198,6 +198,17 @@ def entry(line):
     return e
 
 
+def whole(file):
+    """The text of a record that may grow: a reader can see a part of the line that is being written."""
+    text = file.read_text()
+    for _ in range(100):
+        if text.endswith("\n"):
+            break
+        time.sleep(0.01)
+        text = file.read_text()
+    return text
+
+
 class World:
     """One test's directories, environment and results."""
 
@@ -337,7 +348,7 @@ class World:
     def records(self):
         """Events of all sessions, oldest session first."""
         files = sorted((self.state / "sessions").glob("*.jsonl"), key=lambda f: f.stat().st_mtime_ns)
-        return [[entry(line) for line in f.read_text().splitlines()] for f in files]
+        return [[entry(line) for line in whole(f).splitlines()] for f in files]
 
     def events(self, kind=None):
         """Of the latest session."""
