@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from host import descendants, entry, whole, processes, test, wait_for
+from host import descendants, entry, processes, test, wait_for, whole
 
 SSH = "git@git.example.com:acme/app.git"
 HTTPS = "https://git.example.com/acme/web.git"
