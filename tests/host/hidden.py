@@ -224,7 +224,7 @@ for way, path in ways.items():
     text = os.read(r, 3)
     os.close(r)
     status = os.waitpid(pid, 0)[1]
-    # What runs as the interpreter of a program that it does not expect may crash.
+    # A program that runs as the interpreter of another may crash.
     if text == b"RAN" or (way == "elf" and os.waitstatus_to_exitcode(status) != 9):
         ran.append(way)
 r, w = os.pipe()

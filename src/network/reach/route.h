@@ -5,10 +5,10 @@
  * Writes: nothing; only the layout is shared
  * Next:   mediate/route.c sends requests, egress/shared_network.c answers them
  *
- * Such a session has no network namespace of its own, so the mediator redirects its connect()
- * calls. The mediator sends ASK with the wanted destination. Egress answers with one of its ports
- * on the host's loopback. The mediator binds the agent's socket to a local port, reports that port
- * as BOUND, and connects the socket.
+ * A session on the host's network has no network namespace of its own, so the mediator redirects
+ * its connect() calls. The mediator sends ASK with the wanted destination. Egress answers with one
+ * of its ports on the host's loopback. The mediator binds the agent's socket to a local port,
+ * reports that port as BOUND, and connects the socket.
  *
  * SECURITY: any program of the host can connect to that loopback port. Egress serves only
  * connections that come from a port announced by BOUND, and rejects all others.
